@@ -1,4 +1,4 @@
--- Gives the open session $3 up, as its user's change number $1, at $2.
+-- Marks the open session $3 as abandoned at $2, with its user's change number $1.
 UPDATE sessions
 SET status = 'abandoned', ended_at = COALESCE(ended_at, expected_end_at), seq = $1, changed_at = $2
 WHERE session_id = $3 AND status IN ('running', 'awaiting_submit')

@@ -31,7 +31,7 @@ pub(super) fn started(row: &SessionRow, request_id: &RequestId) -> Result<NewOut
     )?)
 }
 
-/// The outbox row that tells of a submit.
+/// Returns the outbox row of `session.submitted.v1`.
 pub(crate) fn submitted(
     row: &SessionRow,
     result: &SubmitResponse,
@@ -58,7 +58,7 @@ pub(crate) fn submitted(
     Ok(outbox_row(now, Some(request_id), &data)?)
 }
 
-/// The outbox row that tells that nobody submitted the session in time.
+/// Returns the outbox row of `session.abandoned.v1`.
 pub(crate) fn abandoned(row: &SessionRow, now: DateTime<Utc>) -> Result<NewOutboxRow, Error> {
     let data = SessionAbandoned {
         session_id: id(row)?,

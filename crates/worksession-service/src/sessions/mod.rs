@@ -1,6 +1,6 @@
-//! Focus sessions: started with a plan that is locked from then on, submitted with what was executed,
-//! given up by a sweeper when nobody submits them, and looked at afterwards. Time is the server's; what a client
-//! says can only lower what is credited.
+//! Focus sessions. A start locks the plan, a submit records what was executed, and a sweeper abandons sessions that
+//! nobody submits. Users can list, edit and export them. Time is the server's: a client's times can only lower the
+//! credit.
 
 mod digest;
 pub(crate) mod edit;

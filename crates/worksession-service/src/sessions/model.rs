@@ -16,24 +16,24 @@ use crate::rules::integrity::Sign;
 use crate::rules::locked::Plan;
 use crate::rules::time::{Completion, OPEN_AFTER_PLANNED_END};
 
-/// Where a session stands.
+/// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
-    /// The timer runs.
+    /// The timer is running.
     Running,
     /// Ended by the next start; can still be submitted.
     AwaitingSubmit,
-    /// Submitted, the whole plan worked.
+    /// Submitted; the whole plan was worked.
     Completed,
-    /// Submitted, less than the plan worked.
+    /// Submitted; less than the plan was worked.
     Partial,
     /// Not submitted in time.
     Abandoned,
 }
 
 impl Status {
-    /// In the order of a session's life.
+    /// All statuses, in the order of a session's life.
     pub(crate) const ALL: [Self; 5] = [
         Self::Running,
         Self::AwaitingSubmit,
@@ -42,7 +42,7 @@ impl Status {
         Self::Abandoned,
     ];
 
-    /// The name on the wire and in the database.
+    /// Returns the name in JSON and in the database.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -77,7 +77,7 @@ where
     }
 }
 
-/// What a start and a submit need of a session; `start/*.sql` and `submit/sessions.*.sql` list its columns in this order.
+/// The columns of a session for starts and submits. `start/*.sql` and `submit/sessions.*.sql` list them in this order.
 #[derive(Debug, Clone, Queryable, Serialize)]
 pub(crate) struct SessionRow {
     pub(crate) session_id: String,
@@ -133,7 +133,7 @@ pub(crate) type SessionSql = (
 );
 
 impl SessionRow {
-    /// Whether it can be submitted for credit at `now`, whether or not the sweeper was there yet.
+    /// Whether the session can be submitted for credit at `now`, even before the sweeper has run.
     pub(crate) fn is_open(&self, now: NaiveDateTime) -> bool {
         matches!(self.status, Status::Running | Status::AwaitingSubmit)
             && now < self.expected_end_at + OPEN_AFTER_PLANNED_END
@@ -151,7 +151,7 @@ impl<'a> From<&'a SessionRow> for Plan<'a> {
     }
 }
 
-/// What a sign of a manipulated client is stored as.
+/// The row of an integrity flag.
 #[derive(Debug, Insertable, Serialize)]
 #[diesel(table_name = crate::schema::session_flags)]
 pub(crate) struct NewFlag {
@@ -165,7 +165,6 @@ pub(crate) struct NewFlag {
 }
 
 impl NewFlag {
-    /// The row of a sign.
     pub(crate) fn new(
         session_id: &str,
         user_id: UserId,
@@ -183,13 +182,13 @@ impl NewFlag {
     }
 }
 
-/// A session's id as the path has it; what no path may hold, such as NUL, names no session.
+/// Returns the session id of a path. What no path may hold, such as NUL, names no session.
 pub(super) fn path_id(path: Result<Path<(String,)>, Problem>) -> Result<String, Error> {
     path.map(|Path((id,))| id)
         .map_err(|_| Error::SessionNotFound)
 }
 
-/// Reads a session's id in its one spelling; what is malformed names no session.
+/// Parses a session id into its canonical spelling. A malformed id names no session.
 pub(super) fn session_id(text: &str) -> Result<String, Error> {
     let id = Uuid::try_parse(text)
         .map_err(|_| Error::SessionNotFound)?

@@ -16,8 +16,8 @@ pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<O
     cached::<SessionSql, _>(find).get_result(db).optional()
 }
 
-/// Up to `limit` open sessions whose planned end is not later than `open_after`, in one order of their users
-/// for all sweepers, so that two of them never wait for each other.
+/// Returns up to `limit` open sessions whose planned end is `open_after` or earlier. All sweepers use the same order
+/// of users, so that no two of them deadlock.
 pub(super) fn overdue(
     db: &mut Db,
     open_after: NaiveDateTime,
@@ -34,7 +34,7 @@ pub(super) fn overdue(
     cached::<(BigInt, Text), _>(overdue).load(db)
 }
 
-/// Gives an open session up, as its user's change number `seq`; none when a submit or another sweeper came first.
+/// Marks an open session as abandoned, as its user's change `seq`; none when a submit or another sweeper came first.
 pub(super) fn abandon(
     db: &mut Db,
     session_id: &str,
@@ -48,7 +48,7 @@ pub(super) fn abandon(
     cached::<SessionSql, _>(abandon).get_result(db).optional()
 }
 
-/// Counts a submit that tried to change locked fields of an open session; none when it is not open now.
+/// Counts a submit whose locked fields differ from an open session, and returns the count; none if it is not open.
 pub(super) fn count_mismatch(
     db: &mut Db,
     session_id: &str,
@@ -69,7 +69,6 @@ pub(super) fn count_mismatch(
         .optional()
 }
 
-/// Records a sign of a manipulated client.
 pub(super) fn insert_flag(db: &mut Db, flag: &NewFlag) -> QueryResult<()> {
     diesel::insert_into(session_flags::table)
         .values(flag)
@@ -77,8 +76,8 @@ pub(super) fn insert_flag(db: &mut Db, flag: &NewFlag) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Holds sessions until the transaction ends, and gives those that are there. One that is being deleted thus either
-/// takes along what is written about it, or that is not written.
+/// Locks sessions until the transaction ends, and returns those that exist. The deletion of a session then either
+/// includes what is written about it, or prevents that write.
 pub(crate) fn hold(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<HashSet<String>> {
     let there = sessions::table
         .filter(sessions::session_id.eq_any(session_ids.iter().copied()))
@@ -91,22 +90,22 @@ pub(crate) fn hold(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<Has
     Ok(held.into_iter().collect())
 }
 
-/// In which way sessions' deletion is locked.
+/// How the deletion of sessions is locked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lock {
     /// Nobody deletes sessions meanwhile.
     Shared,
-    /// Nobody else holds the lock in either way: what they wrote about sessions is seen.
+    /// Nobody else holds the lock in either way: all that they wrote about sessions is visible.
     Exclusive,
 }
 
-/// Locks the deletion of sessions until the transaction ends: for those who write about so many that a lock of each one's
-/// row costs more than what they write. On SQLite a write transaction is alone anyway.
+/// Locks the deletion of sessions until the transaction ends. Writers about many sessions use it where a lock on each
+/// row would cost more than the writes. On SQLite a write transaction is exclusive anyway.
 pub(crate) fn lock_deletion(db: &mut Db, lock: Lock) -> QueryResult<()> {
     let Db::Pg(conn) = db else {
         return Ok(());
     };
-    // Of this table, not of this database: a schema may have one of its own.
+    // The key is the id of this table, because another schema of the database may have its own table.
     let text = match lock {
         Lock::Shared => "SELECT pg_advisory_xact_lock_shared('sessions'::regclass::oid::bigint)",
         Lock::Exclusive => "SELECT pg_advisory_xact_lock('sessions'::regclass::oid::bigint)",

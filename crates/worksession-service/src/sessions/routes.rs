@@ -12,7 +12,7 @@ use crate::auth::{Caller, SessionsRead, SessionsWrite};
 use crate::error::{Error, ErrorBody};
 use crate::state::{AppState, State};
 
-/// Visible characters of an `Idempotency-Key`.
+/// The longest `Idempotency-Key`, in visible characters.
 const KEY_CHARS: usize = 255;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
@@ -31,7 +31,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         );
 }
 
-/// Starts the timer of desktop client A: the plan is locked, and the session that ran before ends now.
+/// Starts the timer of desktop client A: locks the plan, and ends the session that ran before.
 #[utoipa::path(
     post, path = "/api/clienta_timer_start", tag = "sessions", request_body = StartRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
@@ -56,7 +56,7 @@ pub(crate) async fn start_client_a(
     start(&state, caller, "client_a", &request, request_id, body).await
 }
 
-/// Starts the timer of desktop client B; the same as client A's.
+/// Starts the timer of desktop client B, exactly as for client A.
 #[utoipa::path(
     post, path = "/api/clientb_timer_start", tag = "sessions", request_body = StartRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
@@ -77,7 +77,7 @@ pub(crate) async fn start_client_b(
     start(&state, caller, "client_b", &request, request_id, body).await
 }
 
-/// Starts a timer from anywhere else; the same as client A's.
+/// Starts the timer of any other client, exactly as for client A.
 #[utoipa::path(
     post, path = "/api/session/start", tag = "sessions", request_body = StartRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
@@ -98,7 +98,7 @@ pub(crate) async fn start_session(
     start(&state, caller, "session", &request, request_id, body).await
 }
 
-/// Shows the planned data of one of the caller's sessions, and where it stands.
+/// Returns the plan and the status of one of the caller's sessions.
 #[utoipa::path(
     get, path = "/api/get_presession/{session_id}", tag = "sessions", params(("session_id" = String, Path)),
     security(("bearer" = ["sessions:read"])),
@@ -120,7 +120,7 @@ pub(crate) async fn get_presession(
     )))
 }
 
-/// Submits a session: its time is credited by the server's clock, once.
+/// Submits a session, which is credited once, by the server's clock.
 #[utoipa::path(
     post, path = "/api/pomodoro/submit", tag = "sessions", request_body = SubmitRequest,
     security(("bearer" = ["sessions:write"])),
@@ -139,7 +139,7 @@ pub(crate) async fn submit(
 ) -> Result<HttpResponse, Error> {
     let submission = body.into_inner()?.try_into()?;
     let stored = submit::submit(&state, caller.id, submission, request_id).await?;
-    // The stored text itself: who asks again reads the same bytes.
+    // The stored text itself: a repeated submit gets the same bytes.
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "application/json"))
         .body(stored))

@@ -10,10 +10,10 @@ use crate::rules::time::OPEN_AFTER_PLANNED_END;
 use crate::state::State;
 use crate::sync;
 
-/// Sessions that are given up in one transaction.
+/// The most sessions that are abandoned in one transaction.
 const BATCH: i32 = 100;
 
-/// Gives up sessions that nobody submitted within twelve hours of their planned end; now, and then each `every`.
+/// Abandons sessions that nobody submits within twelve hours of their planned end; now, and then each `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
     let failure = "sessions that nobody submitted could not be given up";
     Chore::spawn(every, failure, state, sweep)

@@ -16,26 +16,26 @@ const CATEGORY_CHARS: usize = 64;
 const TAGS: usize = 10;
 const TAG_CHARS: usize = 32;
 
-/// The plan with which a timer starts; it is locked from then on.
+/// The plan of a timer; the start locks it.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct StartRequest {
     /// 1 to 64 characters.
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     category: Option<String>,
-    /// Minutes, 1 to 480. `planned_duration` and `plannedDuration` are other names.
+    /// Minutes, 1 to 480. Also accepted as `planned_duration` or `plannedDuration`.
     #[serde(alias = "planned_duration", alias = "plannedDuration")]
     #[schema(value_type = i64, minimum = 1, maximum = 480)]
     duration: Option<i64>,
-    /// `team_N`, `personal_N`, or absent. `projectId` is another name.
+    /// `team_N`, `personal_N`, or absent. Also accepted as `projectId`.
     #[serde(alias = "projectId")]
     project_id: Option<String>,
-    /// Up to 2,000 characters. `planning_note` and `planningNote` are other names.
+    /// The planning note, up to 2,000 characters. Also accepted as `planning_note` or `planningNote`.
     #[serde(alias = "planning_note", alias = "planningNote")]
     #[schema(max_length = 2000)]
     note: Option<String>,
 }
 
-/// A plan that fits its limits.
+/// A validated plan.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) category: String,
@@ -78,37 +78,37 @@ impl TryFrom<StartRequest> for Plan {
     }
 }
 
-/// A session that is over. The locked fields repeat the plan; only the note is new.
+/// The submit of a session. Locked fields must match the plan if they are sent.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct SubmitRequest {
-    /// Which session; without it the open one whose plan matches, nearest to `start_time`.
+    /// The session to submit. Without it, the open session whose plan matches and whose start is nearest to `start_time`.
     session_id: Option<String>,
-    /// Locked: as planned.
+    /// Locked: must match the plan.
     category: Option<String>,
-    /// Locked: as planned.
+    /// Locked: must match the plan.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     project_id: Option<Option<String>>,
-    /// Locked: minutes, as planned.
+    /// Locked: minutes, must match the plan.
     duration: Option<i64>,
     /// The execution note, up to 2,000 characters.
     #[schema(max_length = 2000)]
     note: Option<String>,
-    /// ISO 8601 with an offset.
+    /// When the work began: ISO 8601 with an offset.
     #[schema(value_type = String, format = DateTime)]
     start_time: Option<String>,
-    /// ISO 8601 with an offset, not before `start_time`.
+    /// When the work ended: ISO 8601 with an offset, not before `start_time`.
     #[schema(value_type = String, format = DateTime)]
     end_time: Option<String>,
     /// 1 to 5.
     #[schema(minimum = 1, maximum = 5)]
     quality_rating: Option<i32>,
-    /// Up to 10, each up to 32 characters.
+    /// Up to 10 tags of 1 to 32 characters each.
     #[schema(max_items = 10)]
     tags: Option<Vec<String>>,
 }
 
-/// A submit that fits its limits.
+/// A validated submit.
 #[derive(Debug, Clone)]
 pub(crate) struct Submission {
     pub(crate) session_id: Option<String>,
@@ -151,16 +151,16 @@ impl TryFrom<SubmitRequest> for Submission {
     }
 }
 
-/// The planned data of a session.
+/// The plan of a session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PreSession {
-    /// Locked.
+    /// Locked at the start.
     category: String,
-    /// Minutes. Locked.
+    /// Minutes; locked at the start.
     planned_duration: i32,
-    /// Locked.
+    /// Locked at the start.
     planning_note: String,
-    /// Locked.
+    /// Locked at the start.
     project: PreSessionProject,
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct PreSessionProject {
 }
 
 impl PreSessionProject {
-    /// Of the columns `project_id` and `project_name`.
+    /// Creates the project from the columns `project_id` and `project_name`.
     pub(super) fn new(id: String, name: String) -> Self {
         Self {
             kind: project_kind(&id).to_owned(),
@@ -198,16 +198,16 @@ impl From<&SessionRow> for PreSession {
     }
 }
 
-/// A session that started.
+/// A started session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StartResponse {
     success: bool,
     /// UUIDv7.
     session_id: String,
     presession: PreSession,
-    /// The server's time.
+    /// When the session started, by the server's clock.
     started_at: DateTime<Utc>,
-    /// Start and planned duration.
+    /// Start plus planned duration.
     expected_end_at: DateTime<Utc>,
 }
 
@@ -223,7 +223,7 @@ impl From<&SessionRow> for StartResponse {
     }
 }
 
-/// The planned data of a session and where it stands.
+/// The plan and the status of a session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PreSessionResponse {
     success: bool,
@@ -247,12 +247,12 @@ impl From<&SessionRow> for PreSessionResponse {
     }
 }
 
-/// What a submit earned. Stored with the session: the same submit again gets the same answer.
+/// The result of a submit. It is stored with the session: a repeated submit gets the same response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmitResponse {
     pub(crate) success: bool,
     pub(crate) session_id: String,
-    /// `completed`, `partial` or `abandoned`.
+    /// `completed`, `partial`, or `abandoned` after a submit that came too late.
     pub(crate) status: Status,
     pub(crate) credited_minutes: i32,
     pub(crate) points_awarded: Points,
@@ -264,14 +264,14 @@ pub(crate) struct SubmitResponse {
     pub(crate) new_badges: Vec<String>,
 }
 
-/// `team`, `personal` or `none`, from the id's first part.
+/// Returns `team`, `personal` or `none`: the first part of the id.
 pub(crate) fn project_kind(project_id: &str) -> &str {
     project_id
         .split_once('_')
         .map_or(project_id, |(kind, _)| kind)
 }
 
-/// Tells a field that is null from one that is absent.
+/// Distinguishes a field that is null from one that is absent.
 pub(super) fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -288,7 +288,7 @@ pub(super) fn note(text: Option<String>) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The field `quality_rating`.
+/// Checks the field `quality_rating`.
 pub(super) fn check_rating(rating: Option<i32>) -> Result<(), Error> {
     if rating.is_some_and(|rating| !(1..=5).contains(&rating)) {
         return Err(Error::invalid("quality_rating must be 1 to 5"));

@@ -1,4 +1,4 @@
--- Changes the note, the tags and, if $3, the rating of the submitted session $7; a null note and null tags stay.
+-- Updates the note, the tags and, if $3, the rating of the submitted session $7. A null note or null tags stay as they are.
 UPDATE sessions
 SET note = COALESCE($1, note), tags = COALESCE($2, tags), quality_rating = CASE WHEN $3 THEN $4 ELSE quality_rating END,
     seq = $5, changed_at = $6

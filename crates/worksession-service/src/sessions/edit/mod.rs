@@ -1,4 +1,4 @@
-//! What may still be changed after a session was submitted: its execution note, its rating and its tags.
+//! Edits after the submit: the execution note, the rating and the tags.
 
 mod queries;
 pub(crate) mod routes;

@@ -7,8 +7,8 @@ use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 use super::wire::Edit;
 use crate::sessions::record::{RecordRow, RecordSql};
 
-/// Changes a submitted session of the user's; none when there is none. Fields that the changes leave out keep what
-/// the row holds then, not what somebody read before: edits of different fields at once are all kept.
+/// Updates a submitted session of the user; none if there is no such session. Absent fields keep the row's value of
+/// that moment, not an earlier read: concurrent edits of different fields all take effect.
 pub(super) fn update(
     db: &mut Db,
     user: UserId,

@@ -11,8 +11,8 @@ use crate::sessions::record::RecordRow;
 use crate::state::AppState;
 use crate::sync;
 
-/// Changes what may be changed of a submitted session. Points are no part of it, and a repeated submit still gets
-/// the answer that the submit got.
+/// Changes the editable fields of a submitted session. Its points stay the same, and a repeated submit still gets its
+/// first response.
 ///
 /// # Errors
 /// 404 without such a session, 422 when locked fields differ from the plan, 409 before the submit.
@@ -25,7 +25,7 @@ pub(super) async fn edit(
     let id = model::session_id(id)?;
     let now = state.clock.now_naive();
     let change = move |db: &mut Db| {
-        // Neither the plan nor that a session was submitted ever changes again: what is read here holds.
+        // The plan never changes, and a submit is final: this read stays valid.
         let row = history::queries::find(db, user, &id)?.ok_or(Error::SessionNotFound)?;
         let differing = locked::differences(&plan(&row), &edit.locked());
         if !differing.is_empty() {

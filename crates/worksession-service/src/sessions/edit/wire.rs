@@ -6,52 +6,52 @@ use crate::projects::ProjectRef;
 use crate::rules::locked::Given;
 use crate::sessions::wire::{check_rating, note, present, tags};
 
-/// Changes to a submitted session; absent fields stay as they are. The plan may be sent along as it is, as
-/// clients do that send a whole session back.
+/// Changes to a submitted session; absent fields stay as they are. The plan may be included unchanged, for clients
+/// that send a whole session back.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct EditRequest {
-    /// The execution note, up to 2,000 characters; null empties it.
+    /// The execution note, up to 2,000 characters; null clears it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 2000)]
     note: Option<Option<String>>,
-    /// 1 to 5; null takes it away.
+    /// 1 to 5; null removes the rating.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 5)]
     quality_rating: Option<Option<i32>>,
-    /// Up to 10, each up to 32 characters; null takes them away.
+    /// Up to 10 tags of 1 to 32 characters each; null removes them.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Vec<String>>, max_items = 10)]
     tags: Option<Option<Vec<String>>>,
-    /// Locked: as planned.
+    /// Locked: must match the plan.
     category: Option<String>,
-    /// Locked: minutes, as planned. `planned_duration` and `plannedDuration` are other names.
+    /// Locked: minutes, must match the plan. Also accepted as `planned_duration` or `plannedDuration`.
     #[serde(alias = "planned_duration", alias = "plannedDuration")]
     duration: Option<i64>,
-    /// Locked: as planned. `projectId` is another name.
+    /// Locked: must match the plan. Also accepted as `projectId`.
     #[serde(default, alias = "projectId", deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     project_id: Option<Option<String>>,
-    /// Locked: as planned.
+    /// Locked: must match the plan.
     project: Option<EditedProject>,
-    /// Locked: as planned. `planningNote` is another name.
+    /// Locked: must match the plan. Also accepted as `planningNote`.
     #[serde(alias = "planningNote")]
     planning_note: Option<String>,
 }
 
-/// The project as a session shows it.
+/// The project, in the form in which a session shows it.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct EditedProject {
-    /// Locked: as planned.
+    /// Locked: must match the plan.
     id: Option<String>,
 }
 
-/// Changes that fit their limits, and what was sent of the plan; none stays as it is.
+/// Validated changes, and the fields of the plan that were sent. None leaves a field as it is.
 #[derive(Debug)]
 pub(crate) struct Edit {
     pub(super) note: Option<String>,
-    /// Some of none takes it away.
+    /// `Some(None)` removes the rating.
     pub(super) quality_rating: Option<Option<i32>>,
-    /// JSON.
+    /// A JSON array.
     pub(super) tags: Option<String>,
     category: Option<String>,
     duration: Option<i64>,
@@ -99,7 +99,7 @@ fn json_of_tags(given: Option<Vec<String>>) -> Result<String, Error> {
     serde_json::to_string(&tags).map_err(Error::internal)
 }
 
-/// Nothing has four spellings; what names no project differs from every plan.
+/// Normalises the four spellings of "no project". A malformed id stays as it is, and so differs from every plan.
 fn one_spelling(text: Option<String>) -> String {
     ProjectRef::parse(text.as_deref())
         .map_or_else(|_| text.unwrap_or_default(), |project| project.to_string())

@@ -1,4 +1,4 @@
-//! iCalendar (RFC 5545).
+//! The iCalendar format (RFC 5545).
 
 use chrono::NaiveDateTime;
 
@@ -11,10 +11,10 @@ pub(super) const HEAD: &[u8] =
     CALSCALE:GREGORIAN\r\n";
 pub(super) const TAIL: &[u8] = b"END:VCALENDAR\r\n";
 
-/// Octets of a line without its break (section 3.1).
+/// The most octets of a line, without its line break (section 3.1).
 const LINE: usize = 75;
 
-/// An event for each session that was executed; plans that came to nothing happened at no time.
+/// Returns an event for each executed session. Any other session has no place in a calendar.
 pub(super) fn events(rows: &[RecordRow]) -> String {
     let executed = rows
         .iter()
@@ -29,11 +29,11 @@ pub(super) fn events(rows: &[RecordRow]) -> String {
 fn event(out: &mut String, row: &RecordRow) {
     line(out, "BEGIN:VEVENT");
     line(out, &format!("UID:{}@holdfast", row.session_id));
-    // When the event last changed what it says of its time: exporting twice gives the same file.
+    // The submit is the last change of the event's times, so that two exports give the same file.
     let stamp = row.submitted_at.unwrap_or(row.started_at);
     line(out, &format!("DTSTAMP:{}", utc(stamp)));
     line(out, &format!("DTSTART:{}", utc(row.started_at)));
-    // An end must be later than the start (section 3.6.1); without one the event takes no time.
+    // An end must be later than the start (section 3.6.1). Without an end the event takes no time.
     if let Some(ended) = row
         .ended_at
         .filter(|ended| utc(*ended) > utc(row.started_at))
@@ -50,7 +50,7 @@ fn event(out: &mut String, row: &RecordRow) {
     if !categories.is_empty() {
         line(out, &format!("CATEGORIES:{}", categories.join(",")));
     }
-    // It says when somebody worked, not that the time is taken.
+    // The event records past work, and does not make its user busy.
     line(out, "TRANSP:TRANSPARENT");
     line(out, "END:VEVENT");
 }
@@ -83,13 +83,13 @@ fn description(row: &RecordRow) -> String {
     parts.join("\n")
 }
 
-/// Whole seconds are all that the format knows (section 3.3.5).
+/// Formats an instant in whole seconds, which is the precision of the format (section 3.3.5).
 fn utc(at: NaiveDateTime) -> String {
     at.format("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// A text as a value (section 3.3.11). Line breaks of all kinds become one; other control characters cannot be
-/// said and are left out.
+/// Escapes a text as a value (section 3.3.11). Each kind of line break becomes `\n`. Other control characters, except
+/// the tab, cannot be represented and are dropped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.replace("\r\n", "\n").chars() {
@@ -104,7 +104,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A content line, folded between characters after 75 octets; the space that begins each further line counts.
+/// Writes a content line, folded between characters after 75 octets. The space that begins each further line counts.
 fn line(out: &mut String, text: &str) {
     let mut room = LINE;
     for c in text.chars() {
@@ -137,7 +137,7 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// As another implementation reads it.
+    /// Parses the file with another implementation.
     fn read(text: &str) -> Vec<Event> {
         let calendar: Calendar = text.parse().unwrap();
         let events = calendar
@@ -150,7 +150,7 @@ mod tests {
         events.collect()
     }
 
-    /// What is left of a text in a calendar.
+    /// Returns what remains of a text in a calendar.
     fn sayable(text: &str) -> String {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         text.chars()

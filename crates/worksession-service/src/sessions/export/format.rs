@@ -4,19 +4,19 @@ use super::{calendar, json, table};
 use crate::error::Error;
 use crate::sessions::record::RecordRow;
 
-/// The form of an exported file.
+/// The format of an exported file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     /// For spreadsheets (RFC 4180).
     Csv,
-    /// Everything, as the API shows it.
+    /// All fields, as in the API.
     Json,
-    /// For calendars (RFC 5545): what was executed.
+    /// For calendars (RFC 5545): executed sessions only.
     Ics,
 }
 
 impl Format {
-    /// The name in `?format=` and of the file's end.
+    /// Returns the value of `?format=`, which is also the file's extension.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -33,7 +33,7 @@ impl Format {
         }
     }
 
-    /// What stands before the first session.
+    /// Returns what precedes the first session.
     pub(super) fn head(self) -> Result<Vec<u8>, Error> {
         match self {
             Self::Csv => table::head(),
@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// Some sessions; `first` when none came before.
+    /// Encodes some sessions. `first` is whether none came before them.
     pub(super) fn sessions(self, rows: Vec<RecordRow>, first: bool) -> Result<Vec<u8>, Error> {
         match self {
             Self::Csv => table::lines(rows),
@@ -51,7 +51,7 @@ impl Format {
         }
     }
 
-    /// What stands after the last one.
+    /// Returns what follows the last session.
     pub(super) fn tail(self) -> &'static [u8] {
         match self {
             Self::Csv => b"",

@@ -4,7 +4,7 @@ use crate::sessions::record::{RecordRow, SessionRecord};
 pub(super) const HEAD: &[u8] = br#"{"success":true,"sessions":["#;
 pub(super) const TAIL: &[u8] = b"]}";
 
-/// The sessions as elements of the array, with a comma before each but the file's first.
+/// Encodes the sessions as elements of the array, with a comma before each but the file's first.
 pub(super) fn elements(rows: Vec<RecordRow>, first: bool) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     for (n, row) in rows.into_iter().enumerate() {

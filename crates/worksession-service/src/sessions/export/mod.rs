@@ -1,5 +1,5 @@
-//! All of a user's sessions as a file, written page by page while the client reads: neither the sessions nor a
-//! connection to the database are held for a reader who is slow.
+//! Exports all sessions of a user as a file, page by page while the client reads. A slow client holds neither the
+//! sessions in memory nor a connection to the database.
 
 mod calendar;
 mod format;

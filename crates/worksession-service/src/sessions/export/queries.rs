@@ -7,10 +7,10 @@ use diesel::sql_types::{BigInt, Text, Timestamp};
 use crate::page::Position;
 use crate::sessions::record::{RecordRow, RecordSql};
 
-/// Sessions of one page; written out in the statement too, for PostgreSQL's planner.
+/// Sessions per page. The statement has the number as a literal for PostgreSQL's planner.
 pub(super) const PAGE: usize = 200;
 
-/// The user's next sessions after that place that started before `until`, oldest first.
+/// Returns the user's next sessions after that position that started before `until`, oldest first.
 pub(super) fn page(
     db: &mut Db,
     user: UserId,

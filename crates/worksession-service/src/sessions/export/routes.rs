@@ -9,12 +9,12 @@ use crate::auth::{Account, Caller};
 use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
-/// Gives all of the caller's sessions as a file, oldest first. Not for OAuth clients of others and not for tokens that
-/// single sign-on handed over.
+/// Exports all of the caller's sessions as a file, oldest first.
 ///
-/// In CSV an apostrophe stands before what a spreadsheet would take for a formula (cells that begin with one of
-/// `= + - @`, a tab or a line break, apostrophes before it counted in); taken away, it leaves the text. A calendar has the sessions that
-/// were executed; JSON has everything.
+/// OAuth clients of third parties and tokens from single sign-on have no access. JSON has every field, a calendar the
+/// executed sessions only. In CSV an apostrophe precedes each cell that a spreadsheet would run as a formula. Such a
+/// cell begins with one of `= + - @`, a tab or a line break, also after apostrophes. Without the apostrophe it is the
+/// original text.
 #[utoipa::path(
     get, path = "/api/sessions/export", tag = "sessions", params(ExportQuery), security(("bearer" = ["account"])),
     responses(
@@ -31,7 +31,7 @@ pub(crate) async fn export(
 ) -> Result<HttpResponse, Error> {
     let today = state.clock.now().date_naive();
     let export = service::open(state, caller.id, query?.0).await?;
-    // A username has no character that would have to be quoted.
+    // A username has no character that needs quotes.
     let name = format!(
         "attachment; filename=\"holdfast-sessions-{}-{today}.{}\"",
         caller.username,

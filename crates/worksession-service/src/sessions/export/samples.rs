@@ -1,4 +1,4 @@
-//! Sessions with any text in them, for the tests of the forms.
+//! Sessions with arbitrary texts, for the tests of the formats.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::sessions::model::Status;
 use crate::sessions::record::{Flags, RecordRow, Tags};
 
-/// A completed session.
+/// Returns a completed session.
 pub(super) fn row() -> RecordRow {
     let at = |micros| DateTime::from_timestamp_micros(micros).map(|at| at.naive_utc());
     let start: NaiveDateTime = at(1_795_424_400_000_001).unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn row() -> RecordRow {
     }
 }
 
-/// Any text without NUL, which no body may hold, with what is special in some form more often than elsewhere.
+/// Generates texts without NUL, which no body may hold. Characters that are special in some format are frequent.
 pub(super) fn text() -> impl Strategy<Value = String> {
     let special = prop::sample::select(vec![
         "=",
@@ -64,7 +64,7 @@ pub(super) fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// A session with such texts.
+/// Generates sessions with such texts.
 pub(super) fn any_row() -> impl Strategy<Value = RecordRow> {
     let tags = prop::collection::vec(text(), 0..4);
     let texts = (

@@ -14,7 +14,7 @@ use crate::sessions::history::Span;
 use crate::sessions::record::RecordRow;
 use crate::state::State;
 
-/// A file on its way. It holds a page of sessions at most, and between two pages nothing but where it is.
+/// An export in progress. It holds at most one page of sessions, and only a position between two pages.
 pub(super) struct Export {
     state: State,
     user: UserId,
@@ -24,16 +24,16 @@ pub(super) struct Export {
 }
 
 enum Next {
-    /// The first page, read before the answer began, so that what goes wrong then is still said in it.
+    /// The first page, read before the response begins, so that an early failure still gives an error response.
     First(Vec<RecordRow>),
     After(Position),
     End,
 }
 
-/// Begins a file of the user's sessions, oldest first.
+/// Begins an export of the user's sessions, oldest first.
 ///
 /// # Errors
-/// 400 for parameters that do not fit, 503 when the database is away.
+/// 400 for invalid parameters, 503 when the database is unavailable.
 pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Result<Export, Error> {
     let format = query.format.as_deref().unwrap_or("json").parse()?;
     let span = Span::parse(query.from.as_deref(), query.to.as_deref())?;
@@ -52,8 +52,8 @@ pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Resu
 }
 
 impl Export {
-    /// The file in pieces, each read when it is asked for. A piece that cannot be read breaks the connection off:
-    /// a file that ends as it should is whole.
+    /// Streams the file; each piece is read when it is needed. A failed read breaks the connection, so that a file
+    /// with a proper end is complete.
     pub(super) fn into_stream(self) -> impl Stream<Item = Result<Bytes, Error>> {
         try_unfold(self, Self::piece)
     }

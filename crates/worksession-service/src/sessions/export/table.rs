@@ -1,4 +1,4 @@
-//! Comma-separated values (RFC 4180).
+//! The CSV format (RFC 4180).
 
 use chrono::{NaiveDateTime, SecondsFormat};
 use csv::{Terminator, Writer, WriterBuilder};
@@ -32,12 +32,12 @@ const COLUMNS: [&str; 21] = [
     "flags",
 ];
 
-/// The line of the columns' names.
+/// Returns the line with the column names.
 pub(super) fn head() -> Result<Vec<u8>, Error> {
     write(std::iter::once(COLUMNS.map(str::to_owned)))
 }
 
-/// A line for each session.
+/// Returns a line for each session.
 pub(super) fn lines(rows: Vec<RecordRow>) -> Result<Vec<u8>, Error> {
     write(rows.into_iter().map(cells))
 }
@@ -86,11 +86,11 @@ fn cells(row: RecordRow) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// Spreadsheets take a cell that begins so for a formula, and run it.
+/// Spreadsheets run a cell that begins with one of these as a formula.
 const BEGINS_FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// The cell as no spreadsheet runs it: an apostrophe goes before what would begin a formula. It goes before
-/// apostrophes that stand before such a thing, too, so that whoever takes one away has the text again.
+/// Protects a cell: an apostrophe goes before anything that would begin a formula. It also goes before apostrophes in
+/// front of such text, so that removing one always restores the cell.
 fn guarded(cell: &str) -> String {
     if cell.trim_start_matches('\'').starts_with(BEGINS_FORMULA) {
         format!("'{cell}")
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::sessions::export::samples::{any_row, row, text};
 
-    /// The grammar of RFC 4180 as it stands there: lines that end with CRLF, cells with or without quotes.
+    /// Parses the grammar of RFC 4180: lines that end with CRLF, cells with or without quotes.
     fn read(text: &str) -> Vec<Vec<String>> {
         let mut lines = Vec::new();
         let (mut line, mut rest) = (Vec::new(), text);
@@ -150,7 +150,7 @@ mod tests {
         lines
     }
 
-    /// What a reader does who wants the texts back.
+    /// Restores the text, as a reader of the file would.
     fn unguarded(cell: &str) -> &str {
         match cell.strip_prefix('\'') {
             Some(text) if text.trim_start_matches('\'').starts_with(BEGINS_FORMULA) => text,

@@ -1,4 +1,4 @@
--- As plain.sql, of the first 10,000 sessions those that match.
+-- Like plain.sql, but of the first 10,000 sessions only those that match.
 SELECT session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, expected_end_at,
     ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, quality_rating, tags, client,
     COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id)

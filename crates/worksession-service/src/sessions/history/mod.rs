@@ -1,4 +1,4 @@
-//! The caller's sessions to look at: the list with its filters, and one alone.
+//! Reads the caller's sessions: the list with its filters, and a single session.
 
 pub(super) mod queries;
 mod range;

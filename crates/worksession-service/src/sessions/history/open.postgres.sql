@@ -1,4 +1,4 @@
--- As filtered.postgres.sql, of sessions that are open; they have no tags yet.
+-- Like filtered.postgres.sql, but of open sessions, which have no tags yet.
 SELECT session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, expected_end_at,
     ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, quality_rating, tags, client,
     COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id)

@@ -1,5 +1,5 @@
--- As filtered.sqlite.sql, of sessions that are open; they have no tags yet. SQLite is told which index to take: without
--- statistics it looks for the few that are open in the whole history.
+-- Like filtered.sqlite.sql, but of open sessions, which have no tags yet. The statement names the index: without
+-- statistics SQLite would search the whole history for the few open sessions.
 SELECT session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, expected_end_at,
     ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, quality_rating, tags, client,
     COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id)

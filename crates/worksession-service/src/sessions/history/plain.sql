@@ -1,6 +1,6 @@
--- The sessions of user $1 that started at $2 or later and stand before the place ($3, $4), newest first. How many are looked at,
--- the longest page and one more, is written out: only so does PostgreSQL know that few are wanted, and reads them in order from
--- the index instead of sorting them all.
+-- The sessions of user $1 that started at $2 or later and precede the position ($3, $4), newest first. The inner
+-- limit, the longest page and one more, is a literal: only then does PostgreSQL know that few rows are needed. It then
+-- reads them in order from the index instead of sorting all of them.
 SELECT session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, expected_end_at,
     ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, quality_rating, tags, client,
     COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id)

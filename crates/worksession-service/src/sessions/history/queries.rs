@@ -7,7 +7,7 @@ use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 use crate::page::Position;
 use crate::sessions::record::{RecordRow, RecordSql};
 
-/// One session of the user's.
+/// Finds one session of the user.
 pub(in crate::sessions) fn find(
     db: &mut Db,
     user: UserId,
@@ -21,9 +21,9 @@ pub(in crate::sessions) fn find(
 
 pub(super) struct ListArguments {
     pub(super) user_id: UserId,
-    /// Started then or later.
+    /// Sessions that started then or later.
     pub(super) from: NaiveDateTime,
-    /// Stands before this place.
+    /// Sessions before this position.
     pub(super) until: Position,
     /// `,name,name,`
     pub(super) statuses: Option<String>,
@@ -35,15 +35,15 @@ pub(super) struct ListArguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Every session matches: the longest page and one more are looked at.
+    /// Every session matches: the search reads the longest page and one more.
     Plain,
-    /// 10,000 sessions are looked at.
+    /// The search reads up to 10,000 sessions.
     Filtered,
-    /// The same, among those that are open, which have an index of their own.
+    /// The same among the open sessions, which have an index of their own.
     Open,
 }
 
-/// What matches among the sessions that are looked at, newest first.
+/// Returns the sessions that match within the search, newest first.
 pub(super) fn list(db: &mut Db, look: Look, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
     let text = match (look, db.backend()) {
         (Look::Plain, _) => return plain(db, of),
@@ -75,7 +75,7 @@ fn plain(db: &mut Db, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
     cached::<RecordSql, _>(newest).load(db)
 }
 
-/// The last of the sessions that are looked at, when there are more behind it.
+/// Returns the last session of the search, if there are more behind it.
 pub(super) fn last_looked_at(
     db: &mut Db,
     look: Look,

@@ -10,16 +10,16 @@ use crate::preferences;
 use crate::rules::local_day::start_of_day;
 use crate::rules::time::parse_instant;
 
-/// One end of a span of time, as clients write it: a local date or an instant.
+/// One end of a time span in a query: a local date or an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// On the user's own calendar.
+    /// On the user's calendar.
     Day(NaiveDate),
     /// UTC.
     Instant(NaiveDateTime),
 }
 
-/// `from` and `to`; both ends belong to it.
+/// A time span with inclusive ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::sessions) struct Span {
     from: Option<End>,
@@ -27,7 +27,7 @@ pub(in crate::sessions) struct Span {
 }
 
 impl Span {
-    /// Reads the two parameters; an empty one is none.
+    /// Parses the two parameters. An empty one counts as absent.
     pub(in crate::sessions) fn parse(from: Option<&str>, to: Option<&str>) -> Result<Self, Error> {
         Ok(Self {
             from: end("from", from)?,
@@ -35,8 +35,8 @@ impl Span {
         })
     }
 
-    /// From when and until before when (UTC) a session of the user's must have started. The user's zone is
-    /// read only where a date asks for it.
+    /// Returns from when and until before when (UTC) a session must have started. Only a date needs to read the user's
+    /// zone.
     pub(in crate::sessions) fn starts(
         &self,
         db: &mut Db,
@@ -62,7 +62,7 @@ impl Span {
         let until = match self.to {
             None => Position::last().started_at,
             Some(End::Day(day)) => start_of_day(day + TimeDelta::days(1), zone),
-            // Times are kept in microseconds.
+            // Times are stored in microseconds.
             Some(End::Instant(at)) => at + TimeDelta::microseconds(1),
         };
         (from, until.min(Position::last().started_at))
@@ -83,7 +83,7 @@ fn end(field: &'static str, text: Option<&str>) -> Result<Option<End>, Error> {
     })
 }
 
-/// `YYYY-MM-DD` in the years that sessions can have.
+/// Parses `YYYY-MM-DD` within the years that sessions can have.
 fn parse_day(text: &str) -> Option<NaiveDate> {
     let day: NaiveDate = text.parse().ok()?;
     let canonical = day.to_string() == text;

@@ -26,7 +26,7 @@ pub(crate) async fn list(
     Ok(web::Json(service::list(&state, caller.id, filter).await?))
 }
 
-/// Shows one of the caller's sessions.
+/// Returns one of the caller's sessions.
 #[utoipa::path(
     get, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
     security(("bearer" = ["sessions:read"])),

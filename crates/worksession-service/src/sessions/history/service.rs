@@ -10,8 +10,8 @@ use crate::sessions::model::{self, Status};
 use crate::sessions::record::RecordRow;
 use crate::state::AppState;
 
-/// A page of the user's sessions, newest first. A filter that matches little looks at 10,000 sessions and then
-/// says where it stopped: a request costs the same however long the history is.
+/// Lists a page of the user's sessions, newest first. A filter searches at most 10,000 sessions and returns where it
+/// stopped: a request costs the same however long the history is.
 pub(super) async fn list(
     state: &AppState,
     user: UserId,
@@ -52,7 +52,7 @@ impl Filter {
     }
 
     fn arguments(&self, user: UserId, from: NaiveDateTime, until: Position) -> ListArguments {
-        // A cursor may be of a longer span.
+        // The cursor may come from a request with a longer span.
         let until = match &self.after {
             Some(after) if *after < until => after.clone(),
             _ => until,

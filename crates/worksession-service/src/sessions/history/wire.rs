@@ -8,30 +8,30 @@ use crate::projects::ProjectRef;
 use crate::sessions::model::Status;
 use crate::sessions::record::{RecordRow, SessionRecord};
 
-/// Which sessions; an empty parameter is none.
+/// Which sessions to list. An empty parameter counts as absent.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// `running`, `awaiting_submit`, `completed`, `partial`, `abandoned`, or several with commas between them.
+    /// `running`, `awaiting_submit`, `completed`, `partial`, `abandoned`, or several of them separated by commas.
     status: Option<String>,
     /// `team_N`, `personal_N` or `none`.
     project_id: Option<String>,
-    /// The category as it was planned.
+    /// The exact category of the plan.
     category: Option<String>,
-    /// A tag as it was given.
+    /// An exact tag.
     tag: Option<String>,
-    /// Started then or later: a date (YYYY-MM-DD) in the user's time zone, or an RFC 3339 time.
+    /// The earliest start: a date (YYYY-MM-DD) in the user's time zone, or an RFC 3339 time.
     from: Option<String>,
-    /// Started then or earlier: a date (YYYY-MM-DD) in the user's time zone, or an RFC 3339 time.
+    /// The latest start: a date (YYYY-MM-DD, inclusive) in the user's time zone, or an RFC 3339 time.
     to: Option<String>,
-    /// 1 to 200; 50 when absent.
+    /// 1 to 200 sessions; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// The same, checked.
+/// A validated [`ListQuery`].
 #[derive(Debug)]
 pub(crate) struct Filter {
     /// None for all.
@@ -82,8 +82,8 @@ fn statuses(text: &str) -> Result<Vec<Status>, Error> {
 pub(crate) struct SessionsResponse {
     success: bool,
     sessions: Vec<SessionRecord>,
-    /// Where the next page begins; null on the last one. A page of a filter that matches little may hold fewer
-    /// sessions than `limit`, or none, and still have one.
+    /// Where the next page begins; null on the last one. With a filter, a page may hold fewer sessions than `limit`,
+    /// or none, and still have a cursor.
     next_cursor: Option<String>,
 }
 

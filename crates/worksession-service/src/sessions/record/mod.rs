@@ -1,4 +1,4 @@
-//! A session as its user reads it, wherever one is shown: in lists, alone, in an export, among changes.
+//! A session as its user reads it: in lists, alone, in exports and among changes.
 
 mod model;
 mod wire;

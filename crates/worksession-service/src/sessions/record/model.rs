@@ -8,8 +8,8 @@ use super::wire::Flag;
 use crate::rules::integrity;
 use crate::sessions::model::Status;
 
-/// A session as its user reads it; each `.sql` file that reads sessions for people lists its columns in
-/// this order, such as `history/find.sql`.
+/// A session as its user reads it. Each `.sql` file that reads such sessions, for example `history/find.sql`, lists
+/// its columns in this order.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct RecordRow {
     pub(crate) session_id: String,
@@ -23,11 +23,11 @@ pub(crate) struct RecordRow {
     pub(crate) project_name: String,
     pub(crate) started_at: NaiveDateTime,
     pub(crate) expected_end_at: NaiveDateTime,
-    /// None only while it runs.
+    /// None only while the session runs.
     pub(crate) ended_at: Option<NaiveDateTime>,
-    /// As the client said it.
+    /// As the client reported it.
     pub(crate) start_time: Option<NaiveDateTime>,
-    /// As the client said it.
+    /// As the client reported it.
     pub(crate) end_time: Option<NaiveDateTime>,
     pub(crate) submitted_at: Option<NaiveDateTime>,
     pub(crate) credited_minutes: i32,
@@ -67,7 +67,7 @@ pub(crate) type RecordSql = (
 #[derive(Debug, Clone, Default, PartialEq, Eq, FromSqlRow)]
 pub(crate) struct Tags(pub(crate) Vec<String>);
 
-/// The flags of a session in the order in which they were raised, read as `kind:severity:amount:state,…`.
+/// The flags of a session in the order in which they were raised, parsed from `kind:severity:amount:state,…`.
 #[derive(Debug, Clone, Default, FromSqlRow)]
 pub(crate) struct Flags(pub(crate) Vec<Flag>);
 

@@ -7,31 +7,31 @@ use crate::rules::points::Points;
 use crate::sessions::model::Status;
 use crate::sessions::wire::PreSessionProject;
 
-/// A session: what was planned, what was executed, what it earned.
+/// A session: what was planned, what was executed, and what it earned.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionRecord {
     /// UUIDv7.
     session_id: String,
     status: Status,
-    /// Locked.
+    /// Locked at the start.
     category: String,
-    /// Minutes. Locked.
+    /// Minutes; locked at the start.
     planned_duration: i32,
-    /// Locked.
+    /// Locked at the start.
     planning_note: String,
-    /// Locked.
+    /// Locked at the start.
     project: PreSessionProject,
-    /// The server's time.
+    /// When the session started, by the server's clock.
     started_at: DateTime<Utc>,
-    /// Start and planned duration.
+    /// Start plus planned duration.
     expected_end_at: DateTime<Utc>,
-    /// When the server saw it end; null while it runs.
+    /// When the session ended for the server; null while it runs.
     ended_at: Option<DateTime<Utc>>,
-    /// What the client said at submit; null before.
+    /// The start that the client reported in the submit; null before.
     start_time: Option<DateTime<Utc>>,
-    /// What the client said at submit; null before.
+    /// The end that the client reported in the submit; null before.
     end_time: Option<DateTime<Utc>>,
-    /// Null before.
+    /// Null before the submit.
     submitted_at: Option<DateTime<Utc>>,
     /// 0 before the submit.
     credited_minutes: i32,
@@ -39,25 +39,25 @@ pub(crate) struct SessionRecord {
     points_awarded: Points,
     /// The execution note; empty before the submit.
     note: String,
-    /// 1 to 5.
+    /// 1 to 5; null without a rating.
     quality_rating: Option<i32>,
     tags: Vec<String>,
-    /// `client_a`, `client_b` or `session`.
+    /// The endpoint that started it: `client_a`, `client_b` or `session`.
     client: String,
-    /// Signs of a manipulated client, in the order in which they were seen.
+    /// Signs of a manipulated client, in the order in which they were raised.
     flags: Vec<Flag>,
 }
 
 /// A sign of a manipulated client.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Flag {
-    /// What was seen.
+    /// `locked_mismatch`, `client_clock`, `future_end` or `long_day`.
     pub(crate) kind: String,
-    /// `info`, or `suspect`: off the boards until somebody has looked.
+    /// `info`, or `suspect`, which keeps the session off the leaderboards until it is reviewed.
     pub(crate) severity: String,
-    /// The same as a sentence, with its measure.
+    /// The sign as a sentence, with its measure.
     pub(crate) reason: String,
-    /// `open`, or what somebody decided: `cleared` or `upheld`.
+    /// `open`, or the result of a review: `cleared` or `upheld`.
     pub(crate) state: String,
 }
 

@@ -1,6 +1,6 @@
--- The session of an earlier start that one repeats: with the same key ($2, within $3), or with the same plan ($4) while it
--- runs. The key speaks before the plan does; a session that came with it and another plan is given too, for the caller to
--- refuse. start.postgres.sql says the same for many; change both.
+-- The session of an earlier start that this one repeats: with the same key ($2, after $3), or running with the same
+-- plan ($4). The key takes precedence. A session with the same key and another plan is returned too, for the caller to
+-- refuse. start.postgres.sql repeats this for many starts: change both.
 SELECT session_id, user_id, username, client, category, planned_duration, planning_note, project_id, project_name,
     team_id, team_name, chat, status, started_at, expected_end_at, ended_at, zone, start_digest, submitted_at,
     submit_digest, submit_result

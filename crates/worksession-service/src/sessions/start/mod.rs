@@ -1,5 +1,5 @@
-//! Starting a timer: the plan is locked, the session that ran before ends at that instant, and the
-//! team is told later. One statement on PostgreSQL, for all who start at the same time; one write transaction on SQLite.
+//! Starts a timer: the plan is locked, the running session ends at that instant, and the team's chat is notified
+//! later. On PostgreSQL concurrent starts share one statement; on SQLite each is one write transaction.
 
 mod queries;
 mod service;

@@ -9,37 +9,37 @@ use serde::Serialize;
 
 use crate::sessions::model::{SessionRow, SessionSql};
 
-/// A session to be started, the times that decide whether it was started before, and its event.
+/// A session to start, its event, and the times that decide whether the start is a repeated one.
 #[derive(Debug, Serialize)]
 pub(crate) struct Attempt {
     #[serde(flatten)]
     pub(super) session: SessionRow,
     pub(super) idempotency_key: Option<String>,
-    /// A running session with the same plan that started later than this is the same start.
+    /// A running session with the same plan that started after this is the same start.
     #[serde(serialize_with = "json::timestamp")]
     pub(super) repeated_after: NaiveDateTime,
-    /// A key counts for sessions that started later than this.
+    /// A key counts for sessions that started after this.
     #[serde(serialize_with = "json::timestamp")]
     pub(super) key_after: NaiveDateTime,
-    /// Sessions whose planned end is later than this are open.
+    /// Sessions whose planned end is after this are open.
     #[serde(serialize_with = "json::timestamp")]
     pub(super) open_after: NaiveDateTime,
     pub(super) event: NewOutboxRow,
 }
 
-/// A session that a start led to.
+/// The session that a start led to.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct Opened {
     pub(in crate::sessions) row: SessionRow,
-    /// False when an earlier request had opened it.
+    /// Whether this request created the session; false for a repeated start.
     pub(in crate::sessions) fresh: bool,
 }
 
-/// Starts sessions for all who ask for it at the same time; none when another transaction holds what is the user's.
+/// Coalesces the starts of concurrent callers. The result is none when another transaction holds the user's lock.
 pub(crate) type Starts = Gather<Attempt, Option<Opened>>;
 
-/// Starts sessions, on PostgreSQL of different users, unless earlier starts did, and ends those that run. None for a user
-/// whose row is locked: do it again after [`crate::sync::bump`]. On SQLite inside of a write transaction.
+/// Starts sessions unless they repeat earlier starts, and ends the running ones. On PostgreSQL they are of different users.
+/// Returns none for a user whose row is locked: retry after [`crate::sync::bump`]. On SQLite it runs inside a write transaction.
 pub(super) fn start_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<Opened>>> {
     match db {
         Db::Pg(conn) => {
@@ -76,7 +76,7 @@ fn start_one(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<Opened>> {
     Ok(Some(Opened { row, fresh: true }))
 }
 
-/// The session of an earlier start that this one repeats.
+/// Returns the session of an earlier start that this one repeats.
 pub(super) fn earlier(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<SessionRow>> {
     let session = &attempt.session;
     let earlier = diesel::sql_query(include_str!("earlier.sql"))

@@ -17,9 +17,9 @@ use crate::sessions::wire::Plan;
 use crate::state::AppState;
 use crate::sync;
 
-/// The same plan within this is the same start: a double click, a retry without a key.
+/// Within this time the same plan is the same start: a double click, or a retry without a key.
 const SAME_START: TimeDelta = TimeDelta::seconds(10);
-/// How long an `Idempotency-Key` is remembered.
+/// How long an `Idempotency-Key` counts.
 const KEY_LIFE: TimeDelta = TimeDelta::hours(24);
 
 /// A request to start a timer.
@@ -32,10 +32,11 @@ pub(in crate::sessions) struct Order {
     pub(in crate::sessions) request_id: RequestId,
 }
 
-/// Starts the timer, or finds the session that an earlier request for the same started.
+/// Starts the timer, or returns the session that an earlier, equal request started.
 ///
 /// # Errors
-/// 403, 404 and 409 of the project, 422 for a key that was used with another plan, 429.
+/// 400 for a category outside a strict list. 403, 404 and 409 for the project. 422 for a key of another plan. 429 for
+/// too many starts.
 pub(in crate::sessions) async fn start(
     state: &AppState,
     caller: Arc<CurrentUser>,
@@ -77,7 +78,7 @@ pub(in crate::sessions) async fn start(
     Ok(opened)
 }
 
-/// Starts of different users, done together on PostgreSQL.
+/// Creates the coalescer of starts, which batches different users on PostgreSQL.
 pub(crate) fn starts(pool: &Pool) -> Starts {
     pool.gather_writes(
         |db, attempts| Ok(queries::start_many(db, attempts)?),
@@ -85,7 +86,7 @@ pub(crate) fn starts(pool: &Pool) -> Starts {
     )
 }
 
-/// Somebody's request, and what makes another one the same.
+/// A caller's request, and the digest that identifies a repetition.
 struct Start {
     caller: Arc<CurrentUser>,
     order: Order,
@@ -93,7 +94,7 @@ struct Start {
 }
 
 impl Start {
-    /// What is worked on, if the user may work on it.
+    /// Returns the project of the plan if the caller may work on it.
     async fn project(&self, state: &AppState) -> Result<ProjectSnapshot, Error> {
         let (project, caller) = (self.order.plan.project, Arc::clone(&self.caller));
         if project == ProjectRef::None {
@@ -112,7 +113,7 @@ impl Start {
         if let Some(opened) = state.starts.run(attempt).await? {
             return Ok(opened);
         }
-        // Somebody else holds what is the user's. It is waited for alone, so that others do not wait with this one.
+        // Another transaction holds the user's lock. Waiting outside the batch does not delay other starts.
         let (start, clock) = (Arc::clone(self), state.clock.clone());
         let alone = move |db: &mut Db| {
             sync::bump(db, start.caller.id)?;
@@ -157,7 +158,7 @@ impl Start {
             started_at,
             expected_end_at: started_at + TimeDelta::minutes(plan.duration.into()),
             ended_at: None,
-            // The statement fills in the user's zone; on SQLite the answer to the start goes without it.
+            // The statement fills in the user's zone. On SQLite the row that is returned stays without it.
             zone: String::new(),
             start_digest: self.digest.clone(),
             submitted_at: None,
@@ -166,8 +167,8 @@ impl Start {
         })
     }
 
-    /// What a start that is to be refused repeats, since that was let in: looked for only then, so that no other start
-    /// pays for it.
+    /// Returns the session that a refused start repeats, since that one was accepted. Only refused starts pay for this
+    /// query.
     async fn earlier_or(&self, state: &AppState, refusal: Error) -> Result<Opened, Error> {
         let attempt = self.attempt(state.clock.now(), &ProjectSnapshot::none())?;
         let look = move |db: &mut Db| queries::earlier(db, &attempt).map_err(DbError::from);

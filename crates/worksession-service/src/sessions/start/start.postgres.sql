@@ -1,6 +1,6 @@
--- Starts the sessions in $1, one for each user: ends the running session and queues the event. Returns the new session, or
--- the one of an earlier start that this one repeats (`earlier` says the same as earlier.sql; change both). Skips users whose
--- row is locked, has changed since this statement began, or is being inserted by another transaction.
+-- Starts the sessions in $1, one per user: ends the running session and enqueues the event. Returns the new session,
+-- or that of the earlier start that this one repeats (`earlier` is the same as earlier.sql: change both). Skips users
+-- whose row is locked, has changed since this statement began, or is being inserted by another transaction.
 WITH new AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (
         session_id text, user_id bigint, username text, client text, category text, planned_duration integer,
@@ -27,11 +27,11 @@ earlier AS (
 seen AS MATERIALIZED (
     SELECT user_id, seq FROM user_sync WHERE user_id = ANY (ARRAY(SELECT user_id FROM new))
 ),
--- The counter is the lock of all that is a user's; locked, it is read as it is now.
+-- The counter is the lock of all of a user's data. The lock reads its current value.
 free AS MATERIALIZED (
     SELECT user_id, seq FROM user_sync WHERE user_id = ANY (ARRAY(SELECT user_id FROM new)) FOR UPDATE SKIP LOCKED
 ),
--- Two numbers, for the session that ends and the one that starts.
+-- Two numbers: one for the session that ends, and one for the session that starts.
 bump AS (
     UPDATE user_sync SET seq = seq + 2
     WHERE user_id = ANY (ARRAY(
@@ -57,7 +57,7 @@ opened AS (
         COALESCE((SELECT timezone FROM user_settings WHERE user_settings.user_id = new.user_id), 'UTC'),
         start_digest, idempotency_key, started_at, bump.seq
     FROM new JOIN bump USING (user_id)
-    -- Asks for them, so that the running session has left the unique index before the new one enters it.
+    -- Makes `closed` run first, so that the running session leaves the unique index before the new one enters it.
     WHERE (SELECT count(*) FROM closed) >= 0
     RETURNING *
 ),

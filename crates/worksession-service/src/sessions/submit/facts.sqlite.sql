@@ -1,6 +1,6 @@
--- What a submit is decided by besides its session: see facts.postgres.sql. The days are summed up behind all else that
--- is joined: a query inside of another would be written into a table of its own first. What stands beside the sums is the
--- same for all days.
+-- What decides a submit besides its session. See facts.postgres.sql. The days are joined last and summed in the outer
+-- query: SQLite would first write a nested query into a table of its own. All columns beside the sums are the same for
+-- every day.
 SELECT :user_id,
     COALESCE(t.version, 0), COALESCE(t.points_centi, 0), COALESCE(t.sessions, 0), COALESCE(t.completed_sessions, 0),
     COALESCE(t.minutes, 0), COALESCE(t.streak_run, 0), COALESCE(t.streak_longest, 0), t.streak_last_day,

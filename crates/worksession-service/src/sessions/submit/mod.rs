@@ -1,5 +1,4 @@
-//! Submitting a session: found or refused, measured by the server's clock, credited once, and answered
-//! from what is stored when it is asked again.
+//! Submits a session. It is credited once, by the server's clock. A repeated submit gets the stored response.
 
 mod queries;
 pub(crate) mod rows;

@@ -17,24 +17,24 @@ use crate::schema::{sessions, user_day};
 use crate::sessions::model::{SessionRow, SessionSql};
 use crate::sync;
 
-/// A session that is submitted, its user's zone, and the number of their last change.
+/// A session to submit, its user's zone, and the number of their last change.
 pub(super) type Found = (SessionRow, String, i64);
 
 type FoundSql = (SessionSql, Text, BigInt);
 
-/// Which session an attempt is about.
+/// The session that an attempt refers to.
 #[derive(Serialize)]
 struct SessionArguments<'a> {
     user_id: UserId,
     session_id: Option<&'a str>,
     submit_digest: &'a str,
-    /// Sessions whose planned end is later than this are open.
+    /// Sessions whose planned end is after this are open.
     #[serde(serialize_with = "json::timestamp")]
     open_after: NaiveDateTime,
     /// The client's start.
     #[serde(serialize_with = "json::timestamp")]
     start_time: NaiveDateTime,
-    /// The locked fields that were sent.
+    /// The locked fields of the request.
     category: Option<&'a str>,
     duration: Option<i64>,
     project_id: Option<String>,
@@ -56,7 +56,7 @@ impl<'a> SessionArguments<'a> {
     }
 }
 
-/// The sessions that the attempts of different users are about.
+/// Returns the sessions of the attempts, which are of different users.
 pub(super) fn sessions(db: &mut Db, attempts: &[Attempt]) -> QueryResult<HashMap<UserId, Found>> {
     let arguments: Vec<_> = attempts.iter().map(SessionArguments::new).collect();
     let sessions: Vec<Found> = match db {
@@ -82,7 +82,7 @@ pub(super) fn sessions(db: &mut Db, attempts: &[Attempt]) -> QueryResult<HashMap
         .collect())
 }
 
-/// Whose session, where it stands in time, and the periods that hold now.
+/// A session, its position in time, and its user's current periods.
 #[derive(Serialize)]
 struct FactsArguments<'a> {
     user_id: UserId,
@@ -133,13 +133,13 @@ impl<'a> FactsArguments<'a> {
     }
 }
 
-/// Between which starts a session can share 24 hours with one that started at `started_at`.
+/// Returns between which starts a session can share 24 hours with one that started at `started_at`.
 fn near(started_at: NaiveDateTime) -> (NaiveDateTime, NaiveDateTime) {
     let reach = TimeDelta::hours(24) + LONGEST_SESSION;
     (started_at - reach, started_at + reach)
 }
 
-/// What the submits of sessions of different users are decided by; each comes with when it arrived.
+/// Returns what decides the submits of sessions of different users. Each comes with the time at which its submit arrived.
 pub(super) fn facts(
     db: &mut Db,
     of: &[(&Found, NaiveDateTime)],
@@ -165,7 +165,7 @@ pub(super) fn facts(
     Ok(facts.into_iter().collect())
 }
 
-/// All counted days of the user in order; read only when a submit comes out of order.
+/// Returns all counted days of the user in order. Only a submit out of order needs them.
 pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
     type Row = (NaiveDate, NaiveDateTime, i32, NaiveDateTime, i32);
     let rows = user_day::table
@@ -197,7 +197,7 @@ pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
     Ok(rows.into_iter().map(day).collect())
 }
 
-/// The credited time of other sessions that may lie in 24 hours together with one that started at `started_at`.
+/// Returns the credited time of other sessions that can share 24 hours with one that started at `started_at`.
 pub(super) fn work_near(
     db: &mut Db,
     user: UserId,
@@ -220,8 +220,8 @@ pub(super) fn work_near(
         .collect())
 }
 
-/// Stores submits of different users, each once, and gives the sessions that were. On SQLite nothing can have changed since they
-/// were loaded, in the same write transaction.
+/// Stores submits of different users, each once, and returns the ids of the stored sessions. On SQLite, loading and
+/// storing share a write transaction, so that nothing changes in between.
 pub(super) fn store(db: &mut Db, rows: &[&Rows]) -> QueryResult<HashSet<String>> {
     match db {
         Db::Pg(conn) => {

@@ -1,4 +1,4 @@
-//! What a submit is given, what is loaded for it, and the rows that it stores.
+//! The input of a submit, what is loaded for it, and the rows that it stores.
 
 use auth_types::UserId;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
@@ -22,47 +22,47 @@ use crate::sessions::wire::Submission;
 pub(crate) struct Attempt {
     pub(crate) user: UserId,
     pub(crate) submission: Submission,
-    /// What makes another request the same submit.
+    /// Identifies a repeated submit.
     pub(crate) digest: String,
-    /// When it arrived.
+    /// When the request arrived.
     pub(crate) now: DateTime<Utc>,
     pub(crate) request_id: RequestId,
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// These rows hold it, once they are stored; the answer is among them.
+    /// The rows to store; the response is among them.
     Submitted(Box<Rows>),
-    /// The same submit came before; this was the answer.
+    /// The response to the same, earlier submit.
     Answered(String),
     /// Locked fields differ from the plan of this session.
     Differs(Box<SessionRow>, Vec<&'static str>),
     Refused(Error),
-    /// Another transaction holds what is the user's, or has changed it: nothing was stored.
+    /// Another transaction holds the user's lock, or has changed their data: nothing was stored.
     Busy,
 }
 
-/// Submits for all who ask for it at the same time.
+/// Coalesces the submits of concurrent callers.
 pub(crate) type Submits = Gather<Attempt, Outcome>;
 
-/// The session that an attempt is about, and what it is decided by.
+/// The session of an attempt, and what decides it.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) session: SessionRow,
-    /// The user's time zone now, for the periods in the answer.
+    /// The user's current time zone, for the periods in the response.
     pub(crate) zone: String,
     /// The number of the user's last change.
     pub(crate) seq: i64,
-    /// None when the session was submitted before.
+    /// None when the session is already submitted.
     pub(crate) facts: Option<Facts>,
-    /// The user's counted days, in order; only for a session that comes out of order.
+    /// The user's counted days, in order; only loaded for a session out of order.
     pub(crate) counted_days: Vec<Day>,
-    /// The credited time of other sessions around this one; only where it may be too much.
+    /// The credited time of nearby sessions; only loaded where it may be too much.
     pub(crate) work_near: Vec<Work>,
 }
 
-/// The user's totals before this session, and its surroundings.
+/// The user's totals before this session, and the rollups and sessions around it.
 #[derive(Debug, Queryable)]
 pub(crate) struct Facts {
     pub(crate) standing: Standing,
@@ -75,7 +75,7 @@ pub(super) type FactsSql = (StandingSql, AroundSql);
 /// The session's own day, hour, category, week and month, and its neighbours.
 #[derive(Debug, Queryable)]
 pub(crate) struct Around {
-    /// Credited in the local day before; none when nothing was submitted in it.
+    /// Credited in the local day so far; none when nothing was submitted in it.
     pub(crate) day_minutes: Option<i32>,
     first_start: Option<NaiveDateTime>,
     first_offset: Option<i32>,
@@ -83,18 +83,18 @@ pub(crate) struct Around {
     last_offset: Option<i32>,
     pub(crate) hour_minutes: i64,
     pub(crate) category_minutes: i64,
-    /// Counted days of the ISO week without the session's own.
+    /// Counted days of the ISO week, without the session's own day.
     pub(crate) other_days_in_week: i32,
-    /// When the user's session before this one ended.
+    /// When the user's previous session ended.
     pub(crate) previous_end: Option<NaiveDateTime>,
-    /// When the user's session after this one started. One that ended before it started holds no time: the
-    /// clock was set back, or the clocks of two replicas differ.
+    /// When the user's next session started. One that ended before it started covers no time: the clock was set back,
+    /// or the clocks of two replicas differ.
     pub(crate) next_start: Option<NaiveDateTime>,
-    /// Credited to other sessions that may lie in 24 hours together with this one.
+    /// Credited to other sessions that can share 24 hours with this one.
     pub(crate) minutes_near: i32,
-    /// Flags of the session that keep it off the boards.
+    /// Flags that keep the session off the boards.
     pub(crate) suspect_flags: i64,
-    /// How the local day and month divide, as stored.
+    /// The breakdowns of the local day and month, as stored.
     pub(crate) by_hour: Option<String>,
     pub(crate) by_category: Option<String>,
     pub(crate) by_project: Option<String>,
@@ -127,7 +127,7 @@ type AroundSql = (
 );
 
 impl Around {
-    /// The session's day as it was, and what was credited in it.
+    /// Returns the session's day so far, with its credited minutes.
     pub(crate) fn day_before(&self, date: NaiveDate) -> Option<(Day, i32)> {
         let mark = |at: Option<NaiveDateTime>, offset: Option<i32>| {
             at.zip(offset).map(|(at, offset)| Mark { at, offset })
@@ -138,11 +138,11 @@ impl Around {
     }
 }
 
-/// All that a submit writes; the lists are as long as there is something to write. The names are the columns'.
+/// All rows that a submit writes; an empty list writes nothing. The fields have the names of the columns.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rows {
     pub(crate) user_id: UserId,
-    /// The number of the user's last change when it was loaded: nothing is stored once there was another.
+    /// The number of the user's last change at load time. If there is another by now, nothing is stored.
     pub(crate) seen: i64,
     pub(crate) session: SubmittedSession,
     pub(crate) totals: Vec<TotalsRow>,
@@ -157,7 +157,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Those of a submit that changes its session and nothing else.
+    /// Creates the rows of a submit that changes only its session.
     pub(crate) fn new(user_id: UserId, seen: i64, session: SubmittedSession) -> Self {
         Self {
             user_id,
@@ -183,7 +183,7 @@ pub(crate) struct SubmittedSession {
     pub(crate) status: Status,
     #[serde(serialize_with = "json::timestamp")]
     pub(crate) ended_at: NaiveDateTime,
-    /// None when nothing is credited because it came too late, as is the offset.
+    /// None for a submit that came too late for credit, as is the offset.
     pub(crate) local_day: Option<NaiveDate>,
     pub(crate) utc_offset: Option<i32>,
     #[serde(serialize_with = "json::timestamp")]
@@ -196,15 +196,15 @@ pub(crate) struct SubmittedSession {
     pub(crate) points_centi: i64,
     pub(crate) note: String,
     pub(crate) quality_rating: Option<i32>,
-    /// JSON array.
+    /// A JSON array.
     pub(crate) tags: String,
     pub(crate) submit_digest: String,
-    /// The answer.
+    /// The response as JSON.
     pub(crate) submit_result: String,
     pub(crate) on_boards: bool,
 }
 
-/// The user's totals with this session.
+/// The user's totals including this session.
 #[derive(Debug, Serialize)]
 pub(crate) struct TotalsRow {
     pub(crate) user_id: UserId,
@@ -212,7 +212,7 @@ pub(crate) struct TotalsRow {
     pub(crate) standing: Standing,
 }
 
-/// What the session adds to its local day, and the first and last start and the divisions with it.
+/// What the session adds to its local day, with the day's new first and last start and breakdowns.
 #[derive(Debug, Serialize)]
 pub(crate) struct DayRow {
     pub(crate) user_id: UserId,
@@ -231,7 +231,7 @@ pub(crate) struct DayRow {
     pub(crate) by_project: String,
 }
 
-/// How the local month divides with the session.
+/// The new breakdowns of the local month.
 #[derive(Debug, Serialize)]
 pub(crate) struct MonthRow {
     pub(crate) user_id: UserId,

@@ -16,7 +16,7 @@ use crate::sessions::wire::Submission;
 use crate::state::AppState;
 use crate::sync;
 
-/// Submits of different users, done together on PostgreSQL.
+/// Creates the coalescer of submits, which batches different users on PostgreSQL.
 pub(crate) fn submits(pool: &Pool) -> Submits {
     pool.gather_writes(
         |db, attempts| Ok(submit_many(db, attempts)?),
@@ -24,10 +24,10 @@ pub(crate) fn submits(pool: &Pool) -> Submits {
     )
 }
 
-/// Submits a session and gives the answer's text, which is stored with it.
+/// Submits a session, and returns the response text that is stored with it.
 ///
 /// # Errors
-/// 404 and 409 when there is no such session to submit, 422 when locked fields differ.
+/// 404 or 409 without such a session to submit, 422 when locked fields differ.
 pub(in crate::sessions) async fn submit(
     state: &AppState,
     user: UserId,
@@ -37,7 +37,7 @@ pub(in crate::sessions) async fn submit(
     if let Some(id) = &mut submission.session_id {
         *id = model::session_id(id)?;
     }
-    // Locked fields are not part of it: they are compared with the plan itself.
+    // Without the locked fields, which are compared with the plan itself.
     let digest = digest(&(
         &submission.note,
         submission.start_time.and_utc().timestamp_micros(),
@@ -72,7 +72,7 @@ pub(in crate::sessions) async fn submit(
     }
 }
 
-/// Waits for the user's lock outside of the batch, so that nobody else waits. `sync::bump` takes it; the number that it gives
+/// Waits for the user's lock outside the batch, so that nobody else waits. `sync::bump` takes the lock; its number
 /// stays unused.
 async fn alone(state: &AppState, attempt: Attempt) -> Result<Outcome, Error> {
     let submit = move |db: &mut Db| {
@@ -83,7 +83,7 @@ async fn alone(state: &AppState, attempt: Attempt) -> Result<Outcome, Error> {
     state.pool.write_tx(submit).await
 }
 
-/// Submits sessions of different users. On SQLite inside of a write transaction.
+/// Submits sessions of different users. On SQLite it runs inside a write transaction.
 fn submit_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Outcome>> {
     let loaded = load(db, attempts)?;
     let decided = attempts.iter().zip(loaded);
@@ -93,7 +93,7 @@ fn submit_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Outcome>> {
     store(db, decided)
 }
 
-/// What the attempts are about and decided by; none where there is no session.
+/// Loads the session of each attempt and what decides it; none where there is no session.
 fn load(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<Loaded>>> {
     let mut found = queries::sessions(db, attempts)?;
     let open: Vec<_> = attempts
@@ -148,7 +148,7 @@ fn store(db: &mut Db, decided: Vec<Outcome>) -> QueryResult<Vec<Outcome>> {
     Ok(decided.into_iter().map(known).collect())
 }
 
-/// The flag stays although the submit is refused, so it has a transaction of its own.
+/// Records the flag in its own transaction, because it stays although the submit is refused.
 async fn flag_mismatch(
     state: &AppState,
     session: SessionRow,

@@ -1,4 +1,4 @@
--- The session that a submit is about: see sessions.postgres.sql.
+-- The session of a submit. See sessions.postgres.sql.
 SELECT session_id, user_id, username, client, category, planned_duration, planning_note, project_id, project_name,
     team_id, team_name, chat, status, started_at, expected_end_at, ended_at, zone, start_digest, submitted_at,
     submit_digest, submit_result,

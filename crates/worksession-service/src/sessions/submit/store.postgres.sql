@@ -1,5 +1,5 @@
--- Stores the submits in $1, one for each user, and returns the stored sessions. Skips users whose row is locked or has
--- changed since it was loaded; `user_sync` is the lock of all that is a user's.
+-- Stores the submits in $1, one per user, and returns the stored sessions. `user_sync` is the lock of all of a user's
+-- data: skips users whose row is locked or has changed since it was loaded.
 WITH attempts AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (
         user_id bigint, seen bigint, session json, totals json, days json, months json, hours json, categories json,

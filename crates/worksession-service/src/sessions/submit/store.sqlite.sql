@@ -1,5 +1,5 @@
--- Stores a submit, one statement for the rows of each table in the order of `store`: see store.postgres.sql. The write
--- transaction around it is what nobody else changes anything in.
+-- Stores a submit, one statement for the rows of each table in the order of `store_one`. See store.postgres.sql. The
+-- write transaction around it excludes all other writers.
 UPDATE sessions
 SET status = :status, ended_at = :ended_at,
     local_day = :local_day, utc_offset = :utc_offset,

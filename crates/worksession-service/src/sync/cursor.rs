@@ -3,21 +3,21 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// How far a client has followed its user's changes: the number of the last one it knows of. As a text, which clients
-/// keep and hand back without reading it, the letter leaves room for another kind.
+/// The number of the last change that a client has seen. Clients treat its text as opaque. The leading letter leaves
+/// room for another kind of cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cursor(i64);
 
 impl Cursor {
-    /// Before every change, one without a number (0) too.
+    /// Before every change, including rows without a number (0).
     pub(super) const BEGINNING: Self = Self(-1);
 
-    /// After the change of that number.
+    /// Returns the cursor after the change with that number.
     pub(super) fn after(seq: i64) -> Self {
         Self(seq)
     }
 
-    /// The number of the last change that is known.
+    /// Returns the number of the last change that was seen.
     pub(super) fn seq(self) -> i64 {
         self.0
     }

@@ -1,8 +1,8 @@
-//! The order of each user's changes, and how a client follows them. Whatever changes a session, a personal project or
-//! the preferences takes the user's next number first ([`bump`]) and stores it with the row, one row for each number:
-//! the counter's row is locked until the transaction ends, so that the changes of a user become visible in the order of
-//! their numbers, and a client that follows them misses none. It is the first lock that a change of a user's takes, so
-//! that no two of them wait for each other.
+//! The order of each user's changes, and how clients follow it. A change of a session, a personal project or the
+//! preferences first takes the user's next number ([`bump`]). It stores the number with the row, one row per number.
+//! The counter's row stays locked until the transaction ends. A user's changes therefore become visible in the order
+//! of their numbers, and a client misses none. This is the first lock of every change, so that no two of them
+//! deadlock.
 
 mod cursor;
 mod queries;

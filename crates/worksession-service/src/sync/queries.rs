@@ -9,8 +9,8 @@ use crate::preferences::{SettingsRow, SettingsSql};
 use crate::projects::{ProjectRow, ProjectSql};
 use crate::sessions::record::{RecordRow, RecordSql};
 
-/// The number of the change that this transaction makes; nobody else changes what is the user's until it ends. Call
-/// it before anything else is locked.
+/// Takes the user's next change number, and locks the user's data until the transaction ends. Call it before taking
+/// any other lock.
 pub(crate) fn bump(db: &mut Db, user: UserId) -> QueryResult<i64> {
     let bump = diesel::sql_query(
         "INSERT INTO user_sync AS u (user_id, seq) VALUES ($1, 1) \
@@ -19,17 +19,17 @@ pub(crate) fn bump(db: &mut Db, user: UserId) -> QueryResult<i64> {
     cached::<BigInt, _>(bump.bind::<BigInt, _>(user)).get_result(db)
 }
 
-/// The changes in one answer at most.
+/// The most changes in one response.
 pub(super) const CHANGES: usize = 200;
 
-/// A row of [`since`]; the parts are there as `kind` says.
+/// A row of [`since`]. `kind` decides which parts are present.
 #[derive(Debug, Queryable)]
 pub(super) struct NewsRow {
     /// The number of the user's last change, the same in each row.
     pub(super) counted: i64,
-    /// The number up to which was looked, the same in each row; none when there is nothing to tell.
+    /// The number up to which changes were searched, the same in each row; none without a change.
     pub(super) looked: Option<i64>,
-    /// `session`, `project`, `preferences`, or `running` for the session that runs; none when there is nothing to tell.
+    /// `session`, `project`, `preferences`, or `running` for the running session; none without any of them.
     pub(super) kind: Option<String>,
     pub(super) seq: Option<i64>,
     pub(super) changed_at: Option<NaiveDateTime>,
@@ -38,14 +38,14 @@ pub(super) struct NewsRow {
     pub(super) settings: Option<SettingsRow>,
 }
 
-/// What changed after `since`, up to [`CHANGES`] and one more in the order of their numbers, then the session that
-/// runs, and in each row the counter.
+/// Returns the changes after `since`, up to [`CHANGES`] and one more in the order of their numbers, then the running
+/// session. Each row has the counter.
 ///
-/// It is one statement, because on PostgreSQL each statement of a transaction has a snapshot of its own. In one
-/// snapshot nothing can be missed: a number is taken under the lock of the counter's row, which the change holds until
-/// it is committed with what it wrote, so that a snapshot with the counter at n has every change up to n, and every
-/// later one gets a higher number. So the counter is as far as the answer goes, or its last change if there are more.
-/// A `since` beyond the counter comes from a database that was restored since: then everything is told again.
+/// It is one statement, because each statement of a PostgreSQL transaction has its own snapshot. A change holds the
+/// lock of the counter's row until it commits. A snapshot with the counter at n therefore has every change up to n,
+/// and later changes get higher numbers. The response goes as far as the counter, or as its own last change if there
+/// are more. A `since` beyond the counter is older than a restore of the database: then the response starts from the
+/// beginning.
 pub(super) fn since(db: &mut Db, user: UserId, since: Cursor) -> QueryResult<Vec<NewsRow>> {
     type Row = (
         BigInt,

@@ -13,7 +13,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/sync/status").get(get));
 }
 
-/// Tells what changed for the caller since the last answer, and which session runs.
+/// Returns what changed for the caller since a cursor, and the running session.
 #[utoipa::path(
     get, path = "/api/sync/status", tag = "live", params(StatusQuery), security(("bearer" = ["sessions:read"])),
     responses(

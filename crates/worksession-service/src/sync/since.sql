@@ -1,7 +1,7 @@
--- What of user $1 changed after number $2: up to 200 changes and one more in the order of their numbers, then the session that
--- runs, and in each row the counter. A thousand numbers from the first new one on are looked at: however many sessions the
--- user has, and whatever PostgreSQL takes their number for, no more rows are read. Most numbers are of earlier states and have
--- none any more.
+-- The changes of user $1 after number $2: up to 200 and one more in the order of their numbers, then the running
+-- session. Each row has the counter. The search covers a thousand numbers from the first new one on. This limits the
+-- rows that are read, however many sessions the user has and whatever PostgreSQL estimates. Most numbers belong to
+-- earlier states and have no row any more.
 WITH counter AS (
     SELECT COALESCE((SELECT seq FROM user_sync WHERE user_id = $1), 0) AS counted
 ),

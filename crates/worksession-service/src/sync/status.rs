@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::projects::ProjectRef;
 use crate::state::AppState;
 
-/// What changed for the user after `since`.
+/// Returns what changed for the user after `since`.
 pub(super) async fn status(
     state: &AppState,
     user: UserId,
@@ -19,7 +19,7 @@ pub(super) async fn status(
     let (counted, looked) = rows
         .first()
         .map_or((0, None), |row| (row.counted, row.looked));
-    // It has no number, and so it comes last.
+    // The running session has no number, so it comes last.
     let is_running = |row: &mut NewsRow| row.kind.as_deref() == Some("running");
     let running = rows.pop_if(is_running).and_then(|row| row.session);
     let beyond = rows.len() > CHANGES;
@@ -38,7 +38,7 @@ pub(super) async fn status(
     })
 }
 
-/// None where there was nothing to tell but the counter.
+/// Converts a row; none for one with nothing but the counter.
 fn change(row: NewsRow) -> Option<Change> {
     let at = row.changed_at?.and_utc();
     let (kind, id, data) = match row {

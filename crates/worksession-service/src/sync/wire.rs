@@ -6,31 +6,31 @@ use crate::preferences::CurrentPreferences;
 use crate::projects::Project;
 use crate::sessions::record::SessionRecord;
 
-/// Where to go on.
+/// The cursor to continue from.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StatusQuery {
-    /// The cursor of the last answer; without it everything is told from the beginning.
+    /// The `cursor` of the last response. Without it, everything is returned from the beginning.
     pub(super) since: Option<String>,
 }
 
-/// What changed for the caller.
+/// The changes for the caller.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SyncStatus {
     pub(super) success: bool,
     pub(super) server_time: DateTime<Utc>,
-    /// What to send as `since` the next time; a text to be kept as it is.
+    /// The value of `since` for the next request; an opaque text.
     pub(super) cursor: String,
-    /// Whether to ask again at once: more has changed already.
+    /// Whether there are more changes; request them at once.
     pub(super) more: bool,
-    /// Null when none runs.
+    /// Null when no session runs.
     pub(super) running_session: Option<SessionRecord>,
-    /// Up to 200, the latest state of each thing that changed, in the order of the changes. There may be more although
-    /// there are fewer here.
+    /// Up to 200 changed items in their latest state, in the order of the changes. `more` can be true even with fewer
+    /// than 200.
     pub(super) changes: Vec<Change>,
 }
 
-/// A thing that changed, as it is now.
+/// A changed item in its latest state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Change {
     /// `session`, `project` or `preferences`.
@@ -51,7 +51,7 @@ pub(crate) enum ChangeKind {
     Preferences,
 }
 
-/// As the endpoint of its kind answers it.
+/// The item, as the endpoint of its kind returns it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ChangeData {
@@ -59,6 +59,6 @@ pub(crate) enum ChangeData {
     Session(Box<SessionRecord>),
     /// As in `GET /api/projects`.
     Project(Project),
-    /// As `PUT /api/user/preferences` answers.
+    /// As in the response of `PUT /api/user/preferences`.
     Preferences(CurrentPreferences),
 }

@@ -1,4 +1,4 @@
-//! A team at a glance: who of it is in a session now, and what each has planned and finished lately on its projects.
+//! A team at a glance: who is in a session now, and what each user planned and finished lately on the team's projects.
 
 mod queries;
 pub(crate) mod routes;

@@ -6,8 +6,8 @@ use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
 use super::wire::{ActiveMember, RunningSession};
 
-/// What each user's sessions come to that started on the team's projects from then on: the 200 with the most credited
-/// minutes.
+/// Returns the totals of each user's sessions on the team's projects that started at `since` or later. Limited to the
+/// 200 users with the most credited minutes.
 pub(super) fn members(
     db: &mut Db,
     team: TeamId,
@@ -33,8 +33,8 @@ type RunningSql = (
     Timestamp,
 );
 
-/// Sessions on the team's projects that started at `since` or later and run now, the oldest 200. With the state in plain
-/// sight PostgreSQL would look through all sessions that run anywhere.
+/// Returns the oldest 200 running sessions on the team's projects that started at `since` or later. Hiding the status
+/// in an expression keeps PostgreSQL from scanning all running sessions.
 pub(super) fn running(
     db: &mut Db,
     team: TeamId,

@@ -12,7 +12,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/team-activity").get(show));
 }
 
-/// Shows who of a team is in a session now, and what each has planned and finished on its projects lately; for members.
+/// Returns a team's running sessions and what each user lately planned and finished on its projects; for members.
 #[utoipa::path(
     get, path = "/api/team-activity", tag = "team projects", params(TeamActivityQuery),
     security(("bearer" = ["sessions:read", "teams"])),

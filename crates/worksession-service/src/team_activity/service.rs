@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::rules::time::{LONGEST_SESSION, parse_instant};
 use crate::state::AppState;
 
-/// How far back sums are made.
+/// How far back `since` may be.
 const FURTHEST: TimeDelta = TimeDelta::days(31);
 
-/// What the team does now and did from then on, for its members.
+/// Returns the team's running sessions and its totals since a time, for its members.
 ///
 /// # Errors
-/// 403 for a team that the caller is not in, whether or not there is one; 400 for a time that is none, or too long ago.
+/// 403 for a team that the caller is not in, whether or not it exists. 400 for an invalid time, or one too long ago.
 pub(super) async fn show(
     state: &AppState,
     caller: Arc<CurrentUser>,
@@ -27,7 +27,7 @@ pub(super) async fn show(
     let now = state.clock.now_naive();
     let since = match query.since.as_deref().filter(|text| !text.is_empty()) {
         None => Some(now - TimeDelta::days(7)),
-        // A moment more than the limit, for requests that were on their way.
+        // One minute more than the limit, for requests that were under way.
         Some(text) => parse_instant(text)
             .filter(|since| (now - FURTHEST - TimeDelta::minutes(1)..=now).contains(since)),
     };

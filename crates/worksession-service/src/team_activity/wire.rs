@@ -10,10 +10,10 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TeamActivityQuery {
-    /// The team's slug; one of the caller's teams.
+    /// The slug of one of the caller's teams.
     #[param(required = true)]
     pub(super) team: Option<String>,
-    /// RFC 3339, within the last 31 days; seven days ago when absent.
+    /// An RFC 3339 time within the last 31 days; seven days ago by default.
     pub(super) since: Option<String>,
 }
 
@@ -22,11 +22,11 @@ pub(crate) struct TeamActivityQuery {
 pub(crate) struct TeamActivityResponse {
     success: bool,
     team: ActiveTeam,
-    /// From when on sessions count.
+    /// The time from which sessions count.
     since: DateTime<Utc>,
-    /// Who started sessions on the team's projects since then, the most credited minutes first; 200 at most.
+    /// Users who started sessions on the team's projects since then, most credited minutes first; at most 200.
     members: Vec<ActiveMember>,
-    /// Sessions on the team's projects that run now, the oldest first; 200 at most.
+    /// Running sessions on the team's projects, oldest first; at most 200.
     running: Vec<RunningSession>,
 }
 
@@ -38,25 +38,25 @@ struct ActiveTeam {
     slug: String,
 }
 
-/// What somebody's sessions come to.
+/// The totals of a user's sessions.
 #[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(super) struct ActiveMember {
     user: ActiveUser,
     sessions: i64,
     planned_minutes: i64,
-    /// Of those that were submitted.
+    /// Credited minutes of the submitted sessions.
     credited_minutes: i64,
 }
 
-/// Whose they are.
+/// The user of the sessions.
 #[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(super) struct ActiveUser {
     id: UserId,
-    /// As it was at a start.
+    /// The username at the start of a session.
     username: String,
 }
 
-/// A session that runs.
+/// A running session.
 #[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(super) struct RunningSession {
     /// UUIDv7.
@@ -72,12 +72,12 @@ pub(super) struct RunningSession {
     expected_end_at: DateTime<Utc>,
 }
 
-/// What it is on.
+/// The project of a running session.
 #[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(super) struct ActiveProject {
     /// `team_N`.
     id: String,
-    /// As it was at the start.
+    /// The project's name at the start of the session.
     name: String,
 }
 

@@ -6,14 +6,14 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::TeamProjectId;
 
-/// The team's name as `caller` knows it now, else as it was when the project last changed.
+/// Returns the team's name from the caller's membership, or else the last name that is stored.
 pub(crate) fn team_name(row: &TeamProjectRow, caller: &CurrentUser) -> String {
     caller
         .membership(row.team_id)
         .map_or_else(|| row.team_name.clone(), |team| team.name.clone())
 }
 
-/// The project, for a member of its team.
+/// Returns the project if the caller is a member of its team.
 pub(crate) fn get_as_member(
     db: &mut Db,
     id: TeamProjectId,
@@ -26,7 +26,7 @@ pub(crate) fn get_as_member(
     Ok(row)
 }
 
-/// The project, for an owner or admin of its team.
+/// Returns the project if the caller is an owner or admin of its team.
 pub(crate) fn get_as_manager(
     db: &mut Db,
     id: TeamProjectId,

@@ -1,5 +1,5 @@
-//! Projects of teams: read by members (a public one by everybody who is signed in), changed by the
-//! team's owner and admins. Who is what comes with each request from the identity service.
+//! Projects of teams. Members read them, every signed-in user reads public ones, and owners and admins change them.
+//! The identity service supplies the caller's memberships with each request.
 
 mod access;
 pub(crate) mod activity;

@@ -10,7 +10,7 @@ use crate::schema::team_projects;
 pub(crate) struct TeamProjectRow {
     pub(crate) id: TeamProjectId,
     pub(crate) team_id: TeamId,
-    /// As of the last change: for readers of a public project, who do not know the team.
+    /// The last known name, for readers of a public project who are not in the team.
     pub(crate) team_name: String,
     pub(crate) name: String,
     pub(crate) description: String,
@@ -33,7 +33,7 @@ pub(crate) struct NewTeamProject {
     pub(crate) updated_at: NaiveDateTime,
 }
 
-/// What a PUT changes; absent fields stay.
+/// The changes of a PUT; absent fields stay as they are.
 #[derive(Debug, AsChangeset)]
 #[diesel(table_name = team_projects)]
 pub(crate) struct TeamProjectChanges {

@@ -9,7 +9,7 @@ use crate::columns::columns;
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations, team_projects};
 
-/// The projects of these teams, oldest first; archived ones only when asked for.
+/// Lists the projects of these teams, oldest first; archived ones only if `archived`.
 pub(crate) fn list(
     db: &mut Db,
     teams: &[TeamId],
@@ -27,7 +27,7 @@ pub(crate) fn list(
     }
 }
 
-/// One team project, whoever's.
+/// Finds a team project of any team.
 pub(crate) fn find(db: &mut Db, id: TeamProjectId) -> QueryResult<Option<TeamProjectRow>> {
     team_projects::table
         .filter(team_projects::id.eq(id))
@@ -36,7 +36,7 @@ pub(crate) fn find(db: &mut Db, id: TeamProjectId) -> QueryResult<Option<TeamPro
         .optional()
 }
 
-/// One team project and its chat setting, in one query: a start needs both.
+/// Finds a team project and its chat settings in one query, because a start needs both.
 pub(crate) fn find_with_chat(
     db: &mut Db,
     id: TeamProjectId,
@@ -49,8 +49,8 @@ pub(crate) fn find_with_chat(
         .optional()
 }
 
-/// How many projects the team has, archived ones included. Whoever else asks this of the team waits until the
-/// transaction ends: its first project is held, and a team without one is far from any limit.
+/// Counts the team's projects, archived ones included. It locks the team's first project, so that concurrent calls
+/// wait until the transaction ends. A team without a project is far from any limit.
 pub(super) fn count_and_hold(db: &mut Db, team: TeamId) -> QueryResult<i64> {
     let theirs = team_projects::table.filter(team_projects::team_id.eq(team));
     if let Db::Pg(conn) = db {
@@ -78,7 +78,7 @@ pub(super) fn update(
         .get_result(db)
 }
 
-/// Archives the project; one that is archived already keeps its time.
+/// Archives the project. One that is already archived keeps its time.
 pub(super) fn archive(db: &mut Db, id: TeamProjectId, now: NaiveDateTime) -> QueryResult<usize> {
     diesel::update(team_projects::table.find(id))
         .filter(team_projects::archived_at.is_null())
@@ -100,7 +100,7 @@ pub(crate) fn archive_all(db: &mut Db, team: TeamId, now: NaiveDateTime) -> Quer
         .execute(db)
 }
 
-/// Gives the team's projects its new name.
+/// Updates the team's name in its projects.
 pub(crate) fn rename_team(db: &mut Db, team: TeamId, name: &str) -> QueryResult<usize> {
     diesel::update(team_projects::table)
         .filter(team_projects::team_id.eq(team))

@@ -24,7 +24,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         .service(endpoint("/api/team-projects/{id}/activity").get(activity::routes::list));
 }
 
-/// Lists the projects of the teams that the caller is an active member of.
+/// Lists the projects of the teams in which the caller is an active member.
 #[utoipa::path(
     get, path = "/api/team-projects", tag = "team projects", params(ListQuery),
     security(("bearer" = ["sessions:read"])),
@@ -42,7 +42,7 @@ pub(crate) async fn list(
     ))
 }
 
-/// Makes a team project; for owners and admins of the team.
+/// Creates a team project; for owners and admins of the team.
 #[utoipa::path(
     post, path = "/api/team-projects", tag = "team projects", request_body = CreateTeamProjectRequest,
     security(("bearer" = ["teams:write"])),
@@ -63,7 +63,7 @@ pub(crate) async fn create(
     )
 }
 
-/// Shows a team project to members of its team, a public one to every signed-in user.
+/// Returns a team project to members of its team, and a public one to every signed-in user.
 #[utoipa::path(
     get, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["sessions:read"])),

@@ -58,7 +58,7 @@ pub(super) async fn create(
     let team_id = request
         .team_id
         .ok_or_else(|| Error::invalid("team_id is required"))?;
-    // The right comes before the rest of the body.
+    // Authorization comes before the rest of the body.
     let team = caller
         .membership(team_id)
         .filter(|_| caller.manages(team_id));
@@ -95,7 +95,7 @@ pub(super) async fn update(
 ) -> Result<TeamProjectDetail, Error> {
     let updated_at = state.clock.now_naive();
     let change = move |db: &mut Db| {
-        // The right comes before the body.
+        // Authorization comes before the body.
         let row = get_as_manager(db, id, &caller)?;
         let request = request.into_inner()?;
         let description = request.description.as_deref();

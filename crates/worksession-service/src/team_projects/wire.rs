@@ -13,32 +13,32 @@ pub(crate) struct CreateTeamProjectRequest {
     /// A team that the caller owns or administers.
     #[schema(value_type = TeamId)]
     pub(crate) team_id: Option<TeamId>,
-    /// 1 to 100 characters, one line.
+    /// 1 to 100 characters on one line.
     #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
     #[schema(max_length = 2000)]
     pub(crate) description: Option<String>,
-    /// The channel's name for people, up to 100 characters.
+    /// The display name of the chat channel, up to 100 characters.
     #[schema(max_length = 100)]
     pub(crate) chat_channel: Option<String>,
-    /// Whether any signed-in user may read the project. False by default.
+    /// Whether every signed-in user may read the project; false by default.
     pub(crate) is_public: Option<bool>,
 }
 
 /// Changes to a team project; absent fields stay as they are. The team never changes.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct UpdateTeamProjectRequest {
-    /// 1 to 100 characters, one line.
+    /// 1 to 100 characters on one line.
     #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
     #[schema(max_length = 2000)]
     pub(crate) description: Option<String>,
-    /// The channel's name for people, up to 100 characters.
+    /// The display name of the chat channel, up to 100 characters.
     #[schema(max_length = 100)]
     pub(crate) chat_channel: Option<String>,
-    /// Whether any signed-in user may read the project.
+    /// Whether every signed-in user may read the project.
     pub(crate) is_public: Option<bool>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct TeamProjectSummary {
     pub(crate) name: String,
     pub(crate) team_name: String,
     pub(crate) team_id: TeamId,
-    /// Told where archived projects are listed too.
+    /// Only present where archived projects are listed too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) archived: Option<bool>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct TeamProjectDetail {
     team_name: String,
     team_id: TeamId,
     is_public: bool,
-    /// The name of the team's chat channel; empty when none was given.
+    /// The display name of the team's chat channel; empty without one.
     chat_channel: String,
     archived: bool,
     created_at: DateTime<Utc>,
@@ -92,7 +92,7 @@ impl TeamProjectDetail {
     }
 }
 
-/// Reads the id in a path; what is malformed names no project.
+/// Parses the id in a path. A malformed id names no project.
 pub(crate) fn read_id(text: &str) -> Result<TeamProjectId, Error> {
     text.parse().map_err(|_| Error::TeamProjectNotFound)
 }

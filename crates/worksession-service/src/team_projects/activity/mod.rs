@@ -1,5 +1,5 @@
-//! What a team does on one of its projects: the newest sessions of all members, and whether the team's chat was
-//! told of each. What somebody noted after the work is nobody else's.
+//! A team's activity on one of its projects: the newest sessions of all members, and whether the chat was notified of
+//! each. Execution notes are visible to their users only.
 
 mod queries;
 pub(crate) mod routes;

@@ -20,9 +20,8 @@ type ActivitySql = (
     Nullable<(Text, Nullable<Text>, Timestamp)>,
 );
 
-/// Up to `limit` sessions on the project that stand before that place, newest first, each with the last word of the
-/// notifier about it. As many as the longest page and one more are looked at, written out so that PostgreSQL reads
-/// them from the index.
+/// Returns up to `limit` sessions on the project before that position, newest first, each with the last outcome from
+/// the notifier. The inner limit, the longest page and one more, is a literal so that PostgreSQL reads from the index.
 pub(super) fn newest(
     db: &mut Db,
     project: TeamProjectId,

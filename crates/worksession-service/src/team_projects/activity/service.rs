@@ -13,7 +13,7 @@ use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects::get_as_member;
 
-/// A page of what the team did on the project, for its members; archived or not.
+/// Lists a page of the team's sessions on the project, archived or not, for its members.
 pub(super) async fn list(
     state: &AppState,
     caller: Arc<CurrentUser>,
@@ -21,7 +21,7 @@ pub(super) async fn list(
     query: Result<Query<ActivityQuery>, Problem>,
 ) -> Result<ActivityResponse, Error> {
     let read = move |db: &mut Db| {
-        // The right comes before the query.
+        // Authorization comes before the query.
         get_as_member(db, id, &caller)?;
         let query = query?.0;
         let limit = page_size(query.limit)?;

@@ -12,10 +12,10 @@ use crate::sessions::Status;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ActivityQuery {
-    /// 1 to 200; 50 when absent.
+    /// 1 to 200 sessions; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     pub(super) limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub(super) cursor: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct ActivityEntry {
     category: String,
     /// Minutes.
     planned_duration: i32,
-    /// What the team's chat is told, too.
+    /// The planning note, which the team's chat may show too.
     planning_note: String,
     status: Status,
     #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
@@ -59,24 +59,24 @@ pub(crate) struct ActivityEntry {
     ended_at: Option<DateTime<Utc>>,
     /// 0 before the submit.
     credited_minutes: i32,
-    /// What became of telling the team's chat; null while that is open.
+    /// The outcome of notifying the team's chat; null while there is none.
     notification: Option<ActivityNotification>,
 }
 
-/// Whose session.
+/// The user of a session.
 #[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(crate) struct ActivityUser {
     id: UserId,
-    /// As it was at the start.
+    /// The username at the start of the session.
     username: String,
 }
 
-/// What became of a notification.
+/// The outcome of a notification.
 #[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(crate) struct ActivityNotification {
     /// `delivered`, `failed` or `skipped`.
     outcome: String,
-    /// Why not; null when it was delivered.
+    /// Why it was not delivered; null when it was.
     reason: Option<String>,
     #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     at: DateTime<Utc>,

@@ -1,5 +1,5 @@
-//! `GET /api/user/data`: the profile and productivity data that clients open with. Two queries, whatever
-//! the history.
+//! `GET /api/user/data`: the profile and productivity data that clients show first. It takes two queries, however long
+//! the history is.
 
 mod read;
 pub(crate) mod routes;

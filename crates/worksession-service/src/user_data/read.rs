@@ -8,17 +8,17 @@ use crate::preferences::{self, SettingsRow};
 use crate::rollups::{self, Standing};
 use crate::rules::time::{Periods, local_moment};
 
-/// Reads of this kind: whose, and when.
+/// Coalesces the reads of concurrent callers: a user, and the time of the request (UTC).
 pub(crate) type Reads = Gather<(UserId, NaiveDateTime), Found>;
 
-/// What is known of a user, with the periods that hold now.
+/// What is loaded for a user, with their current periods.
 pub(crate) struct Found {
     pub(super) settings: SettingsRow,
     pub(super) standing: Standing,
     pub(super) periods: Periods,
 }
 
-/// Reads for several users at once, in their order.
+/// Reads the data of several users at once, in their order.
 pub(crate) fn read(db: &mut Db, asked: &[(UserId, NaiveDateTime)]) -> Result<Vec<Found>, DbError> {
     let users: Vec<UserId> = asked.iter().map(|(user, _)| *user).collect();
     let known: HashMap<UserId, SettingsRow> = preferences::list(db, &users)?.into_iter().collect();

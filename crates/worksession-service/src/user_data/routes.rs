@@ -10,7 +10,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/user/data").get(get));
 }
 
-/// Gives the caller's profile, points, streaks, badges, preferences and statistics.
+/// Returns the caller's profile, points, streaks, badges, preferences and statistics.
 #[utoipa::path(
     get, path = "/api/user/data", tag = "user", security(("bearer" = ["sessions:read"])),
     responses(

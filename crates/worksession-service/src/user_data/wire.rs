@@ -9,14 +9,14 @@ use crate::rollups::{PointsSummary, SessionStats, StreakSummary};
 /// A user's profile and productivity data.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UserData {
-    /// The id as a text.
+    /// The user id as a text.
     #[serde(rename = "userId")]
     user_id: String,
     username: String,
-    /// May be the placeholder address; empty for a token that may not see it, and for an OAuth client while there is no
-    /// other.
+    /// The address, which may be a placeholder. Empty for a token that may not see it, and for an OAuth client in
+    /// place of a placeholder.
     email: String,
-    /// An IANA name.
+    /// An IANA time zone.
     timezone: String,
     points: PointsSummary,
     streaks: StreakSummary,
@@ -27,7 +27,6 @@ pub(crate) struct UserData {
 }
 
 impl UserData {
-    /// Puts together what was read.
     pub(super) fn new(user: &CurrentUser, found: Found) -> Self {
         let Found {
             settings,

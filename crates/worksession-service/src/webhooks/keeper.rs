@@ -7,12 +7,12 @@ use crate::chore::Chore;
 use crate::error::Error;
 use crate::state::State;
 
-/// How long a call stands in the log.
+/// How long deliveries stay in the log.
 const KEPT: TimeDelta = TimeDelta::days(30);
-/// Rows that are deleted in one transaction, give or take the webhooks themselves.
+/// Rows that are deleted in one transaction, apart from the webhooks themselves.
 const BATCH: i64 = 1_000;
 
-/// Deletes calls that are long over, and what deleted webhooks left; now, and then each `every`.
+/// Deletes old deliveries, and what deleted webhooks left behind; now, and then each `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
     let failure = "the log of webhooks could not be cleared";
     Chore::spawn(every, failure, state, look)

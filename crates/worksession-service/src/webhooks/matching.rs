@@ -1,4 +1,4 @@
-//! Which webhooks hear of a session: the service's own events, taken in once each.
+//! Consumes the service's own session events, each once, and requests a delivery for each subscribed webhook.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,13 +22,13 @@ use crate::state::{AppState, State};
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.webhooks";
 
-/// How the types of all session events begin, also of those that only a newer version knows.
+/// The prefix of all session event types, including those of newer versions.
 const SESSION: &str = "session.";
 
-/// Webhooks that are told side by side: few, because requests come first at the database.
+/// Events that are handled in parallel. Few, because requests come first at the database.
 const AT_ONCE: usize = 4;
 
-/// What all session events say.
+/// The data that all session events have.
 #[derive(Debug, Deserialize)]
 struct About {
     session_id: Uuid,
@@ -42,14 +42,14 @@ impl About {
     }
 }
 
-/// An event of which nothing else is wanted.
+/// An event of which only the data is read.
 #[derive(Deserialize)]
 struct Telling {
     data: About,
 }
 
-/// Those of these rows of the outbox of which somebody's webhook hears: only they come here. What cannot be read is among
-/// them, to be set aside.
+/// Returns the ids of those outbox rows that a webhook subscribes to; only they enter this service's queue. Unreadable
+/// rows are among them, to become dead letters.
 pub(crate) fn listened(db: &mut Db, rows: &[OutboxRow]) -> Result<HashSet<String>, DbError> {
     let sessions = rows
         .iter()
@@ -72,7 +72,7 @@ pub(crate) fn listened(db: &mut Db, rows: &[OutboxRow]) -> Result<HashSet<String
     Ok(heard.collect())
 }
 
-/// Starts to listen to those of the service's own session events that a webhook hears of.
+/// Starts to consume those of the service's own session events that a webhook subscribes to.
 pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     broker.consume_batches(
         Queue::WorksessionWebhooks,
@@ -84,7 +84,7 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     )
 }
 
-/// A webhook may be gone meanwhile; all of them cost one read.
+/// Handles a batch with one read of all subscriptions. A webhook may have been deleted meanwhile.
 async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let read: Vec<_> = deliveries
         .iter()
@@ -117,7 +117,7 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
 
 async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
     let id = event.id;
-    // A call that would be too long, say, is parked: it holds up no other event.
+    // An event that would make a delivery too long, for example, becomes a dead letter and delays no other.
     verdict(take_in(state, event, about).await, |cause| {
         log::warn!("webhooks hear of the event {id} later: {cause}");
     })
@@ -137,7 +137,7 @@ async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Err
         .pool
         .write_tx(move |db| {
             let session = about.session_id.to_string();
-            // Of a session that is gone, with its user, nobody hears any more.
+            // A session that was deleted with its user is delivered to nobody.
             let held = sessions::queries::hold(db, &BTreeSet::from([session.as_str()]))?;
             if inbox::record(db, CONSUMER, event.id, now.naive_utc())? && !held.is_empty() {
                 call(db, &event, &about, now)?;
@@ -149,7 +149,7 @@ async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Err
     Ok(())
 }
 
-/// Asks for a call of each webhook that wants to hear of the event.
+/// Requests a delivery to each webhook that subscribes to the event.
 fn call(db: &mut Db, event: &Event, about: &About, now: DateTime<Utc>) -> Result<(), Error> {
     let listeners = queries::listeners(db, about.whose())?;
     for listener in listeners {

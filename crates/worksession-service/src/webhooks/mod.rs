@@ -1,10 +1,10 @@
-//! Webhooks: addresses of a user's, or of a team's, own that are told of sessions.
+//! Webhooks: addresses of a user or a team that receive events about sessions.
 //!
-//! Here is who has which webhook, what each is told, and the log of the calls; the notifier makes them. An
-//! address and the secrets that sign are kept sealed and told to the notifier so, in an event written with
-//! the change. Which webhooks hear of a session is decided by [`matching`]: on an event's way to the broker, whether any
-//! does, so that the others come back to nobody; and, of those that do, which. Whatever happens after a webhook was made
-//! finds it, and a start or a submit does not wait for it.
+//! This module has the webhooks, their subscriptions and the log of deliveries; the notifier makes the deliveries.
+//! Addresses and signing secrets are stored encrypted. The notifier gets them encrypted too, in an event of the same
+//! transaction. [`matching`] decides which webhooks receive an event. The relay asks whether any does, so that all
+//! other events skip the queue. The consumer then decides which. A webhook gets every event after its creation, and no
+//! start or submit waits for it.
 
 pub(crate) mod deliveries;
 pub(crate) mod keeper;

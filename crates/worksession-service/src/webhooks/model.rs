@@ -6,29 +6,29 @@ use event_types::{EventData, SessionAbandoned, SessionStarted, SessionSubmitted}
 use crate::hooks::{ACTIVE, Maker, WebhookId};
 use crate::schema::webhooks;
 
-/// The most that an owner has: the places of the table's `slot`.
+/// The most webhooks of one owner: the values of the column `slot`.
 pub(crate) const MOST: usize = 20;
 
-/// The status of a webhook that is gone, and what it left will be soon.
+/// The status of a deleted webhook, until its log is deleted too.
 pub(super) const DELETED: &str = "deleted";
 
-/// What a webhook may be told of.
+/// The event types to which a webhook can subscribe.
 pub(crate) const EVENTS: [&str; 3] = [
     SessionStarted::TYPE,
     SessionSubmitted::TYPE,
     SessionAbandoned::TYPE,
 ];
 
-/// Whose sessions a webhook hears of.
+/// Whose sessions a webhook receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     User(UserId),
-    /// Those on a team's projects. The webhook is the team's, whoever made it.
+    /// Sessions on the team's projects. The webhook belongs to the team, not to its creator.
     Team(TeamId),
 }
 
 impl Owner {
-    /// The columns `user_id` and `team_id`.
+    /// Returns the columns `user_id` and `team_id`.
     pub(super) fn columns(self) -> (Option<i64>, Option<i64>) {
         match self {
             Self::User(user) => (Some(user.get()), None),
@@ -58,7 +58,7 @@ pub(crate) struct WebhookRow {
 }
 
 impl WebhookRow {
-    /// Whose it is; none for a row that the table's rules do not allow.
+    /// Returns the owner; none for a row that the table's constraints do not allow.
     pub(super) fn owner(&self) -> Option<Owner> {
         let of_team = || self.team_id.map(Owner::Team);
         self.user_id.map(Owner::User).or_else(of_team)
@@ -69,7 +69,7 @@ impl WebhookRow {
     }
 }
 
-/// A webhook that is to hear of an event.
+/// A webhook that may subscribe to an event.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub(super) struct Listener {
     pub(super) id: WebhookId,

@@ -20,8 +20,8 @@ pub(super) struct NewWebhook {
     pub(super) maker: Maker,
 }
 
-/// Stores a webhook at its owner's first free place; none when all are taken. Of several that look for a
-/// place at once one gets it, and the others meet the table's constraint.
+/// Inserts a webhook into its owner's first free slot; none when all are taken. If several requests take a slot at
+/// once, one gets it and the others violate the table's constraint.
 pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<WebhookId>> {
     let insert = diesel::sql_query(
         "INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
@@ -47,7 +47,7 @@ pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<Webhoo
     Ok(ids.first().copied().and_then(WebhookId::new))
 }
 
-/// A webhook that is not deleted.
+/// Finds a webhook that is not deleted.
 pub(super) fn find(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>> {
     webhooks::table
         .filter(webhooks::id.eq(id))
@@ -57,7 +57,7 @@ pub(super) fn find(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>
         .optional()
 }
 
-/// A webhook that is not deleted, locked until the transaction ends: its next revision is made of this one.
+/// Finds a webhook that is not deleted, and locks it until the transaction ends: its next revision builds on this one.
 pub(super) fn lock(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>> {
     let one = webhooks::table
         .filter(webhooks::id.eq(id))
@@ -69,7 +69,7 @@ pub(super) fn lock(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>
     }
 }
 
-/// The user's webhooks, then those of these teams, oldest first.
+/// Lists the user's webhooks, then those of these teams, oldest first.
 pub(super) fn list(db: &mut Db, user: UserId, teams: &[TeamId]) -> QueryResult<Vec<WebhookRow>> {
     let live = || {
         webhooks::table
@@ -86,7 +86,7 @@ pub(super) fn list(db: &mut Db, user: UserId, teams: &[TeamId]) -> QueryResult<V
     Ok(rows)
 }
 
-/// Keeps what a webhook is after a change.
+/// Stores the columns of a webhook that can change.
 pub(super) fn update(db: &mut Db, row: &WebhookRow) -> QueryResult<()> {
     diesel::update(webhooks::table.filter(webhooks::id.eq(row.id)))
         .set((
@@ -107,7 +107,7 @@ pub(super) fn update(db: &mut Db, row: &WebhookRow) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Marks a webhook as deleted and frees its place.
+/// Marks a webhook as deleted and frees its slot.
 pub(super) fn mark_deleted(
     db: &mut Db,
     id: WebhookId,
@@ -126,7 +126,7 @@ pub(super) fn mark_deleted(
         .map(drop)
 }
 
-/// Up to `limit` webhooks of an owner, deleted ones too.
+/// Returns up to `limit` webhooks of an owner, including deleted ones.
 pub(super) fn of_owner(db: &mut Db, owner: Owner, limit: i64) -> QueryResult<Vec<WebhookRow>> {
     let (user, team) = owner.columns();
     let some = webhooks::table
@@ -139,10 +139,10 @@ pub(super) fn of_owner(db: &mut Db, owner: Owner, limit: i64) -> QueryResult<Vec
     }
 }
 
-/// A webhook that is marked as deleted.
+/// Finds a webhook that is marked as deleted.
 pub(super) fn find_deleted(db: &mut Db) -> QueryResult<Option<WebhookId>> {
     webhooks::table
-        // Written out rather than bound: only then does every plan know that the index of what is deleted serves it.
+        // A literal instead of a bound value: only then does every plan use the index of deleted webhooks.
         .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
             "webhooks.status = 'deleted'",
         ))
@@ -152,12 +152,12 @@ pub(super) fn find_deleted(db: &mut Db) -> QueryResult<Option<WebhookId>> {
         .optional()
 }
 
-/// Deletes a webhook for good; nothing is left of its log then.
+/// Deletes a webhook for good, once its log is empty.
 pub(super) fn delete(db: &mut Db, id: WebhookId) -> QueryResult<usize> {
     diesel::delete(webhooks::table.filter(webhooks::id.eq(id))).execute(db)
 }
 
-/// Switches a webhook off, unless it has changed since, and gives its description and its origin.
+/// Disables a webhook unless it has changed since, and returns its description and origin.
 pub(super) fn switch_off(
     db: &mut Db,
     id: WebhookId,
@@ -187,14 +187,14 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Whether a webhook hears of a user's session on a project of that team.
+    /// Whether a webhook receives a user's sessions on a project of that team.
     pub(super) fn to(&self, (user, team): (UserId, Option<TeamId>)) -> bool {
         self.users.contains(&user.get())
             || team.is_some_and(|team| self.teams.contains(&team.get()))
     }
 }
 
-/// Those of these users and of the teams of their sessions that have a webhook.
+/// Returns those of these users, and of the teams of their sessions, that have an active webhook.
 pub(super) fn listening(db: &mut Db, whose: &[(UserId, Option<TeamId>)]) -> QueryResult<Listening> {
     let users: BTreeSet<UserId> = whose.iter().map(|(user, _)| *user).collect();
     let teams: BTreeSet<TeamId> = whose.iter().filter_map(|(_, team)| *team).collect();
@@ -205,7 +205,7 @@ pub(super) fn listening(db: &mut Db, whose: &[(UserId, Option<TeamId>)]) -> Quer
         .filter(webhooks::user_id.eq_any(&users))
         .select(webhooks::user_id)
         .load(conn))?;
-    // Nobody of no team: the database would look through all webhooks to find that out.
+    // Without teams there is nothing to find, and the database would scan all webhooks for it.
     let of_teams: Vec<Option<i64>> = if teams.is_empty() {
         Vec::new()
     } else {
@@ -221,7 +221,7 @@ pub(super) fn listening(db: &mut Db, whose: &[(UserId, Option<TeamId>)]) -> Quer
     })
 }
 
-/// The webhooks that hear of a user's session on a project of that team.
+/// Returns the webhooks that receive a user's sessions on a project of that team.
 pub(super) fn listeners(
     db: &mut Db,
     (user, team): (UserId, Option<TeamId>),

@@ -1,4 +1,4 @@
-//! The revisions of a webhook: what each is, and that the notifier is told of it.
+//! The revisions of a webhook, and the events that send them to the notifier.
 
 use chrono::{DateTime, Utc};
 use db_kit::Db;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::hooks::{Hook, PAUSED, Target, WebhookId, contacts};
 use crate::state::AppState;
 
-/// Stores a webhook's new revision, and tells the notifier of it.
+/// Stores a webhook's new revision, and sends it to the notifier.
 pub(super) fn store(
     db: &mut Db,
     row: &WebhookRow,
@@ -28,7 +28,7 @@ pub(super) fn store(
     Hook::Webhook(row.id).publish(db, row.revision, target, now, request_id)
 }
 
-/// Marks a webhook as deleted, and tells the notifier that it is gone.
+/// Marks a webhook as deleted, and reports that to the notifier.
 pub(super) fn mark_deleted(
     db: &mut Db,
     row: &WebhookRow,
@@ -41,7 +41,7 @@ pub(super) fn mark_deleted(
     hook.publish(db, revision, Target::Gone, now, request_id)
 }
 
-/// Switches a webhook off whose receiver is gone, unless it has changed since, and has its maker told.
+/// Disables a webhook whose receiver is gone, unless it has changed since, and mails its creator.
 pub(crate) fn switch_off(
     db: &mut Db,
     state: &AppState,
@@ -68,7 +68,7 @@ pub(crate) fn switch_off(
     })
 }
 
-/// Takes away up to `limit` rows of an owner's webhooks and their logs, and says how many there were.
+/// Deletes up to `limit` rows of an owner's webhooks and their logs, and returns how many.
 pub(crate) fn take_away(
     db: &mut Db,
     owner: Owner,

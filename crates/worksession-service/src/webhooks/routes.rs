@@ -39,7 +39,7 @@ pub(crate) async fn list(
     Ok(web::Json(service::list(&state, &caller).await?))
 }
 
-/// Makes a webhook of the caller's own or, with `team_id` and the scope `teams`, of a team that the caller owns or
+/// Creates a webhook of the caller or, with `team_id` and the scope `teams`, of a team that the caller owns or
 /// administers.
 #[utoipa::path(
     post, path = "/api/webhooks", tag = "webhooks", request_body = CreateWebhookRequest,
@@ -61,7 +61,7 @@ pub(crate) async fn create(
     Ok(HttpResponse::Created().json(made))
 }
 
-/// Shows a webhook to those who manage it.
+/// Returns a webhook to those who manage it.
 #[utoipa::path(
     get, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["sessions:read"])),
@@ -80,7 +80,7 @@ pub(crate) async fn get(
     Ok(web::Json(webhook))
 }
 
-/// Changes a webhook, and puts one that was switched off into use again.
+/// Changes a webhook, and activates one that was switched off.
 #[utoipa::path(
     put, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
     request_body = UpdateWebhookRequest, security(("bearer" = ["integrations:write", "sessions:read"])),
@@ -102,7 +102,7 @@ pub(crate) async fn update(
     Ok(web::Json(webhook))
 }
 
-/// Deletes a webhook and the log of its calls.
+/// Deletes a webhook and the log of its deliveries.
 #[utoipa::path(
     delete, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
@@ -122,7 +122,7 @@ pub(crate) async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Makes a new secret; the one before it signs for 24 hours more.
+/// Creates a new secret; the previous one signs for 24 more hours.
 #[utoipa::path(
     post, path = "/api/webhooks/{id}/rotate-secret", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
@@ -142,7 +142,7 @@ pub(crate) async fn rotate_secret(
     Ok(web::Json(rotated))
 }
 
-/// Keeps a webhook that was paused because what made it has ended; from now on it is the caller's. Any other stays as it is.
+/// Activates a webhook that was paused because its creator lost access, with the caller as its creator. Any other stays as it is.
 #[utoipa::path(
     post, path = "/api/webhooks/{id}/adopt", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["account", "integrations:write"])),

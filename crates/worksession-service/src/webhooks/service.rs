@@ -39,7 +39,7 @@ pub(super) async fn create(
     request: CreateWebhookRequest,
     request_id: RequestId,
 ) -> Result<WebhookSecretResponse, Error> {
-    // The right comes before the rest of the body.
+    // Authorization comes before the rest of the body.
     let owner = match request.team_id {
         None => Owner::User(caller.id),
         Some(team) => Owner::Team(team),
@@ -70,7 +70,7 @@ pub(super) async fn create(
     Ok(WebhookSecretResponse::new(row, secret.secret))
 }
 
-/// Of several that take a place at once one gets it; the others take the next.
+/// Inserts the webhook. If several requests take a slot at once, one gets it and the others take the next.
 async fn insert(
     state: &State,
     caller: &Arc<CurrentUser>,
@@ -79,7 +79,7 @@ async fn insert(
     now: DateTime<Utc>,
     request_id: &RequestId,
 ) -> Result<WebhookRow, Error> {
-    // One more than there are places: each try that fails has seen one of them taken.
+    // One attempt more than there are slots: each failed attempt has seen one of them taken.
     for _ in 0..=MOST {
         let (by, new, goes_to) = (Arc::clone(caller), Arc::clone(new), Arc::clone(goes_to));
         let (sealers, request_id) = (state.sealers.clone(), request_id.clone());
@@ -124,7 +124,7 @@ pub(super) async fn update(
 ) -> Result<WebhookResponse, Error> {
     let (guard, by) = (state.guard.clone(), Arc::clone(&caller));
     let edit = move |row: &mut WebhookRow, goes_to: &mut WebhookTarget, _| {
-        // The right comes before the body.
+        // Authorization comes before the body.
         let request = request.into_inner()?;
         if let Some(address) = &request.url {
             let url = read_address("url", Some(address), &guard)?;
@@ -138,7 +138,7 @@ pub(super) async fn update(
         if let Some(description) = &request.description {
             row.description = read_description(description)?;
         }
-        // A paused one stays so, whatever else is changed: where its calls go is up to what made it.
+        // Other changes leave a paused webhook paused, because its address still comes from a creator without access.
         if request.url.is_some() || row.status == OFF {
             put_into_use(row);
         }
@@ -147,7 +147,7 @@ pub(super) async fn update(
     Ok(revise(state, &caller, id, request_id, edit).await?.into())
 }
 
-/// Puts a paused webhook into use as the caller's who keeps it; any other is left as it is.
+/// Activates a paused webhook with the caller as its creator. Any other stays as it is.
 pub(super) async fn adopt(
     state: &State,
     caller: Arc<CurrentUser>,
@@ -183,8 +183,8 @@ pub(super) async fn rotate_secret(
     Ok(WebhookSecretResponse::new(row, secret.secret))
 }
 
-/// Stores the next revision of a webhook that the caller manages as `edit` makes it, unless that says that it stays as it is.
-/// The caller is told when it is switched off.
+/// Stores the next revision of a webhook that the caller manages, as `edit` makes it, unless that returns false. The
+/// caller becomes the contact for the mail when the webhook is disabled.
 async fn revise(
     state: &State,
     caller: &Arc<CurrentUser>,
@@ -235,8 +235,8 @@ pub(super) async fn delete(
     Ok(())
 }
 
-/// The webhook, for those who may manage it: its user, or an owner or admin of its team. For a client of theirs there are
-/// only those that it made.
+/// Returns the webhook to those who may manage it: its user, or an owner or admin of its team. Their clients and SSO
+/// sessions see only the webhooks that they created.
 pub(super) fn managed(row: Option<WebhookRow>, caller: &CurrentUser) -> Result<WebhookRow, Error> {
     let row = row.ok_or(Error::WebhookNotFound)?;
     allow(row.owner().ok_or(Error::WebhookNotFound)?, caller)?;
@@ -246,8 +246,8 @@ pub(super) fn managed(row: Option<WebhookRow>, caller: &CurrentUser) -> Result<W
     Ok(row)
 }
 
-/// Members of a team know that it may have webhooks; to everybody else there are none. A team's webhooks tell what others
-/// do, which takes the scope `teams`.
+/// Checks the right to an owner's webhooks. Non-members of a team must not learn whether it has any. A team's webhooks
+/// report what others do, which takes the scope `teams`.
 fn allow(owner: Owner, caller: &CurrentUser) -> Result<(), Error> {
     match owner {
         Owner::User(user) if user == caller.id => Ok(()),

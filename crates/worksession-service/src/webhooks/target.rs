@@ -1,4 +1,4 @@
-//! The secret half of a webhook: where it goes and what signs its calls.
+//! The secret part of a webhook: its address, and the secrets that sign its deliveries.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,17 +13,17 @@ use crate::error::Error;
 use crate::hooks::{Hook, WebhookId};
 use crate::sealers::Sealers;
 
-/// How long a secret that was replaced still signs.
+/// How long a replaced secret still signs.
 const OVERLAP: TimeDelta = TimeDelta::hours(24);
 /// The most secrets that sign at once.
 const MOST_SECRETS: usize = 3;
 
-/// What of an address is shown to those who manage the webhook.
+/// Returns the part of an address that is shown to those who manage the webhook.
 pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// A new secret: `whsec_` and the base64 of 32 random bytes.
+/// Returns a new secret: `whsec_` and the base64 of 32 random bytes.
 pub(super) fn new_secret() -> WebhookSecret {
     WebhookSecret {
         secret: format!("whsec_{}", STANDARD.encode(random_bytes::<32>())),
@@ -31,7 +31,7 @@ pub(super) fn new_secret() -> WebhookSecret {
     }
 }
 
-/// Puts a new secret in the place of the one that is good; that one signs for a day more.
+/// Replaces the current secret with a new one. The current one signs for one more day.
 pub(super) fn rotate(target: &mut WebhookTarget, new: WebhookSecret, now: DateTime<Utc>) {
     drop_expired(target, now);
     for old in &mut target.secrets {
@@ -41,14 +41,13 @@ pub(super) fn rotate(target: &mut WebhookTarget, new: WebhookSecret, now: DateTi
     target.secrets.truncate(MOST_SECRETS);
 }
 
-/// Forgets secrets whose time is over.
 pub(super) fn drop_expired(target: &mut WebhookTarget, now: DateTime<Utc>) {
     target
         .secrets
         .retain(|secret| secret.until.is_none_or(|until| until > now));
 }
 
-/// Seals a target for a webhook's revision.
+/// Encrypts a target for a revision of a webhook.
 pub(super) fn seal(
     sealers: &Sealers,
     id: WebhookId,
@@ -61,7 +60,7 @@ pub(super) fn seal(
 
 pub(super) fn open(sealers: &Sealers, row: &WebhookRow) -> Result<WebhookTarget, Error> {
     let plain = Hook::Webhook(row.id).open(sealers, row.revision, row.sealed.as_deref())?;
-    // serde's message would quote what it stumbled over.
+    // serde's message would quote a part of the secret.
     serde_json::from_slice(plain.expose_secret())
         .map_err(|_| Error::internal("what a webhook has sealed is no target"))
 }

@@ -13,51 +13,51 @@ const DESCRIPTION_CHARS: usize = 200;
 /// A new webhook.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct CreateWebhookRequest {
-    /// The https address that is called; write-only.
+    /// The https address to call; write-only.
     #[schema(value_type = String)]
     pub(crate) url: Option<String>,
-    /// What it is told of: `session.started.v1`, `session.submitted.v1`, `session.abandoned.v1`; all of them
-    /// when not given.
+    /// The event types to subscribe to: `session.started.v1`, `session.submitted.v1`, `session.abandoned.v1`; all by
+    /// default.
     pub(crate) events: Option<Vec<String>>,
-    /// A team that the caller owns or administers: the webhook hears of the sessions on the team's
-    /// projects. Without it, of the caller's own sessions.
+    /// A team that the caller owns or administers. The webhook then receives the sessions on the team's projects,
+    /// otherwise the caller's own sessions.
     pub(crate) team_id: Option<TeamId>,
-    /// Up to 200 characters, one line.
+    /// Up to 200 characters on one line.
     pub(crate) description: Option<String>,
 }
 
-/// Changes to a webhook; absent fields stay as they are. One that was switched off is in use again.
+/// Changes to a webhook; absent fields stay as they are. A webhook that was switched off becomes active again.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct UpdateWebhookRequest {
-    /// The https address that is called; write-only.
+    /// The https address to call; write-only.
     pub(crate) url: Option<String>,
-    /// What it is told of.
+    /// The event types to subscribe to.
     pub(crate) events: Option<Vec<String>>,
-    /// Up to 200 characters, one line.
+    /// Up to 200 characters on one line.
     pub(crate) description: Option<String>,
 }
 
-/// A webhook. Neither its address nor what signs its calls is told.
+/// A webhook, without its address and its secrets.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Webhook {
     id: WebhookId,
-    /// Null for one of the caller's own.
+    /// Null for a webhook of the caller's own.
     team_id: Option<TeamId>,
-    /// The address without its path, which may be a secret: `https://hooks.example.com`.
+    /// The address without its path, which may be secret: `https://hooks.example.com`.
     origin: String,
     events: Vec<String>,
     description: String,
-    /// `active`, `paused` (what made it has ended; see `adopt`) or `off`.
+    /// `active`, `paused` (its creator lost access; see `adopt`) or `off`.
     status: String,
-    /// Why it is paused or off.
+    /// Why it is paused or off; null while it is active.
     reason: Option<String>,
-    /// Who made it, set its address last, or adopted it; null when the account is gone.
+    /// The account that created it, last set its address, or adopted it; null when that account is deleted.
     created_by: Option<UserId>,
-    /// The OAuth client that did, if it was one.
+    /// The OAuth client with which that happened, if there was one.
     client_id: Option<String>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-    /// When the secret that signs was made.
+    /// When the current secret was created.
     secret_changed_at: DateTime<Utc>,
 }
 
@@ -112,12 +112,12 @@ impl From<WebhookRow> for WebhookResponse {
     }
 }
 
-/// A webhook and its new secret, which is told this once.
+/// A webhook and its new secret, which is shown only once.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct WebhookSecretResponse {
     success: bool,
     webhook: Webhook,
-    /// `whsec_` and the base64 of the key that signs, as Standard Webhooks has it.
+    /// `whsec_` and the base64 of the signing key, as in Standard Webhooks.
     secret: String,
 }
 
@@ -131,7 +131,7 @@ impl WebhookSecretResponse {
     }
 }
 
-/// Reads `events` as they are stored, in the order of [`EVENTS`].
+/// Validates `events`, and returns them as they are stored, in the order of [`EVENTS`].
 pub(super) fn read_events(events: &[String]) -> Result<String, Error> {
     let unknown = events.iter().any(|name| !EVENTS.contains(&name.as_str()));
     if unknown || events.is_empty() {
@@ -150,7 +150,7 @@ pub(super) fn read_description(text: &str) -> Result<String, Error> {
     line("description", text, DESCRIPTION_CHARS)
 }
 
-/// Reads the id in a path; what is malformed names no webhook.
+/// Parses the id in a path. A malformed id names no webhook.
 pub(super) fn read_id(text: &str) -> Result<WebhookId, Error> {
     text.parse().map_err(|_| Error::WebhookNotFound)
 }

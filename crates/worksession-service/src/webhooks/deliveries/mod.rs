@@ -1,4 +1,4 @@
-//! The calls of webhooks: asked for here, made by the notifier, which tells how each stands.
+//! The deliveries of webhooks. This service requests them; the notifier makes them and reports each attempt.
 
 mod model;
 pub(crate) mod queries;

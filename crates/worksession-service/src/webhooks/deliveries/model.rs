@@ -4,17 +4,16 @@ use uuid::Uuid;
 
 use crate::hooks::WebhookId;
 
-/// It is not settled yet.
+/// The state of a delivery that is not settled.
 pub(super) const PENDING: &str = "pending";
 
 pub(in crate::webhooks) struct NewCall {
     pub(in crate::webhooks) webhook: WebhookId,
-    /// The webhook's.
+    /// The webhook's current revision.
     pub(in crate::webhooks) revision: i64,
-    /// Whose doing the event tells of.
+    /// The user whose action the event reports.
     pub(in crate::webhooks) user: UserId,
-    /// What it tells of, unless it is a test.
+    /// The session of the event; none for a test.
     pub(in crate::webhooks) session: Option<Uuid>,
-    /// What is told.
     pub(in crate::webhooks) event: Event,
 }

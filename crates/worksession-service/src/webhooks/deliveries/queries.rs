@@ -10,7 +10,7 @@ use crate::columns::columns;
 use crate::hooks::WebhookId;
 use crate::schema::webhook_deliveries as log;
 
-/// Writes down a call that waits to be made.
+/// Inserts a pending delivery.
 pub(super) fn insert(
     db: &mut Db,
     delivery_id: Uuid,
@@ -35,7 +35,7 @@ pub(super) fn insert(
         .map(drop)
 }
 
-/// Up to `limit` calls of a webhook, the newest first, those older than `before` when it is given.
+/// Returns up to `limit` deliveries of a webhook, newest first, older than `before` if it is given.
 pub(super) fn list(
     db: &mut Db,
     webhook: WebhookId,
@@ -53,7 +53,7 @@ pub(super) fn list(
     }
 }
 
-/// One call of a webhook.
+/// Finds one delivery of a webhook.
 pub(super) fn find(
     db: &mut Db,
     webhook: WebhookId,
@@ -67,7 +67,7 @@ pub(super) fn find(
         .optional()
 }
 
-/// Has a settled call wait again; none when it waits already or there is no such call.
+/// Makes a settled delivery pending again. Returns none when it is already pending or does not exist.
 pub(super) fn reopen(
     db: &mut Db,
     webhook: WebhookId,
@@ -84,11 +84,11 @@ pub(super) fn reopen(
         .optional()
 }
 
-/// The number of the notifier's word about a call that it has forgotten: no word comes after it.
+/// The step of the notifier's report on a delivery that it no longer has. No report comes after it.
 const FORGOTTEN: i64 = i64::MAX;
 
-/// Writes down how a call stands, unless a later word was heard before. One that was forgotten and is asked for again
-/// gets that word again.
+/// Records the report on a delivery, unless a later one was recorded before. A delivery that the notifier no longer
+/// has gets the same last report after each replay.
 pub(crate) fn note(db: &mut Db, word: &WebhookAttempted) -> QueryResult<usize> {
     let state = match word.outcome {
         WebhookOutcome::Delivered => "delivered",
@@ -113,7 +113,7 @@ pub(crate) fn note(db: &mut Db, word: &WebhookAttempted) -> QueryResult<usize> {
         log::next_attempt_at.eq(next),
     );
     match tried {
-        // Words without a try leave what the last one came to.
+        // A report without an attempt keeps the result of the last attempt.
         None => diesel::update(older).set(outcome).execute(db),
         Some(at) => {
             let answer = (
@@ -126,7 +126,7 @@ pub(crate) fn note(db: &mut Db, word: &WebhookAttempted) -> QueryResult<usize> {
     }
 }
 
-/// Deletes up to `limit` calls of a webhook.
+/// Deletes up to `limit` deliveries of a webhook.
 pub(in crate::webhooks) fn delete_of(
     db: &mut Db,
     webhook: WebhookId,
@@ -140,7 +140,7 @@ pub(in crate::webhooks) fn delete_of(
     diesel::delete(log::table.filter(log::delivery_id.eq_any(&ids))).execute(db)
 }
 
-/// Whether there are calls that were asked for before `until`.
+/// Whether there are deliveries from before `until`.
 pub(in crate::webhooks) fn any_before(db: &mut Db, until: NaiveDateTime) -> QueryResult<bool> {
     let first: Option<String> = log::table
         .filter(log::created_at.lt(until))
@@ -151,7 +151,7 @@ pub(in crate::webhooks) fn any_before(db: &mut Db, until: NaiveDateTime) -> Quer
     Ok(first.is_some())
 }
 
-/// Deletes up to `limit` calls that were asked for before `until`.
+/// Deletes up to `limit` deliveries from before `until`.
 pub(in crate::webhooks) fn delete_before(
     db: &mut Db,
     until: NaiveDateTime,

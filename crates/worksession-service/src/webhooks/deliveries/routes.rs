@@ -18,7 +18,7 @@ pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
         .service(endpoint("/api/webhooks/{id}/test").post(test));
 }
 
-/// Lists the calls of a webhook of the last 30 days.
+/// Lists a webhook's deliveries of the last 30 days.
 #[utoipa::path(
     get, path = "/api/webhooks/{id}/deliveries", tag = "webhooks",
     params(("id" = WebhookId, Path), LogQuery), security(("bearer" = ["sessions:read"])),
@@ -39,7 +39,7 @@ pub(crate) async fn list(
     Ok(web::Json(page))
 }
 
-/// Makes a call that is over once more: the same id and body, a new timestamp and signature.
+/// Sends a settled delivery again: the same id and body, a new timestamp and signature.
 #[utoipa::path(
     post, path = "/api/webhooks/{id}/deliveries/{delivery_id}/replay", tag = "webhooks",
     params(("id" = WebhookId, Path), ("delivery_id" = Uuid, Path)),
@@ -64,7 +64,7 @@ pub(crate) async fn replay(
     Ok(HttpResponse::Accepted().json(waiting))
 }
 
-/// Calls the webhook with an event `webhook.test.v1`.
+/// Sends an event `webhook.test.v1` to the webhook.
 #[utoipa::path(
     post, path = "/api/webhooks/{id}/test", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),

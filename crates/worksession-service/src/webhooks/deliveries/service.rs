@@ -21,7 +21,7 @@ use crate::webhooks::model::WebhookRow;
 use crate::webhooks::queries as webhooks;
 use crate::webhooks::service::managed;
 
-/// Writes a call into the log and asks the notifier for it; in the transaction of what it tells of.
+/// Inserts a delivery and requests it from the notifier, both in the caller's transaction.
 pub(in crate::webhooks) fn ask(
     db: &mut Db,
     call: NewCall,
@@ -48,7 +48,7 @@ pub(super) async fn list(
     query: Result<Query<LogQuery>, Problem>,
 ) -> Result<DeliveriesResponse, Error> {
     let look = move |db: &mut Db| {
-        // The right comes before the query.
+        // Authorization comes before the query.
         managed(webhooks::find(db, id)?, &caller)?;
         let query = query?.0;
         let limit = page_size(query.limit)?;
@@ -57,7 +57,7 @@ pub(super) async fn list(
             id.map_err(|_| Error::invalid("cursor is not valid"))
         });
         let before = before.transpose()?.map(|id| id.to_string());
-        // One more tells whether there is a next page.
+        // One more row shows whether there is a next page.
         let rows = queries::list(db, id, before.as_deref(), limit + 1)?;
         Ok::<_, Error>((rows, limit))
     };

@@ -6,24 +6,24 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::schema::webhook_deliveries;
 
-/// Which calls are listed.
+/// Which deliveries to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LogQuery {
-    /// 1 to 200; 50 when not given.
+    /// 1 to 200 deliveries; 50 by default.
     pub(super) limit: Option<i64>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub(super) cursor: Option<String>,
 }
 
-/// A call of a webhook.
+/// A delivery of an event to a webhook.
 #[derive(Debug, Queryable, Selectable, Serialize, ToSchema)]
 #[diesel(table_name = webhook_deliveries)]
 pub(crate) struct Delivery {
-    /// The header `webhook-id` of the call.
+    /// The header `webhook-id` of the request.
     #[diesel(column_name = delivery_id)]
     pub(super) id: String,
-    /// The event that is told; its `id` in the body.
+    /// The `id` of the event in the body.
     event_id: String,
     event_type: String,
     /// Null for a test.
@@ -32,9 +32,9 @@ pub(crate) struct Delivery {
     state: String,
     /// How often the receiver was called.
     attempts: i64,
-    /// What the receiver answered last; null when it gave no answer.
+    /// The status of the receiver's last response; null without a response.
     status_code: Option<i32>,
-    /// How long that took.
+    /// Milliseconds that the last attempt waited for the response.
     duration_ms: Option<i64>,
     /// Why it is not delivered.
     reason: Option<String>,
@@ -42,12 +42,12 @@ pub(crate) struct Delivery {
     created_at: DateTime<Utc>,
     #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     last_attempt_at: Option<DateTime<Utc>>,
-    /// When it is tried again.
+    /// When the next attempt is due.
     #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     next_attempt_at: Option<DateTime<Utc>>,
 }
 
-/// A page of a webhook's calls, the newest first.
+/// A page of a webhook's deliveries, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveriesResponse {
     pub(super) success: bool,
@@ -56,7 +56,7 @@ pub(crate) struct DeliveriesResponse {
     pub(super) next_cursor: Option<String>,
 }
 
-/// A call that waits to be made.
+/// A pending delivery.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveryResponse {
     success: bool,

@@ -1,12 +1,12 @@
--- Each user's changes are counted, so that a client can ask for what came after the last it saw. The counter's row is
--- the first that a change locks: the changes of one user become visible in the order of their numbers, the `seq` of
--- what was changed.
+-- Counts each user's changes, so that clients can ask for those after the last one that they saw. The counter's row is
+-- the first lock of every change. A user's changes therefore become visible in the order of their numbers, which are
+-- stored as `seq`.
 CREATE TABLE user_sync (
     user_id BIGINT PRIMARY KEY,
     seq BIGINT NOT NULL
 );
 
--- Preferences and time zone; who has no row has the defaults.
+-- Preferences and time zone; a user without a row has the defaults.
 CREATE TABLE user_settings (
     user_id BIGINT PRIMARY KEY,
     timezone TEXT NOT NULL,
@@ -35,7 +35,7 @@ CREATE TABLE projects (
 );
 CREATE INDEX projects_by_user ON projects (user_id, id);
 
--- Projects of teams. The team itself lives in the identity area; its name is the last one told here.
+-- Projects of teams. The team itself is in the identity area; its name here is the last one received.
 CREATE TABLE team_projects (
     id BIGSERIAL PRIMARY KEY,
     team_id BIGINT NOT NULL,
@@ -50,27 +50,27 @@ CREATE TABLE team_projects (
 );
 CREATE INDEX team_projects_by_team ON team_projects (team_id, id);
 
--- The last word of the identity area about each team, so that an older one that comes later changes nothing.
+-- The latest known state of each team in the identity area, so that an older event that comes later changes nothing.
 CREATE TABLE teams (
     team_id BIGINT PRIMARY KEY,
-    -- when the change happened there
+    -- when the change happened in the identity area
     told_at TIMESTAMP NOT NULL,
-    -- for good: no later word undoes it
+    -- final: no later event undoes it
     deleted BOOLEAN NOT NULL
 );
 
--- Accounts and teams that are gone for good, until nothing is left to take away.
+-- Deleted accounts and teams, until all that they left is deleted.
 CREATE TABLE departures (
     kind TEXT NOT NULL CHECK (kind IN ('user', 'team')),
     id BIGINT NOT NULL,
     noted_at TIMESTAMP NOT NULL,
-    -- when to look for what is left
+    -- when to search for what is left
     due_at TIMESTAMP NOT NULL,
     PRIMARY KEY (kind, id)
 );
 
--- Planned and executed focus sessions. What was planned is locked from the start; the project's and the user's names
--- are kept as they were then, so that events and lists need no second look.
+-- Planned and executed focus sessions. The plan is locked from the start. The names of the project and the user are
+-- stored as of then, so that events and lists need no second query.
 CREATE TABLE sessions (
     session_id TEXT NOT NULL PRIMARY KEY,
     user_id BIGINT NOT NULL,
@@ -84,19 +84,19 @@ CREATE TABLE sessions (
     project_name TEXT NOT NULL,
     team_id BIGINT,
     team_name TEXT,
-    -- JSON, where the team was to be told at the start
+    -- JSON, the chat of the team project at the start
     chat TEXT,
     status TEXT NOT NULL CHECK (status IN ('running', 'awaiting_submit', 'completed', 'partial', 'abandoned')),
     started_at TIMESTAMP NOT NULL,
     expected_end_at TIMESTAMP NOT NULL,
-    -- when the server saw it end; null only while it runs
+    -- when the session ended for the server; null only while it runs
     ended_at TIMESTAMP,
-    -- the user's zone at the start, from which the local day and the offset are taken at submit
+    -- the user's zone at the start, from which the submit takes the local day and the offset
     zone TEXT NOT NULL,
     local_day DATE,
     utc_offset INTEGER,
     submitted_at TIMESTAMP,
-    -- what the client said
+    -- as the client reported it
     start_time TIMESTAMP,
     end_time TIMESTAMP,
     credited_minutes INTEGER NOT NULL DEFAULT 0 CHECK (credited_minutes BETWEEN 0 AND planned_duration),
@@ -108,31 +108,31 @@ CREATE TABLE sessions (
     start_digest TEXT NOT NULL,
     idempotency_key TEXT,
     submit_digest TEXT,
-    -- the answer to the submit, for those who ask again
+    -- the response to the submit, for repeated requests
     submit_result TEXT,
     locked_mismatches INTEGER NOT NULL DEFAULT 0,
     -- the number and the time of the last change
     seq BIGINT NOT NULL DEFAULT 0,
     changed_at TIMESTAMP NOT NULL DEFAULT '1970-01-01 00:00:00',
-    -- whether the session's credit stands on the boards
+    -- whether the session's credit counts on the boards
     on_boards BOOLEAN NOT NULL DEFAULT FALSE,
     CHECK ((status = 'running') = (ended_at IS NULL))
 );
 -- One running session per user.
 CREATE UNIQUE INDEX sessions_user_id_key ON sessions (user_id) WHERE status = 'running';
--- Those that can be submitted, and that the sweeper looks through.
+-- Sessions that can be submitted, which the sweeper searches.
 CREATE INDEX sessions_open ON sessions (user_id, expected_end_at) WHERE status IN ('running', 'awaiting_submit');
--- In the very order of the list: with less PostgreSQL would rather sort a user's whole history.
+-- In the exact order of the list: with fewer columns PostgreSQL would rather sort a user's whole history.
 CREATE INDEX sessions_history ON sessions (user_id, started_at, session_id);
--- What a team does on one of its projects, newest first. Sessions that are nobody's but their user's are not in it.
+-- What a team does on one of its projects, newest first. Sessions outside team projects are not in it.
 CREATE INDEX sessions_activity ON sessions (project_id, started_at) WHERE team_id IS NOT NULL;
 CREATE INDEX sessions_retried_start ON sessions (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sessions_retried_submit ON sessions (user_id, submit_digest) WHERE submit_digest IS NOT NULL;
 CREATE INDEX sessions_changes ON sessions (user_id, seq);
--- What changed lately, whoever did it, for live events.
+-- Recent changes of all users, for live events.
 CREATE INDEX sessions_changed ON sessions (changed_at);
 
--- Signs of a manipulated client, for people to look at.
+-- Signs of a manipulated client, for people to review.
 CREATE TABLE session_flags (
     id BIGSERIAL PRIMARY KEY,
     session_id TEXT NOT NULL,
@@ -140,9 +140,9 @@ CREATE TABLE session_flags (
     kind TEXT NOT NULL,
     severity TEXT NOT NULL CHECK (severity IN ('info', 'suspect')),
     created_at TIMESTAMP NOT NULL,
-    -- what was seen, in the unit of its kind: seconds, minutes, attempts
+    -- the measure, in the unit of its kind: seconds, minutes or attempts
     amount BIGINT NOT NULL DEFAULT 0,
-    -- what somebody decided about it
+    -- the result of the review
     state TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'cleared', 'upheld')),
     decided_at TIMESTAMP,
     decision TEXT
@@ -150,42 +150,41 @@ CREATE TABLE session_flags (
 CREATE INDEX session_flags_session ON session_flags (session_id);
 CREATE INDEX session_flags_open ON session_flags (id) WHERE state = 'open';
 
--- What a user has reached in all. This and the tables below are written with each submit, and can be computed again
--- from `sessions`.
+-- The totals of a user. Each submit writes this table and the rollups below. They can be rebuilt from `sessions`.
 CREATE TABLE user_totals (
     user_id BIGINT PRIMARY KEY,
-    -- counts submits: one that was computed from an older state is not applied
+    -- counts submits and rebuilds
     version BIGINT NOT NULL,
     points_centi BIGINT NOT NULL,
     sessions BIGINT NOT NULL,
     completed_sessions BIGINT NOT NULL,
     minutes BIGINT NOT NULL,
-    -- the run of counted days that ends with streak_last_day, and the longest ever
+    -- the run of counted days that ends with streak_last_day, and the longest of all time
     streak_run INTEGER NOT NULL,
     streak_longest INTEGER NOT NULL,
     streak_last_day DATE,
     streak_last_start TIMESTAMP,
     streak_last_offset INTEGER,
-    -- the largest rows of user_hour and user_category: minutes only grow, so the maximum is kept with them
+    -- the largest rows of user_hour and user_category; minutes only grow, so each submit keeps the maximum current
     best_hour INTEGER NOT NULL,
     best_hour_minutes BIGINT NOT NULL,
     favorite_category TEXT NOT NULL,
     favorite_category_minutes BIGINT NOT NULL
 );
 
--- What each local day brought, for streaks, goals and analytics.
+-- The sums of each local day, for streaks, goals and analytics.
 CREATE TABLE user_day (
     user_id BIGINT NOT NULL,
     day DATE NOT NULL,
     sessions INTEGER NOT NULL,
     minutes INTEGER NOT NULL,
     points_centi BIGINT NOT NULL,
-    -- first and last credited start (UTC) and the zone's offset then, in seconds
+    -- first and last credited start (UTC), each with the zone's offset then, in seconds
     first_start TIMESTAMP NOT NULL,
     first_offset INTEGER NOT NULL,
     last_start TIMESTAMP NOT NULL,
     last_offset INTEGER NOT NULL,
-    -- how the day divides: JSON objects from the hour, the category or the project to
+    -- breakdowns of the day: JSON objects from the hour, the category or the project to
     -- [sessions, minutes, points in hundredths]
     by_hour TEXT NOT NULL DEFAULT '{}',
     by_category TEXT NOT NULL DEFAULT '{}',
@@ -193,8 +192,8 @@ CREATE TABLE user_day (
     PRIMARY KEY (user_id, day)
 );
 
--- How each month divides: JSON objects from the day of the month, the hour, the category or the project to
--- [sessions, minutes, points in hundredths]. A year is then twelve rows, not one for each of its days.
+-- Breakdowns of each month: JSON objects from the day, the hour, the category or the project to
+-- [sessions, minutes, points in hundredths]. A year takes twelve rows instead of one for each day.
 CREATE TABLE user_month (
     user_id BIGINT NOT NULL,
     -- the month's first day
@@ -206,7 +205,7 @@ CREATE TABLE user_month (
     PRIMARY KEY (user_id, month)
 );
 
--- Minutes of each hour of the day, from which the best one is found.
+-- Minutes of each hour of the day, which determine the best one.
 CREATE TABLE user_hour (
     user_id BIGINT NOT NULL,
     hour INTEGER NOT NULL CHECK (hour BETWEEN 0 AND 23),
@@ -214,7 +213,7 @@ CREATE TABLE user_hour (
     PRIMARY KEY (user_id, hour)
 );
 
--- Minutes of each category, from which the favourite one is found.
+-- Minutes of each category, which determine the favourite one.
 CREATE TABLE user_category (
     user_id BIGINT NOT NULL,
     category TEXT NOT NULL,
@@ -222,7 +221,7 @@ CREATE TABLE user_category (
     PRIMARY KEY (user_id, category)
 );
 
--- Badges: given once, never taken back.
+-- Badges, which are given once and never taken back.
 CREATE TABLE user_badges (
     user_id BIGINT NOT NULL,
     badge TEXT NOT NULL,
@@ -230,7 +229,7 @@ CREATE TABLE user_badges (
     PRIMARY KEY (user_id, badge)
 );
 
--- Leaderboards by UTC periods. Scope 0 counts everything, any other the sessions on that team's projects.
+-- Leaderboards by UTC periods. Scope 0 counts all sessions, any other those on that team's projects.
 CREATE TABLE board (
     scope BIGINT NOT NULL,
     period TEXT NOT NULL CHECK (period IN ('day', 'week', 'month', 'all')),
@@ -241,17 +240,17 @@ CREATE TABLE board (
     points_centi BIGINT NOT NULL,
     minutes BIGINT NOT NULL,
     sessions BIGINT NOT NULL,
-    -- when the points were reached: of equals, who got there first stands higher
+    -- when the points were reached; of users with equal points, the earlier one ranks higher
     reached_at TIMESTAMP NOT NULL,
     PRIMARY KEY (scope, period, start, user_id)
 );
 CREATE INDEX board_user ON board (user_id);
 
--- The chat of a team project: what it is told of, and whether. Only the notifier uses its address.
+-- The chat of a team project, and which events it receives. Only the notifier uses its address.
 CREATE TABLE chat_integrations (
     team_project_id BIGINT PRIMARY KEY REFERENCES team_projects (id),
     provider TEXT,
-    -- counts up with each change
+    -- increases with each change
     revision BIGINT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('active', 'paused', 'off')),
     reason TEXT,
@@ -261,18 +260,18 @@ CREATE TABLE chat_integrations (
     test_outcome TEXT CHECK (test_outcome IN ('pending', 'delivered', 'failed', 'skipped')),
     test_reason TEXT,
     test_at TIMESTAMP,
-    -- with commas between: planned, finished, abandoned
+    -- separated by commas: planned, finished, abandoned
     announce TEXT NOT NULL DEFAULT 'planned,finished',
-    -- who made or last changed it, and what with, as in webhooks
+    -- who created or last changed it, and with which credentials, as in webhooks
     created_by BIGINT,
     client_id TEXT,
     session_id TEXT,
-    -- the address, for a chat that is put into use again
+    -- the encrypted address, for a chat that becomes active again
     sealed TEXT
 );
 CREATE INDEX chat_integrations_by_maker ON chat_integrations (created_by);
 
--- What became of each notification, as the notifier tells it. Every one is looked for by its session.
+-- The outcome of each notification, as the notifier reports it. All queries are by session.
 CREATE TABLE notifications (
     event_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
@@ -283,34 +282,34 @@ CREATE TABLE notifications (
     PRIMARY KEY (session_id, event_id)
 );
 
--- Webhooks of users, which hear of their sessions, and of teams, which hear of those on their projects.
+-- Webhooks of users, which receive their sessions, and of teams, which receive those on the team's projects.
 CREATE TABLE webhooks (
     id BIGSERIAL PRIMARY KEY,
     -- exactly one of the two
     user_id BIGINT,
     team_id BIGINT,
-    -- an owner's webhooks are counted by these; null when it is deleted
+    -- numbers the webhooks of an owner, which limits them; null when it is deleted
     slot INTEGER CHECK (slot BETWEEN 1 AND 20),
     description TEXT NOT NULL,
-    -- the address without its path, which may be a secret
+    -- the address without its path, which may be secret
     origin TEXT NOT NULL,
-    -- the address and what signs the calls
+    -- the encrypted address and signing secrets
     sealed TEXT,
-    -- names with a space between them
+    -- event types, separated by spaces
     events TEXT NOT NULL,
-    -- counts up with each change
+    -- increases with each change
     revision BIGINT NOT NULL,
-    -- 'deleted' until what it left is deleted too
+    -- 'deleted' until its log is deleted too
     status TEXT NOT NULL CHECK (status IN ('active', 'paused', 'off', 'deleted')),
     reason TEXT,
     created_at TIMESTAMP NOT NULL,
     updated_at TIMESTAMP NOT NULL,
     secret_changed_at TIMESTAMP NOT NULL,
-    -- who made or last changed it, and what with: it is paused when that ends
+    -- who created or last changed it, and with which credentials; it is paused when those end
     created_by BIGINT,
-    -- the OAuth client, if it was one
+    -- the OAuth client, if there was one
     client_id TEXT,
-    -- the sign-in that single sign-on handed over, if it was one
+    -- the SSO session, if there was one
     session_id TEXT,
     CHECK ((user_id IS NULL) <> (team_id IS NULL)),
     CONSTRAINT webhooks_user_id_slot_key UNIQUE (user_id, slot),
@@ -319,18 +318,18 @@ CREATE TABLE webhooks (
 CREATE INDEX webhooks_by_maker ON webhooks (created_by);
 CREATE INDEX webhooks_deleted ON webhooks (id) WHERE status = 'deleted';
 
--- The log of their calls, for 30 days. What is told is with the notifier.
+-- The log of webhook deliveries, kept for 30 days. Only the notifier has the bodies.
 CREATE TABLE webhook_deliveries (
     -- sorts by time
     delivery_id TEXT PRIMARY KEY,
     webhook_id BIGINT NOT NULL,
-    -- whose doing the event tells of
+    -- the user whose action the event reports
     user_id BIGINT NOT NULL,
     event_id TEXT NOT NULL,
     event_type TEXT NOT NULL,
     session_id TEXT,
     state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed', 'skipped')),
-    -- the notifier's last word
+    -- the step of the notifier's last report
     step BIGINT NOT NULL,
     attempts BIGINT NOT NULL,
     status_code INTEGER,
@@ -344,20 +343,20 @@ CREATE INDEX webhook_deliveries_log ON webhook_deliveries (webhook_id, delivery_
 CREATE INDEX webhook_deliveries_by_user ON webhook_deliveries (user_id, delivery_id);
 CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at);
 
--- Whom to tell by mail when a project's chat or a webhook is switched off.
+-- The contacts who get a mail when a project's chat or a webhook is disabled.
 CREATE TABLE hook_contacts (
     -- 'chat/' and the team project's id, or 'webhook/' and the webhook's
     hook TEXT PRIMARY KEY,
-    -- who configured it
+    -- the account that configured it last
     user_id BIGINT NOT NULL,
     -- the team whose chat or webhook it is; null for a user's own webhook
     team_id BIGINT,
-    -- the name and the address, which was proven then
+    -- the encrypted name and address, which was verified then
     sealed TEXT NOT NULL
 );
 CREATE INDEX hook_contacts_user ON hook_contacts (user_id, team_id);
 
--- Events that wait for the broker, written in the transaction of the change they tell of.
+-- Events that wait for the broker, inserted in the transaction of the change that they report.
 CREATE TABLE outbox (
     id TEXT NOT NULL,
     exchange TEXT NOT NULL,
@@ -365,20 +364,20 @@ CREATE TABLE outbox (
     body TEXT NOT NULL,
     created_at TIMESTAMP NOT NULL,
     state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'unroutable')),
-    -- One index serves what waits, by age, and what no queue wanted.
+    -- One index serves pending rows, by age, and unroutable rows.
     PRIMARY KEY (state, id)
 );
 
--- Events that are being published, as ranges of ids with both ends: holding rows and letting them go changes none.
+-- Leases of events as ranges of ids with both ends: leasing and releasing rows changes none of them.
 CREATE TABLE outbox_leases (
     first_id TEXT PRIMARY KEY,
     last_id TEXT NOT NULL,
-    -- What was taken at once, and is let go at once.
+    -- All ranges of a batch are leased and released together.
     batch_id TEXT NOT NULL,
     expires_at TIMESTAMP NOT NULL
 );
 
--- Events that a consumer has taken in, so that a second delivery changes nothing.
+-- Events that a consumer has processed, so that a redelivery changes nothing.
 CREATE TABLE inbox (
     consumer TEXT NOT NULL,
     event_id TEXT NOT NULL,

@@ -1,28 +1,28 @@
 use thiserror::Error;
 
-/// A token longer than this is refused unread.
+/// The longest bearer token that is read, in bytes.
 pub const MAX_TOKEN_BYTES: usize = 8 * 1024;
 
 /// Why a request carries no usable bearer token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BearerError {
-    /// There is no Authorization header, or it is of another scheme.
+    /// The `Authorization` header is missing or has another scheme.
     #[error("no bearer token")]
     Missing,
-    /// There are two headers, an empty or overlong token, or characters that RFC 6750 section 2.1 does not allow.
+    /// There are two headers, or the token is empty, too long or has characters that RFC 6750 section 2.1 does not allow.
     #[error("malformed bearer token")]
     Malformed,
 }
 
-/// Finds the bearer token in a request's `Authorization` headers (RFC 6750 section 2.1; the scheme in any case).
+/// Returns the bearer token of a request's `Authorization` headers (RFC 6750 section 2.1). The scheme is case-insensitive.
 ///
 /// # Errors
-/// [`BearerError::Missing`] without a bearer header, [`BearerError::Malformed`] when what is there cannot be one token.
+/// [`BearerError::Missing`] without a bearer header; [`BearerError::Malformed`] when the header is not a single valid token.
 pub fn bearer_token<'a>(
     mut authorization: impl Iterator<Item = &'a [u8]>,
 ) -> Result<&'a str, BearerError> {
     let header = authorization.next().ok_or(BearerError::Missing)?;
-    // Two headers could be read differently by a proxy and by us.
+    // A proxy and this server could each use a different one of two headers.
     if authorization.next().is_some() {
         return Err(BearerError::Malformed);
     }

@@ -2,45 +2,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::UserId;
 
-/// The claims of an access token (RFC 9068, with `sid` and `token_type` of our own).
+/// The claims of an access token: those of RFC 9068, with `sid`, `token_type`, `origin` and `sso_origin` added.
 ///
-/// `iat`, `nbf` and `exp` are seconds since the epoch.
+/// `iat`, `nbf` and `exp` are seconds since the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessClaims {
-    /// The identity area's base URL.
+    /// The issuer: the base URL of the identity service.
     pub iss: String,
-    /// The identity area's base URL: our tokens are made for ourselves.
+    /// The audience: also the base URL of the identity service, because tokens are meant for Holdfast's own services.
     pub aud: String,
     /// The user id in decimal.
     pub sub: String,
-    /// The sign-in lineage; revoked as a whole.
+    /// The session that the token belongs to. Its tokens are revoked together.
     pub sid: String,
-    /// This token alone.
+    /// The unique id of this token.
     pub jti: String,
-    /// When it was made.
+    /// When the token was issued.
     pub iat: i64,
-    /// When it begins to be valid.
+    /// When the token becomes valid.
     pub nbf: i64,
-    /// When it stops being valid, without leeway.
+    /// When the token expires, without leeway.
     pub exp: i64,
     /// Always `access`.
     pub token_type: String,
-    /// The OAuth client it was issued to; none for first-party sign-ins.
+    /// The OAuth client that the token was issued to; none for first-party sign-ins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// Space-separated OAuth scopes; none for first-party sign-ins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// `sso` for a token that was handed over to another site.
+    /// `sso` for a token that single sign-on gave to another site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// The origin of the site that it was handed over to.
+    /// The origin of the site that received the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sso_origin: Option<String>,
 }
 
 impl AccessClaims {
-    /// The account that the token speaks for, when `sub` is one.
+    /// Returns the account in `sub`, or none if `sub` is not a user id.
     #[must_use]
     pub fn user_id(&self) -> Option<UserId> {
         self.sub.parse().ok()

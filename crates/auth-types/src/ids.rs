@@ -1,16 +1,16 @@
 use thiserror::Error;
 
-/// Why a text or number is not an id.
+/// The error for text or a number that is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an id is a positive whole number without sign, spaces or leading zeros")]
 pub struct IdError;
 
-/// Reads an id in canonical decimal: `42`, never `0`, `042`, `+42`, `1e3` or what overflows 63 bits.
+/// Parses an id in canonical decimal: `42`, but not `0`, `042`, `+42`, `1e3` or a number that overflows 63 bits.
 ///
-/// One id has one spelling, so that caches, logs and rate limits see one key.
+/// Each id has one spelling, so caches, logs and rate limits see one key.
 ///
 /// # Errors
-/// [`IdError`] for every other text.
+/// [`IdError`] for any other text.
 pub fn parse_canonical_id(text: &str) -> Result<i64, IdError> {
     let canonical = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     if !canonical {
@@ -19,7 +19,7 @@ pub fn parse_canonical_id(text: &str) -> Result<i64, IdError> {
     text.parse().map_err(|_| IdError)
 }
 
-/// Declares an id: a positive 64-bit number with a type of its own, a JSON integer on the wire.
+/// Declares an id type: a positive 64-bit integer, and an integer in JSON.
 #[macro_export]
 macro_rules! id_type {
     ($(#[$meta:meta])* $vis:vis struct $name:ident;) => {
@@ -28,13 +28,13 @@ macro_rules! id_type {
         $vis struct $name(i64);
 
         impl $name {
-            /// The id with this number, if it is positive.
+            /// Returns the id with this number, or none if it is not positive.
             #[must_use]
             $vis fn new(value: i64) -> Option<Self> {
                 (value > 0).then_some(Self(value))
             }
 
-            /// The number itself.
+            /// Returns the number.
             #[must_use]
             $vis fn get(self) -> i64 {
                 self.0
@@ -100,7 +100,7 @@ macro_rules! id_type {
     };
 }
 
-/// The Diesel half of [`id_type!`]: the id binds and loads as `BigInt` on every backend that does so for `i64`.
+/// The Diesel part of [`id_type!`]: binds and loads the id as `BigInt` on every backend that supports this for `i64`.
 #[cfg(feature = "diesel")]
 #[doc(hidden)]
 #[macro_export]
@@ -173,7 +173,7 @@ macro_rules! id_type_diesel {
     };
 }
 
-/// Without the `diesel` feature an id knows no database.
+/// The stand-in when the `diesel` feature is off: an id then has no database support.
 #[cfg(not(feature = "diesel"))]
 #[doc(hidden)]
 #[macro_export]
@@ -182,12 +182,12 @@ macro_rules! id_type_diesel {
 }
 
 crate::id_type! {
-    /// An account of the identity area.
+    /// The id of an account.
     pub struct UserId;
 }
 
 crate::id_type! {
-    /// A team of the identity area.
+    /// The id of a team.
     pub struct TeamId;
 }
 

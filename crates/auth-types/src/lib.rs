@@ -1,8 +1,7 @@
-//! Types that both services and their clients agree on: ids, roles, claims, the bodies of the
-//! identity area that the work-session area reads, and how a bearer token is found in a request.
+//! The types that both services and their clients share: ids, roles, scopes, token claims, the bodies of the identity
+//! service that the work-session service reads, and the parser of the bearer token.
 //!
-//! What it is not: there is no I/O, no web framework and no database here; the `diesel` feature
-//! only lets the id types be bound in queries.
+//! This crate has no I/O, no web framework and no database. The `diesel` feature only lets queries bind the id types.
 
 mod bearer;
 mod claims;
@@ -17,7 +16,7 @@ pub use ids::{IdError, TeamId, UserId, parse_canonical_id};
 pub use roles::{AccountRole, PremiumTier, TeamRole, UnknownName};
 pub use scope::{Scope, ScopeSet};
 
-/// What [`id_type!`] needs from other crates; not meant to be named directly.
+/// Re-exports for the code that [`id_type!`] generates. Not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
     #[cfg(feature = "diesel")]

@@ -5,25 +5,25 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::ToSchema;
 
-/// A name that stands for no value of the wanted kind.
+/// The error for a name that is not a value of the expected type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("expected one of {expected}")]
 pub struct UnknownName {
-    /// The names that are known, for the message.
+    /// The accepted names, for the error message.
     pub expected: &'static str,
 }
 
-/// What somebody may do in a team. Ordered by power: `Member < Admin < Owner`.
+/// What an account may do in a team. Ordered by power: `Member < Admin < Owner`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum TeamRole {
-    /// Reads the team and its members; may leave.
+    /// May see the team and its members, and may leave.
     Member,
-    /// Manages members and the team's description, never the owner.
+    /// May also manage members and the team's description, but not the owner.
     Admin,
-    /// Everything; there is exactly one.
+    /// May do everything. A team has exactly one owner.
     Owner,
 }
 
@@ -39,22 +39,22 @@ impl fmt::Display for TeamRole {
 pub enum AccountRole {
     /// An ordinary account.
     User,
-    /// Administers accounts, clients and keys.
+    /// May administer accounts, clients and keys.
     Superadmin,
 }
 
-/// The plan an account is on.
+/// The plan of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum PremiumTier {
-    /// The plan everybody starts with.
+    /// The plan of every new account.
     Free,
     /// The paid plan.
     Premium,
 }
 
 impl PremiumTier {
-    /// The name for people.
+    /// Returns the name that users see.
     #[must_use]
     pub fn display_name(self) -> &'static str {
         match self {
@@ -64,11 +64,11 @@ impl PremiumTier {
     }
 }
 
-/// The names of all values on the wire and in the database, and how a name is compared with what is read.
+/// Implements `as_str` and `FromStr` from the list of names. `$is_same` compares a name with the text that is parsed.
 macro_rules! names {
     ($kind:ident, $is_same:path, $expected:literal, $($value:ident = $name:literal),+) => {
         impl $kind {
-            /// The name on the wire and in the database.
+            /// Returns the name on the wire and in the database.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {

@@ -3,33 +3,33 @@ use std::str::FromStr;
 
 use crate::UnknownName;
 
-/// What an OAuth client may be allowed to do for an account (RFC 6749 section 3.3).
+/// A permission that an account can give to an OAuth client (RFC 6749 section 3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Learn who the account is: an id token and the userinfo endpoint.
+    /// Learn who the account is, through an ID token and the userinfo endpoint.
     OpenId,
-    /// The account's username and photo at the userinfo endpoint.
+    /// Read the account's username and photo at the userinfo endpoint.
     Profile,
-    /// The account's e-mail address.
+    /// Read the account's e-mail address.
     Email,
-    /// The account's teams and their members.
+    /// Read the account's teams and their members.
     Teams,
     /// Change teams, members and invitations.
     TeamsWrite,
-    /// The account's projects, focus sessions, points and figures.
+    /// Read the account's projects, focus sessions, points and statistics.
     SessionsRead,
     /// Plan, start and submit focus sessions.
     SessionsWrite,
-    /// Chat hooks and webhooks.
+    /// Manage chat integrations and webhooks.
     IntegrationsWrite,
-    /// Stay signed in (a refresh token is issued in any case).
+    /// Stay signed in. A refresh token is issued even without this scope.
     OfflineAccess,
-    /// The account's profile and photo, its sign-ins and all of its data; for first-party clients only.
+    /// Manage the account's profile, photo and sign-ins, and all of its data. For first-party clients only.
     Account,
 }
 
 impl Scope {
-    /// All of them, in the order in which they are written.
+    /// Every scope, in the order in which sets are written.
     pub const ALL: [Self; 10] = [
         Self::OpenId,
         Self::Profile,
@@ -43,7 +43,7 @@ impl Scope {
         Self::Account,
     ];
 
-    /// The name on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl fmt::Display for Scope {
 impl FromStr for Scope {
     type Err = UnknownName;
 
-    /// Scopes are compared with regard to case (RFC 6749 section 3.3).
+    /// Parses a scope name, which is case-sensitive (RFC 6749 section 3.3).
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         Self::ALL
             .into_iter()
@@ -86,48 +86,48 @@ impl FromStr for Scope {
     }
 }
 
-/// Scopes without order or repetition. Written with spaces between them, in the order of [`Scope::ALL`].
+/// A set of scopes. Its text form separates them by spaces, in the order of [`Scope::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct ScopeSet(u16);
 
 impl ScopeSet {
-    /// Every scope there is.
+    /// Returns the set of all scopes.
     #[must_use]
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this one is in it.
+    /// Whether the set contains `scope`.
     #[must_use]
     pub fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// Whether every scope of `other` is in it.
+    /// Whether the set contains every scope of `other`.
     #[must_use]
     pub fn includes(self, other: Self) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// What is in either.
+    /// Returns the scopes that are in either set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is in both.
+    /// Returns the scopes that are in both sets.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// The scopes, in the order of [`Scope::ALL`].
+    /// Returns the scopes in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
             .into_iter()
@@ -144,7 +144,7 @@ impl FromIterator<Scope> for ScopeSet {
 impl FromStr for ScopeSet {
     type Err = UnknownName;
 
-    /// Reads names with spaces between them; an empty text is the empty set.
+    /// Parses names separated by spaces. An empty text is the empty set.
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         text.split(' ')
             .filter(|name| !name.is_empty())

@@ -1,4 +1,4 @@
-//! Bodies of the identity area that more than one part of the product reads or writes.
+//! Bodies of the identity service that more than one part of the product reads or writes.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -6,27 +6,27 @@ use utoipa::ToSchema;
 
 use crate::{AccountRole, PremiumTier, TeamId, TeamRole, UserId};
 
-/// An account as others see it.
+/// A user account, as other accounts and clients see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct User {
-    /// The account.
+    /// The id of the account.
     pub id: UserId,
-    /// As typed at registration.
+    /// The username, spelled as at registration.
     pub username: String,
-    /// Null for everybody but the account itself and a SUPERADMIN. An OAuth client needs the scope `email`, and is told
-    /// a placeholder in validate only.
+    /// The e-mail address; null unless the caller is the account itself or a SUPERADMIN. An OAuth client needs the
+    /// scope `email`, and receives a placeholder address from validate only.
     pub email: Option<String>,
-    /// Whether the address was proven.
+    /// Whether the address is verified.
     pub email_verified: bool,
     /// Up to 2,000 characters.
     pub bio: Option<String>,
-    /// An http or https address.
+    /// An http or https URL.
     pub website_url: Option<String>,
-    /// Absolute address that can be rendered directly; null without a photo.
+    /// Absolute URL of the photo, ready to be shown; null without a photo.
     pub profile_photo_url: Option<String>,
-    /// Whether there is a photo.
+    /// Whether the account has a photo.
     pub has_profile_photo: bool,
-    /// When the account was made.
+    /// When the account was created.
     pub created_at: DateTime<Utc>,
     /// When the profile last changed.
     pub updated_at: DateTime<Utc>,
@@ -38,21 +38,21 @@ pub struct User {
     pub premium_tier: PremiumTier,
 }
 
-/// Whether an address is one that accounts hold which gave none (`USERNAME@placeholder.invalid`). It is told to the
-/// account itself and in validate, and is no way to reach anybody.
+/// Whether an address is a placeholder (`USERNAME@placeholder.invalid`), which an account without an address has.
+/// Only the account itself, a SUPERADMIN and validate see it. No mail reaches it.
 #[must_use]
 pub fn is_placeholder(email: &str) -> bool {
     email.ends_with("@placeholder.invalid")
 }
 
-/// What a sign-in or a refresh gives.
+/// The tokens that a sign-in or a refresh returns.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct TokenPair {
     /// A JWT, sent as `Authorization: Bearer …`.
     pub access_token: String,
-    /// Opaque; good for one refresh.
+    /// Opaque; valid for one refresh.
     pub refresh_token: String,
-    /// Life of the access token in seconds.
+    /// Lifetime of the access token in seconds.
     pub expires_in: i64,
     /// The account that signed in.
     pub user: User,
@@ -67,64 +67,64 @@ impl std::fmt::Debug for TokenPair {
     }
 }
 
-/// The plan of an account, as validate tells it.
+/// The plan of an account, as validate returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Premium {
     /// FREE or PREMIUM.
     pub tier: PremiumTier,
-    /// The tier's name for people.
+    /// The name of the tier that users see.
     pub tier_name: String,
     /// False for FREE.
     pub is_active: bool,
     /// When a paid plan ends; an OAuth client needs the scope `profile`.
     pub expires_at: Option<DateTime<Utc>>,
-    /// Megabytes.
+    /// Bandwidth limit in megabytes.
     pub bandwidth_limit_mb: i64,
 }
 
-/// A team that the account belongs to.
+/// The membership of an account in a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TeamMembership {
-    /// The team.
+    /// The id of the team.
     pub id: TeamId,
-    /// Its name in paths.
+    /// The team's name in paths.
     pub slug: String,
-    /// Its name for people.
+    /// The team's name that users see.
     pub name: String,
-    /// What the account may do in it.
+    /// The account's role in the team.
     pub role: TeamRole,
 }
 
-/// The answer of validate: the account flat at the top level (legacy form) and once more nested.
+/// The response of validate: the account's fields at the top level (legacy form), and the account again as `user`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ValidateResponse {
-    /// Always true here; errors carry false.
+    /// Always true; errors carry false.
     pub valid: bool,
-    /// The account, flat.
+    /// The account's fields at the top level.
     #[serde(flatten)]
     pub flat: User,
-    /// The account, nested.
+    /// The same account as an object.
     pub user: User,
     /// The account's plan.
     pub premium: Premium,
-    /// `access`.
+    /// Always `access`.
     pub token_type: String,
-    /// The token's `exp`, seconds since the epoch.
+    /// The token's `exp`, in seconds since the Unix epoch.
     pub expires_at: i64,
-    /// Space-separated scopes of an OAuth client's token; absent for all others, which scopes do not limit.
+    /// Space-separated scopes of an OAuth client's token; absent for all other tokens, which scopes do not limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// `sso` for a token that single sign-on handed over to another site, `first_party` for that of a client of
-    /// the product's own; absent for all others.
+    /// `sso` for a token that single sign-on gave to another site, `first_party` for a token of one of the product's
+    /// own clients; absent for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// The origin of the site that the token was handed over to.
+    /// The origin of the site that received the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sso_origin: Option<String>,
-    /// The token's sign-in, its `sid`.
+    /// The token's session, its `sid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The OAuth client that the token was issued to, also one of the product's own; absent for all others.
+    /// The OAuth client that the token was issued to, including the product's own clients; absent for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// The account's teams; present with `?include=teams`.
@@ -132,58 +132,58 @@ pub struct ValidateResponse {
     pub teams: Option<Vec<TeamMembership>>,
 }
 
-/// What another part of the product asks before it erases something: whether this account exists, this team, or, with
-/// both, this account in this team; with a sign-in, whether that is still good. Deactivated accounts exist.
+/// The question that another part of the product asks before it erases data: does this account exist, this team, or,
+/// with both, this membership? With a session, it asks whether that is still valid. Deactivated accounts exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExistenceQuestion {
     /// The account.
     pub user_id: Option<UserId>,
     /// The team.
     pub team_id: Option<TeamId>,
-    /// The account's sign-in.
+    /// A session of the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
 impl ExistenceQuestion {
-    /// What the question is sealed for, so that nobody without the key that the parts share can ask.
+    /// The sealing context of a question. Only holders of the key that the parts share can ask one.
     pub const SEAL_CONTEXT: &str = "existence question";
 }
 
-/// A sealed [`ExistenceQuestion`].
+/// A sealed existence question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExistenceRequest {
-    /// Sealed with the key that the product's parts share.
+    /// An `ExistenceQuestion`, sealed with the key that the product's parts share.
     pub sealed: String,
 }
 
-/// The answer to an [`ExistenceQuestion`].
+/// The answer to an existence question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExistenceAnswer {
-    /// False when it was deleted, or never was.
+    /// False if it was deleted or never existed; with a session, false if that is revoked or gone.
     pub exists: bool,
-    /// What the account may do in the team, when both were asked about.
+    /// The account's role in the team, when both were given.
     pub role: Option<TeamRole>,
-    /// A sealed [`Contact`] of the account or, of a team, of its owner, where the address was proven.
+    /// A sealed `Contact` of the account, or of the team's owner if a team was given. Absent if the address is not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
 }
 
-/// Whom to write to. Has no `Debug`: it is a person's.
+/// The recipient of a mail. It has no `Debug`, because it is personal data.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contact {
-    /// The account's name.
+    /// The username of the account.
     pub username: String,
-    /// Its address, which was proven.
+    /// The verified address of the account.
     pub email: String,
 }
 
 impl Contact {
-    /// What one in an [`ExistenceAnswer`] is sealed for.
+    /// The sealing context of a contact in an [`ExistenceAnswer`].
     pub const SEAL_CONTEXT: &str = "existence contact";
 }
 
-/// The error body of the identity area.
+/// The error body of the identity service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IdentityError {
     /// A stable code in snake_case.
@@ -191,7 +191,7 @@ pub struct IdentityError {
     /// False in the errors of validate; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
-    /// A sentence for people.
+    /// A sentence for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_description: Option<String>,
 }

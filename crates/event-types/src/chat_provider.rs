@@ -1,39 +1,39 @@
 use serde::{Deserialize, Serialize};
 
-/// What a chat is reached by; see [`ChatAddress`](crate::ChatAddress).
+/// The kind of address that a chat has; see [`ChatAddress`](crate::ChatAddress).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressKind {
-    /// An incoming hook.
+    /// The URL of an incoming webhook.
     Hook,
-    /// A room, and the token of a user that posts there.
+    /// A room, and the access token of a user that posts there.
     Room,
 }
 
 macro_rules! chat_providers {
     ($($chat:ident $name:literal $label:literal $address:ident;)*) => {
-        /// A chat that a project's notifications can go to.
+        /// A chat that can show a project's notifications.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         pub enum ChatProvider {
             $(#[doc = $label] #[serde(rename = $name)] $chat,)*
         }
 
         impl ChatProvider {
-            /// All of them, in the order of lists.
+            /// Every chat, in the order of lists.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$chat),*];
 
-            /// Its name in requests, events and tables.
+            /// Returns the name in requests, events and tables.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$chat => $name,)* }
             }
 
-            /// As its makers write it.
+            /// Returns the product's name, as its vendor writes it.
             #[must_use]
             pub const fn label(self) -> &'static str {
                 match self { $(Self::$chat => $label,)* }
             }
 
-            /// What it is reached by.
+            /// Returns the kind of its addresses.
             #[must_use]
             pub const fn address_kind(self) -> AddressKind {
                 match self { $(Self::$chat => AddressKind::$address,)* }
@@ -53,7 +53,7 @@ chat_providers! {
 }
 
 impl ChatProvider {
-    /// The one of this name.
+    /// Returns the chat with this [`name`](Self::name).
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name() == name)

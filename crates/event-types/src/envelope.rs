@@ -5,20 +5,20 @@ use serde_json::value::{RawValue, to_raw_value};
 use thiserror::Error;
 use uuid::Uuid;
 
-/// The longest event body, in bytes; longer ones are neither made nor read.
+/// The longest event body, in bytes. A longer one is neither encoded nor decoded.
 pub const MAX_EVENT_BYTES: usize = 64 * 1024;
 
-/// Where an event is published.
+/// The RabbitMQ exchange that an event is published to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exchange {
-    /// `work.events`, a topic exchange: facts that anybody may subscribe to. Never carries a secret.
+    /// `work.events`, a topic exchange for events that any program may subscribe to. It never carries a secret.
     Public,
-    /// `work.private`, a direct exchange: between our own parts. Secrets travel sealed.
+    /// `work.private`, a direct exchange between Holdfast's own parts. Secrets are sealed.
     Private,
 }
 
 impl Exchange {
-    /// The exchange's name, before any configured prefix.
+    /// Returns the name of the exchange, without a configured prefix.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl Exchange {
         }
     }
 
-    /// The exchange with this name.
+    /// Returns the exchange with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Public, Self::Private]
@@ -36,35 +36,35 @@ impl Exchange {
     }
 }
 
-/// The data of one kind of event.
+/// The data of one type of event.
 pub trait EventData: Serialize + DeserializeOwned {
-    /// The CloudEvents `type` and the routing key, with its version: `session.started.v1`.
+    /// The CloudEvents `type` with its version, such as `session.started.v1`. It is also the routing key.
     const TYPE: &'static str;
-    /// Where it is published.
+    /// The exchange that the event is published to.
     const EXCHANGE: Exchange;
 
-    /// What the event is about, such as `session/<id>`; CloudEvents `subject`.
+    /// Returns the CloudEvents `subject`, such as `session/<id>`.
     fn subject(&self) -> String;
 }
 
-/// Why a message is no event of ours.
+/// Why a message cannot be used as an event.
 #[derive(Debug, Error)]
 pub enum EventError {
-    /// The body is over [`MAX_EVENT_BYTES`].
+    /// The body is longer than [`MAX_EVENT_BYTES`].
     #[error("the event is {0} bytes long, more than the {MAX_EVENT_BYTES} allowed")]
     TooLong(usize),
-    /// The body is not the JSON that was expected.
+    /// The body is not valid JSON, or does not fit the type.
     #[error("the event does not decode: {0}")]
     Json(#[from] serde_json::Error),
-    /// The envelope is of another CloudEvents version.
+    /// The envelope has another CloudEvents version.
     #[error("CloudEvents version {0:?} is not 1.0")]
     SpecVersion(String),
-    /// The data of one type was asked of an event of another.
+    /// The event has another type than the requested data.
     #[error("the event is a {found}, not a {wanted}")]
     OtherType {
-        /// The event's own type.
+        /// The type of the event.
         found: String,
-        /// The type that was asked for.
+        /// The requested type.
         wanted: &'static str,
     },
 }
@@ -74,49 +74,49 @@ pub enum EventError {
 pub struct Event {
     /// Always `1.0`.
     pub specversion: String,
-    /// UUIDv7; the AMQP `message_id` as well.
+    /// UUIDv7; also the AMQP `message_id`.
     pub id: Uuid,
-    /// The part that tells it, such as `worksession-service`.
+    /// The service that publishes the event, such as `worksession-service`.
     pub source: String,
-    /// The kind and version of the data; the routing key as well.
+    /// The type and version of the data; also the routing key.
     #[serde(rename = "type")]
     pub event_type: String,
-    /// What it is about.
+    /// The object that the event reports on, such as `session/<id>`.
     pub subject: String,
-    /// When it happened.
+    /// When the event happened.
     pub time: DateTime<Utc>,
     /// Always `application/json`.
     pub datacontenttype: String,
-    /// The request that led to it (extension attribute).
+    /// The id of the request that caused the event (extension attribute).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requestid: Option<String>,
-    /// The event itself.
+    /// The data of the event.
     pub data: Data,
 }
 
-/// What an event says, as the JSON text that it came in: read by who wants it, kept and passed on as it is.
+/// The data of an event as JSON text. It is parsed on demand, and forwarded byte for byte.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Data(Box<RawValue>);
 
 impl Data {
-    /// Writes `data` as JSON.
+    /// Serialises `data` as JSON.
     ///
     /// # Errors
-    /// When it does not serialise.
+    /// When `data` does not serialise.
     pub fn of<T: Serialize + ?Sized>(data: &T) -> serde_json::Result<Self> {
         to_raw_value(data).map(Self)
     }
 
-    /// Reads it as whatever is wanted.
+    /// Parses the JSON as a `T`.
     ///
     /// # Errors
-    /// When it is something else.
+    /// When the JSON does not fit `T`.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> serde_json::Result<T> {
         serde_json::from_str(self.as_str())
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.get()
@@ -142,7 +142,7 @@ impl std::fmt::Display for Data {
 }
 
 impl Event {
-    /// Wraps `data` as it happened at `time` in the part `source`.
+    /// Wraps `data` in an envelope. `time` is when the event happened, `source` the service that publishes it.
     ///
     /// # Errors
     /// [`EventError::Json`] when the data does not serialise.
@@ -166,10 +166,10 @@ impl Event {
         })
     }
 
-    /// The body as it is published.
+    /// Encodes the event as a message body.
     ///
     /// # Errors
-    /// [`EventError::TooLong`] over [`MAX_EVENT_BYTES`].
+    /// [`EventError::TooLong`] over [`MAX_EVENT_BYTES`]; [`EventError::Json`] when the event does not serialise.
     pub fn encode(&self) -> Result<String, EventError> {
         let body = serde_json::to_string(self)?;
         if body.len() > MAX_EVENT_BYTES {
@@ -178,10 +178,10 @@ impl Event {
         Ok(body)
     }
 
-    /// Reads a published body.
+    /// Decodes a message body.
     ///
     /// # Errors
-    /// [`EventError`] for what is too long, no JSON, or no CloudEvents 1.0.
+    /// [`EventError`] for a body that is too long, not an event in JSON, or not CloudEvents 1.0.
     pub fn decode(body: &[u8]) -> Result<Self, EventError> {
         if body.len() > MAX_EVENT_BYTES {
             return Err(EventError::TooLong(body.len()));
@@ -193,10 +193,10 @@ impl Event {
         Ok(event)
     }
 
-    /// The data, when the event is of that type.
+    /// Returns the data as a `T`.
     ///
     /// # Errors
-    /// [`EventError::OtherType`] for another type, [`EventError::Json`] when the data does not fit it.
+    /// [`EventError::OtherType`] when the event has another type, [`EventError::Json`] when the data does not fit `T`.
     pub fn data_as<T: EventData>(&self) -> Result<T, EventError> {
         if self.event_type != T::TYPE {
             return Err(EventError::OtherType {

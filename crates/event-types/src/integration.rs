@@ -4,54 +4,54 @@ use uuid::Uuid;
 
 use crate::ChatProvider;
 
-/// `integration.configured.v1`: where a project's notifications go from now on. Private; the address is sealed.
+/// `integration.configured.v1`: the destination of a project's notifications. Private; the address is sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntegrationConfigured {
     /// The team project.
     pub project_id: i64,
-    /// Counts up with each change of a project's destination; the highest one holds.
+    /// Increases with each change of a project's destination; the highest revision applies.
     pub revision: i64,
-    /// The sealed destination; null when it is paused or was taken away.
+    /// The sealed destination; null when it is paused or was removed.
     pub sealed: Option<String>,
-    /// The destination of this revision is paused: its notifications are skipped.
+    /// Whether the destination of this revision is paused. Its notifications are skipped.
     #[serde(default)]
     pub paused: bool,
 }
 
 impl IntegrationConfigured {
-    /// What a sealed destination is bound to, so that one project's cannot be passed off as another's.
+    /// Returns the sealing context, which binds a sealed destination to its project and revision.
     #[must_use]
     pub fn seal_context(project_id: i64, revision: i64) -> String {
         format!("integration/{project_id}/{revision}")
     }
 }
 
-/// What `sealed` opens to, as JSON: where and how a project's notifications are posted.
+/// The JSON inside `sealed`: where and how a project's notifications are posted.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatDestination {
-    /// Which chat.
+    /// The chat that receives the messages.
     pub provider: ChatProvider,
-    /// Where that is.
+    /// The address in that chat.
     #[serde(flatten)]
     pub address: ChatAddress,
 }
 
-/// Where a chat takes messages.
+/// The address at which a chat takes messages.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ChatAddress {
-    /// An incoming hook, as most have it.
+    /// The URL of an incoming webhook, as most chats have it.
     Hook {
-        /// A secret as a whole.
+        /// The whole URL is a secret.
         webhook_url: String,
     },
     /// A room of Matrix.
     Room {
-        /// The server's address, as its users' programs know it.
+        /// The address of the homeserver, as Matrix clients use it.
         homeserver_url: String,
-        /// Such as `!abc:example.org`.
+        /// The id of the room, such as `!abc:example.org`.
         room_id: String,
-        /// The posting user's: a secret.
+        /// The access token of the posting user: a secret.
         access_token: String,
     },
 }
@@ -73,49 +73,49 @@ impl std::fmt::Debug for ChatAddress {
     }
 }
 
-/// `integration.disabled.v1`: the destination refuses us for good and was switched off.
+/// `integration.disabled.v1`: a chat permanently refuses messages, and was disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IntegrationDisabled {
     /// The team project.
     pub project_id: i64,
-    /// The destination that was switched off; a newer one is not touched.
+    /// The revision of the destination that was disabled. A newer one stays active.
     pub revision: i64,
     /// A sentence for the owner, without the address.
     pub reason: String,
 }
 
-/// `chat.test_requested.v1`: a project's chat is to be told that it is connected. Private.
+/// `chat.test_requested.v1`: somebody requested a test message to a project's chat. Private.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatTestRequested {
-    /// Tells this test from any other.
+    /// The unique id of the test.
     pub test_id: Uuid,
     /// The team project.
     pub project_id: i64,
-    /// Its name.
+    /// The name of the project.
     pub project_name: String,
-    /// The destination that is tested; no older one is used.
+    /// The revision of the destination to test. An older one is not used.
     pub revision: i64,
-    /// Who asks.
+    /// The username of the account that requested the test.
     pub requested_by: String,
-    /// The channel's name for people.
+    /// The channel's name that users see.
     #[serde(default)]
     pub channel: String,
 }
 
-/// `chat.tested.v1`: what became of a test of a project's chat.
+/// `chat.tested.v1`: the result of a test message to a project's chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChatTested {
-    /// The test.
+    /// The id of the test.
     pub test_id: Uuid,
     /// The team project.
     pub project_id: i64,
     /// `delivered`, `failed` or `skipped`.
     pub outcome: String,
-    /// A sentence without the address; none when it was delivered.
+    /// A sentence without the address; null when the message was delivered.
     pub reason: Option<String>,
-    /// When it was settled.
+    /// When the result was known.
     pub at: DateTime<Utc>,
 }
 

@@ -1,4 +1,4 @@
-//! Every event: its type, where it is published, and what it is about.
+//! Every event with its type, its exchange and its subject.
 
 use crate::{
     ChatTestRequested, ChatTested, EventData, Exchange, IntegrationConfigured, IntegrationDisabled,

@@ -1,7 +1,7 @@
-//! Every event that one part of the product tells another, and the CloudEvents envelope they travel in.
+//! Every event between the parts of the product, and its CloudEvents envelope.
 //!
-//! Inside a version an event only ever gains optional fields; anything else is a new version with a
-//! new type. What it is not: nothing here sends or stores; see the crates `broker` and `db-kit`.
+//! Within a version, an event only gains optional fields. Any other change is a new version with a new type. This
+//! crate neither sends nor stores events; the crates `broker` and `db-kit` do.
 
 mod chat_provider;
 mod envelope;

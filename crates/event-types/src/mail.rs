@@ -1,30 +1,30 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// `mail.requested.v1`: a mail to be sent, once. Private; whom it goes to and what it says is sealed,
-/// so that no address and no link stands in clear in a table or in the broker.
+/// `mail.requested.v1`: a mail to be sent once. Private; the recipient and the content are sealed, so no address or
+/// link is in plain text in a table or in the broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailRequested {
-    /// The kind of mail, [`MailText::template`]; for figures and logs.
+    /// The template, as in [`MailText::template`]; for metrics and logs.
     pub template: String,
     /// A sealed [`Mail`].
     pub sealed: String,
 }
 
 impl MailRequested {
-    /// What a sealed mail is bound to, so that one kind cannot be passed off as another.
+    /// Returns the sealing context, which binds a sealed mail to its template.
     #[must_use]
     pub fn seal_context(template: &str) -> String {
         format!("mail/{template}")
     }
 }
 
-/// What `sealed` opens to, as JSON.
+/// The JSON inside `sealed`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
     /// The recipient's address.
     pub to: String,
-    /// What it says.
+    /// The content of the mail.
     pub text: MailText,
 }
 
@@ -36,134 +36,134 @@ impl std::fmt::Debug for Mail {
     }
 }
 
-/// The facts of a mail; the notifier has the words. Names come from people and are hostile until escaped.
+/// The facts of a mail; the notifier has the text. Names are user input and must be escaped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "template", rename_all = "snake_case")]
 pub enum MailText {
-    /// Somebody is asked into a team.
+    /// Somebody is invited to a team.
     Invitation {
         /// The team's name.
         team: String,
-        /// Who asks.
+        /// The username of the inviting account.
         invited_by: String,
-        /// Accepts, once.
+        /// Accepts the invitation, once.
         link: String,
-        /// Until when the link is good.
+        /// When the link expires.
         expires_at: DateTime<Utc>,
     },
-    /// An address is to be proved.
+    /// An address is to be verified.
     VerifyEmail {
-        /// Whose account.
+        /// The account's username.
         username: String,
-        /// Proves it.
+        /// Verifies the address.
         link: String,
-        /// Until when the link is good.
+        /// When the link expires.
         expires_at: DateTime<Utc>,
     },
-    /// A new password may be chosen.
+    /// A user may choose a new password.
     ResetPassword {
-        /// Whose account.
+        /// The account's username.
         username: String,
-        /// Leads to the choice, once.
+        /// Leads to the form for a new password, once.
         link: String,
-        /// Until when the link is good.
+        /// When the link expires.
         expires_at: DateTime<Utc>,
     },
-    /// A sign-in from somewhere new.
+    /// An account signed in from a new location.
     NewSignIn {
-        /// Whose account.
+        /// The account's username.
         username: String,
-        /// When.
+        /// When the sign-in happened.
         at: DateTime<Utc>,
-        /// From which address.
+        /// The IP address of the sign-in.
         address: String,
-        /// With which program, as it calls itself.
+        /// The `User-Agent` of the sign-in.
         user_agent: Option<String>,
     },
-    /// Wrong codes of the second factor, one after the other, from somebody who knows the password.
+    /// Somebody who knows the password entered several wrong codes of the second factor.
     CodesRefused {
-        /// Whose account.
+        /// The account's username.
         username: String,
-        /// When the last one came.
+        /// When the last code was entered.
         at: DateTime<Utc>,
-        /// From which address, where that is known.
+        /// The IP address, if it is known.
         address: Option<String>,
-        /// With which program, as it calls itself.
+        /// The `User-Agent` of the request.
         user_agent: Option<String>,
     },
-    /// To the old address: the account has another one now.
+    /// The account has a new address. The mail goes to the old one.
     EmailChanged {
-        /// Whose account.
+        /// The account's username.
         username: String,
-        /// The new address, all but hidden.
+        /// The new address, mostly masked.
         new_address_hint: String,
-        /// When.
+        /// When the address changed.
         at: DateTime<Utc>,
     },
-    /// The password, or the second factor, is not what it was.
+    /// The password or the second factor changed.
     SecurityChanged {
-        /// Whose account.
+        /// The account's username.
         username: String,
-        /// What was changed, such as `password`, `second factor switched off`.
+        /// What changed, such as `password`, `second factor switched off`.
         what: String,
-        /// When.
+        /// When it changed.
         at: DateTime<Utc>,
     },
-    /// To whoever set it: a project's chat refuses messages for good and is told nothing more.
+    /// A project's chat permanently refuses messages, and was disabled. The mail goes to the account that set it last.
     ChatSwitchedOff {
-        /// Whose account.
+        /// The account's username.
         username: String,
         /// The team project.
         project_id: i64,
-        /// Its name.
+        /// The name of the project.
         project: String,
         /// The team's name.
         team: String,
         /// The name of a [`ChatProvider`](crate::ChatProvider).
         provider: String,
-        /// Why, a sentence without the address.
+        /// The cause, as a sentence without the address.
         reason: String,
-        /// When.
+        /// When the chat was disabled.
         at: DateTime<Utc>,
-        /// Leads to where it can be set again.
+        /// Leads to a page that explains how to set the chat again.
         link: String,
     },
-    /// To whoever set it: a webhook's receiver is gone, and it is called no more.
+    /// A webhook's receiver is gone, and the webhook was disabled. The mail goes to the account that set it last.
     WebhookSwitchedOff {
-        /// Whose account.
+        /// The account's username.
         username: String,
         /// The webhook.
         webhook_id: i64,
-        /// What its owner calls it; may be empty.
+        /// The owner's description of the webhook; may be empty.
         description: String,
         /// The receiver's address without its path.
         origin: String,
-        /// Why, a sentence without the address.
+        /// The cause, as a sentence without the address.
         reason: String,
-        /// When.
+        /// When the webhook was disabled.
         at: DateTime<Utc>,
-        /// Leads to where it can be switched on again.
+        /// Leads to a page that explains how to activate the webhook again.
         link: String,
     },
-    /// To whom they belong: what made these hooks has ended, and they are told nothing more until somebody keeps them.
+    /// Integrations are paused, because their creator lost access. The mail goes to their owner, who may adopt them.
     HooksPaused {
-        /// Whose account.
+        /// The account's username.
         username: String,
-        /// Why, a sentence.
+        /// The cause, as a sentence.
         reason: String,
-        /// What they are called.
+        /// The names of some of the paused integrations.
         hooks: Vec<String>,
-        /// How many there are besides.
+        /// The number of further ones.
         more: usize,
-        /// When.
+        /// When they were paused.
         at: DateTime<Utc>,
-        /// Leads to where they can be kept.
+        /// Leads to the page on which they can be adopted.
         link: String,
     },
 }
 
 impl MailText {
-    /// Every kind that this version knows.
+    /// Every template that this version knows.
     pub const TEMPLATES: [&'static str; 10] = [
         "invitation",
         "verify_email",
@@ -177,7 +177,7 @@ impl MailText {
         "hooks_paused",
     ];
 
-    /// The kind's name, as in JSON.
+    /// Returns the name of the template, as in JSON.
     #[must_use]
     pub fn template(&self) -> &'static str {
         match self {

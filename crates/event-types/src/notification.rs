@@ -4,21 +4,21 @@ use uuid::Uuid;
 
 use crate::{EventData, SessionStarted};
 
-/// Something that a chat was to be told of a session.
+/// A notification about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(inline))]
 pub struct Notice {
-    /// The event that was to be told.
+    /// The event that the notification reports.
     pub event_id: Uuid,
-    /// Its type: `session.started.v1`, `session.submitted.v1` or `session.abandoned.v1`.
+    /// The type of the event: `session.started.v1`, `session.submitted.v1` or `session.abandoned.v1`.
     pub about: String,
-    /// The session it was about.
+    /// The session.
     pub session_id: Uuid,
 }
 
 impl Notice {
-    /// Of the event `event_id`, of the type `T`.
+    /// Creates the notice of the event `event_id`, whose type is that of `T`.
     #[must_use]
     pub fn of<T: EventData>(event_id: Uuid, session_id: Uuid) -> Self {
         Self {
@@ -29,33 +29,33 @@ impl Notice {
     }
 }
 
-/// What notifications were about before they said so.
+/// The value for events that were published before the field existed: at that time, notifications reported starts only.
 fn plan() -> String {
     SessionStarted::TYPE.to_owned()
 }
 
-/// The notices that one message settled.
+/// The notifications that one message settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notification {
-    /// The event that was to be told.
+    /// The event that the notification reports.
     pub event_id: Uuid,
-    /// Its type: `session.started.v1`, `session.submitted.v1` or `session.abandoned.v1`.
+    /// The type of the event: `session.started.v1`, `session.submitted.v1` or `session.abandoned.v1`.
     #[serde(default = "plan")]
     pub about: String,
-    /// The session it was about.
+    /// The session.
     pub session_id: Uuid,
-    /// The team project, if it was one.
+    /// The team project; null if the session had none.
     pub project_id: Option<i64>,
-    /// When it was settled.
+    /// When the message was settled.
     pub at: DateTime<Utc>,
-    /// What came to the same end with it, as in a message that told of several; 99 at most.
+    /// The other notifications of the message with the same outcome; at most 99.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Notice>,
 }
 
 impl Notification {
-    /// What it tells of: the notice it is named after, and those that came to the same end.
+    /// Returns all notices of the message, with the main one first.
     pub fn notices(self) -> impl Iterator<Item = Notice> {
         let first = Notice {
             event_id: self.event_id,
@@ -66,31 +66,31 @@ impl Notification {
     }
 }
 
-/// `notification.delivered.v1`: the chat took the message.
+/// `notification.delivered.v1`: the chat accepted the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotificationDelivered {
-    /// What was delivered.
+    /// The delivered notifications.
     #[serde(flatten)]
     pub notification: Notification,
 }
 
-/// `notification.failed.v1`: given up for good.
+/// `notification.failed.v1`: the message could not be delivered, and is not retried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotificationFailed {
-    /// What could not be delivered.
+    /// The failed notifications.
     #[serde(flatten)]
     pub notification: Notification,
     /// A sentence without the address.
     pub reason: String,
 }
 
-/// `notification.skipped.v1`: there was nobody to tell.
+/// `notification.skipped.v1`: there was no chat to send the message to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotificationSkipped {
-    /// What was not sent.
+    /// The skipped notifications.
     #[serde(flatten)]
     pub notification: Notification,
     /// A sentence without the address.

@@ -1,5 +1,5 @@
-//! The JSON Schemas in `docs/events/schemas` against the types, and `docs/events.md` against both.
-//! `cargo xtask events --write` writes the schemas, but never one that breaks a version's promise.
+//! Tests that the JSON Schemas in `docs/events/schemas` match the types, and `docs/events.md` matches both.
+//! `cargo xtask events --write` writes the schemas, but refuses a change that breaks a version's compatibility.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,20 +19,20 @@ use crate::{
 /// The id of an account or a team.
 #[derive(JsonSchema)]
 #[schemars(inline)]
-#[expect(dead_code, reason = "only its schema is of use")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Id(#[schemars(range(min = 1))] i64);
 
-/// What somebody may do in a team.
+/// What an account may do in a team.
 #[derive(JsonSchema)]
 #[schemars(inline, rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema is of use")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum Role {
     Member,
     Admin,
     Owner,
 }
 
-/// Those on `work.private`, and the one that goes to a single webhook only: no affair of others.
+/// The events on `work.private`, and the one that is sent to a single webhook only. They have no public schema.
 const PRIVATE: [&str; 7] = [
     "chat.test_requested.v1",
     "integration.configured.v1",
@@ -43,7 +43,7 @@ const PRIVATE: [&str; 7] = [
     "webhook.test.v1",
 ];
 
-/// An event that anybody may subscribe to.
+/// An event that any program may subscribe to.
 struct Public {
     name: &'static str,
     schema: Value,
@@ -80,8 +80,8 @@ fn all() -> [Public; 14] {
     ]
 }
 
-/// The schema of a whole event. What it requires was there from the version's first day; what can be null, or was
-/// added since, may be absent.
+/// Builds the schema of a whole event. Required fields have existed since the first release of the version; nullable
+/// or later fields may be absent.
 fn schema_of<T: EventData + JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     let schema = settings.into_generator().into_root_schema_for::<T>();
@@ -233,7 +233,7 @@ fn the_page_of_events_shows_each_with_all_its_fields_and_an_example_that_is_one(
     }
 }
 
-/// The names of an object's fields, with those of the objects in it, and whether each is described.
+/// Returns the names of an object's fields, nested ones included, and whether each has a description.
 fn fields(root: &Value, schema: &Value, prefix: &str) -> Vec<(String, bool)> {
     let mut all = Vec::new();
     for (name, field) in properties(resolved(root, schema)) {
@@ -259,8 +259,8 @@ fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     name.map_or(schema, |name| &root["$defs"][name])
 }
 
-/// What somebody who reads the one would stumble over in the other: a field that is gone, is of another type, or
-/// may be absent now; and a new field that older senders do not send, yet is required.
+/// Lists the changes that break a consumer: a field that is gone, has another type or became optional. A new required
+/// field breaks too, because older publishers do not send it.
 fn breaks(old: &Value, new: &Value) -> Vec<String> {
     let mut broken = Vec::new();
     compare((old, old), (new, new), "event", &mut broken);
@@ -304,7 +304,7 @@ fn compare(old: (&Value, &Value), new: (&Value, &Value), at: &str, broken: &mut 
             broken,
         );
     }
-    // Values may be added to those that there are, and a null to nothing.
+    // A version may add values to an enumeration, but may not allow null.
     let values = |schema: &Value| -> Vec<Value> {
         let listed =
             ["enum", "oneOf"].map(|key| schema[key].as_array().cloned().unwrap_or_default());

@@ -3,24 +3,24 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Who runs a session.
+/// The user of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionUser {
     /// The account.
     #[cfg_attr(test, schemars(with = "crate::schemas::Id"))]
     pub id: UserId,
-    /// Its name when the event happened.
+    /// The username when the event happened.
     pub username: String,
 }
 
-/// What a session is spent on.
+/// The project that a session is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionProject {
     /// `team_N`, `personal_N` or `none`.
     pub id: String,
-    /// Empty for `none`.
+    /// The name of the project; empty for `none`.
     pub name: String,
     /// `team`, `personal` or `none`.
     #[serde(rename = "type")]
@@ -32,18 +32,18 @@ pub struct SessionProject {
     pub team_name: Option<String>,
 }
 
-/// Where a project's notifications go; the address itself travels sealed in `integration.configured.v1`.
+/// The chat of a project. The address itself is sent sealed, in `integration.configured.v1`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChatTarget {
-    /// Such as `slack`.
-    // Not a `ChatProvider`: a reader who does not know a new chat still reads the session.
+    /// The chat's name, such as `slack`.
+    // Not a `ChatProvider`, so that consumers can still read the session of a chat that they do not know.
     pub provider: String,
-    /// The channel's name for people.
+    /// The channel's name that users see.
     pub channel: String,
-    /// The version of the destination that was set when the event happened.
+    /// The revision of the destination when the event happened.
     pub revision: i64,
-    /// What the chat is told of: `planned`, `finished`, `abandoned`.
+    /// What the chat announces: `planned`, `finished`, `abandoned`.
     #[serde(default = "ChatTarget::usual")]
     pub announce: Vec<String>,
 }
@@ -53,16 +53,16 @@ impl ChatTarget {
     pub const PLANNED: &'static str = "planned";
     /// A session was submitted.
     pub const FINISHED: &'static str = "finished";
-    /// Nobody submitted the session in time.
+    /// A session was not submitted in time.
     pub const ABANDONED: &'static str = "abandoned";
 
-    /// What a chat is told of unless its project says otherwise.
+    /// Returns what a chat announces by default.
     #[must_use]
     pub fn usual() -> Vec<String> {
         [Self::PLANNED, Self::FINISHED].map(str::to_owned).into()
     }
 
-    /// Whether the chat is told of this.
+    /// Whether the chat announces `what`.
     #[must_use]
     pub fn announces(&self, what: &str) -> bool {
         self.announce.iter().any(|announced| announced == what)
@@ -75,83 +75,83 @@ impl ChatTarget {
 pub struct SessionStarted {
     /// The session.
     pub session_id: Uuid,
-    /// Who started it.
+    /// The user who started it.
     pub user: SessionUser,
-    /// What it is for.
+    /// The project that it is for.
     pub project: SessionProject,
-    /// Locked.
+    /// The category; locked.
     pub category: String,
-    /// Minutes. Locked.
+    /// The planned duration in minutes; locked.
     pub planned_duration: i32,
-    /// Locked; may be empty.
+    /// The planning note; locked, may be empty.
     pub planning_note: String,
-    /// The server's time.
+    /// When the session started, by the server's clock.
     pub started_at: DateTime<Utc>,
-    /// Start and planned duration.
+    /// The start plus the planned duration.
     pub expected_end_at: DateTime<Utc>,
-    /// Which client started it: `client_a`, `client_b` or `session`.
+    /// The client that started it: `client_a`, `client_b` or `session`.
     pub client: String,
-    /// Null when the project has no chat.
+    /// The chat of the project; null when it has none.
     pub chat: Option<ChatTarget>,
 }
 
-/// `session.submitted.v1`: a session was completed and credited. Carries no planning note.
+/// `session.submitted.v1`: a session was submitted and credited. The event contains no notes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionSubmitted {
     /// The session.
     pub session_id: Uuid,
-    /// Who ran it.
+    /// The user who ran it.
     pub user: SessionUser,
-    /// What it was for.
+    /// The project that it was for.
     pub project: SessionProject,
-    /// As planned.
+    /// The category, as planned.
     pub category: String,
-    /// Minutes, as planned.
+    /// The planned duration in minutes.
     pub planned_duration: i32,
-    /// The server's time.
+    /// When the session started, by the server's clock.
     pub started_at: DateTime<Utc>,
-    /// Start and planned duration.
+    /// The start plus the planned duration.
     pub expected_end_at: DateTime<Utc>,
-    /// Which client started it.
+    /// The client that started it: `client_a`, `client_b` or `session`.
     pub client: String,
-    /// Null when the project has no chat.
+    /// The chat of the project; null when it has none.
     pub chat: Option<ChatTarget>,
     /// `completed` or `partial`.
     pub status: String,
-    /// Minutes.
+    /// The credited time in minutes.
     pub credited_minutes: i32,
-    /// With two decimals.
+    /// The points, with two decimals.
     pub points_awarded: f64,
     /// The current streak in days.
     pub streak: i32,
-    /// The server's time.
+    /// When the session was submitted, by the server's clock.
     pub submitted_at: DateTime<Utc>,
 }
 
-/// `session.abandoned.v1`: nobody submitted the session in time.
+/// `session.abandoned.v1`: a session was not submitted in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionAbandoned {
     /// The session.
     pub session_id: Uuid,
-    /// Who ran it.
+    /// The user who ran it.
     pub user: SessionUser,
-    /// What it was for.
+    /// The project that it was for.
     pub project: SessionProject,
-    /// As planned.
+    /// The category, as planned.
     pub category: String,
-    /// Minutes, as planned.
+    /// The planned duration in minutes.
     pub planned_duration: i32,
-    /// The server's time.
+    /// When the session started, by the server's clock.
     pub started_at: DateTime<Utc>,
-    /// Start and planned duration.
+    /// The start plus the planned duration.
     pub expected_end_at: DateTime<Utc>,
-    /// Which client started it.
+    /// The client that started it: `client_a`, `client_b` or `session`.
     pub client: String,
-    /// Null when the project has no chat.
+    /// The chat of the project; null when it has none.
     pub chat: Option<ChatTarget>,
-    /// Why, such as `not_submitted`.
+    /// The cause, such as `not_submitted`.
     pub reason: String,
 }
 

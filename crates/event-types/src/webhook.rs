@@ -5,44 +5,43 @@ use uuid::Uuid;
 
 use crate::Event;
 
-/// `webhook.configured.v1`: where a webhook's calls go from now on, and what signs them. Private; both are
-/// sealed.
+/// `webhook.configured.v1`: the URL and the signing secrets of a webhook. Private; both are sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookConfigured {
-    /// The webhook. Its id is never given out again.
+    /// The webhook. Its id is never used again.
     pub webhook_id: i64,
-    /// Counts up with each change; the highest one holds.
+    /// Increases with each change; the highest revision applies.
     pub revision: i64,
-    /// A sealed [`WebhookTarget`]; null when the webhook is paused or gone.
+    /// A sealed [`WebhookTarget`]; null when the webhook is paused or deleted.
     pub sealed: Option<String>,
-    /// The webhook of this revision is paused: its calls are skipped. When it is gone, what is kept for it goes too.
+    /// Whether the webhook is paused, not deleted. Its deliveries are then skipped; those of a deleted webhook are removed.
     #[serde(default)]
     pub paused: bool,
 }
 
 impl WebhookConfigured {
-    /// What a sealed target is bound to, so that one webhook's cannot be passed off as another's.
+    /// Returns the sealing context, which binds a sealed target to its webhook and revision.
     #[must_use]
     pub fn seal_context(webhook_id: i64, revision: i64) -> String {
         format!("webhook/{webhook_id}/{revision}")
     }
 }
 
-/// What `sealed` opens to, as JSON.
+/// The JSON inside `sealed`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookTarget {
-    /// The address that is called: a secret.
+    /// The URL that is called: a secret.
     pub url: String,
-    /// What signs, the newest first. Each signs until its time is over.
+    /// The signing secrets, newest first. Each one signs until it expires.
     pub secrets: Vec<WebhookSecret>,
 }
 
-/// A secret of Standard Webhooks.
+/// A signing secret of Standard Webhooks.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookSecret {
-    /// `whsec_` and the base64 of the key.
+    /// `whsec_` and the key in base64.
     pub secret: String,
-    /// None for the one that is good until it is replaced.
+    /// When the secret expires; none for the secret that is valid until it is replaced.
     pub until: Option<DateTime<Utc>>,
 }
 
@@ -58,87 +57,87 @@ impl std::fmt::Debug for WebhookSecret {
     }
 }
 
-/// `webhook.due.v1`: an event that a webhook is to be told of. Private.
+/// `webhook.due.v1`: an event that is to be delivered to a webhook. Private.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WebhookDue {
     /// The webhook.
     pub webhook_id: i64,
-    /// Its revision when the event happened: no older one is used.
+    /// The revision of the webhook when the event happened. An older one is not used.
     pub revision: i64,
-    /// The call; the header `webhook-id`, the same each time it is tried.
+    /// The delivery; sent as the header `webhook-id`, the same in each attempt.
     pub delivery_id: Uuid,
-    /// Whose doing the event tells of; what is kept of it goes when the account does.
+    /// The account that the event is about. When it is deleted, what is stored of the event is deleted too.
     pub user_id: UserId,
-    /// What is told, as the receiver reads it.
+    /// The event, as the receiver gets it.
     pub event: Event,
 }
 
-/// `webhook.replayed.v1`: a settled call is to be made again. Private.
+/// `webhook.replayed.v1`: a settled delivery is to be sent again. Private.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookReplayed {
     /// The webhook.
     pub webhook_id: i64,
-    /// The call.
+    /// The delivery.
     pub delivery_id: Uuid,
 }
 
-/// What a test call tells, as `webhook.test.v1`. It goes to one webhook only, inside a [`WebhookDue`].
+/// The data of a test event, `webhook.test.v1`. It is sent to one webhook only, inside a [`WebhookDue`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookTest {
     /// The webhook.
     pub webhook_id: i64,
-    /// Who asked for it.
+    /// The username of the account that requested the test.
     pub requested_by: String,
 }
 
-/// What became of a try to call a webhook.
+/// The outcome of an attempt to call a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookOutcome {
-    /// The receiver has it.
+    /// The receiver accepted the event.
     Delivered,
-    /// It is tried again.
+    /// The delivery is retried.
     Pending,
-    /// Given up.
+    /// The delivery failed and is not retried.
     Failed,
-    /// Not tried: the webhook is switched off.
+    /// The delivery was not sent, because the webhook is not active.
     Skipped,
 }
 
-/// `webhook.attempted.v1`: how a call stands.
+/// `webhook.attempted.v1`: the state of a delivery after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WebhookAttempted {
     /// The webhook.
     pub webhook_id: i64,
-    /// The call.
+    /// The delivery.
     pub delivery_id: Uuid,
-    /// Counts up with each word about the call; the highest one holds.
+    /// Increases with each report about the delivery; the highest step is the latest.
     pub step: i64,
-    /// How it stands.
+    /// The state of the delivery.
     pub outcome: WebhookOutcome,
-    /// How often the receiver was called, all replays together.
+    /// The number of calls to the receiver, replays included.
     pub attempts: i64,
-    /// What the receiver answered, if it did.
+    /// The status code of the receiver's response, if there was one.
     pub status_code: Option<u16>,
-    /// How long the answer took, or the wait for it; none without a try.
+    /// Milliseconds until the response or the end of the wait for it; null without an attempt.
     pub duration_ms: Option<i64>,
-    /// A sentence without the address; none when it was delivered.
+    /// A sentence without the address; null when the event was delivered.
     pub reason: Option<String>,
-    /// When it is tried again.
+    /// When the next attempt is due.
     pub next_attempt_at: Option<DateTime<Utc>>,
-    /// When this was so.
+    /// The time of this state.
     pub at: DateTime<Utc>,
 }
 
-/// `webhook.disabled.v1`: the receiver refuses us for good, or has failed for days, and was switched off.
+/// `webhook.disabled.v1`: a webhook's receiver is gone or failed for days, and the webhook was disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WebhookDisabled {
     /// The webhook.
     pub webhook_id: i64,
-    /// The revision that was switched off; a newer one is not touched.
+    /// The revision that was disabled. A newer one stays active.
     pub revision: i64,
     /// A sentence for the owner, without the address.
     pub reason: String,

@@ -1,7 +1,7 @@
-//! What the broker itself can do: a bare publisher and a bare consumer, without any database. The yardstick of
-//! `cargo xtask bench events`, which gives it the broker's URL, the number of messages, how many of them the consumer
-//! acknowledges at once if they are there, and between which per cent of them it is to be timed. It prints seconds. Given the
-//! nanoseconds between two messages too, it publishes at that pace and prints the p99 from publish to receipt in milliseconds.
+//! Measures the broker itself: a bare publisher and a bare consumer, without a database. `cargo xtask bench events`
+//! compares the relay with it. The arguments are the broker's URL, the number of messages, the number to acknowledge
+//! at once, and two percentages between which the consumer is timed. It prints seconds. With the nanoseconds between
+//! two messages, it publishes at that pace, and prints the p99 latency in milliseconds.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,14 +20,14 @@ use lapin::options::{
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Connection, ConnectionProperties, ExchangeKind, PublisherConfirm};
 
-/// As the relay has them in flight: twice a batch.
+/// As many messages in flight as the relay has: two batches.
 const BATCH: usize = 500;
 const BATCHES: usize = 2;
-/// As a consumer of batches is sent ahead.
+/// The prefetch count of a batch consumer.
 const PREFETCH: u16 = 1_000;
-/// About what an event of a started session takes.
+/// About the size of the event of a started session.
 const BODY: [u8; 1_000] = [b'x'; 1_000];
-/// What such an event reaches as a rule: most sessions are told to no webhook.
+/// The only queue that such an event usually reaches, because most sessions have no webhook.
 const QUEUE: &str = "bare.chat";
 const EXCHANGE: &str = "bare.events";
 
@@ -117,7 +117,7 @@ async fn publish(channel: lapin::Channel, messages: usize) {
     }
 }
 
-/// Each begins with the nanoseconds from `begun` until it is published.
+/// Publishes at a fixed pace. Each body begins with the nanoseconds from `begun` to its publish.
 async fn publish_paced(channel: lapin::Channel, messages: usize, gap: Duration, begun: Instant) {
     let select = ConfirmSelectOptions::default();
     channel.confirm_select(select).await.unwrap();
@@ -147,8 +147,8 @@ async fn publish_one(channel: &lapin::Channel, body: &[u8]) -> PublisherConfirm 
     confirm.await.unwrap()
 }
 
-/// Consumes all messages. Gives the time that those between the two marks took, and for each message the time from its
-/// publish to its receipt.
+/// Consumes all messages. Returns the time between the two marks, and for each message the time from its publish to
+/// its receipt.
 async fn consume(
     channel: lapin::Channel,
     messages: usize,

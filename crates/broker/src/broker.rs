@@ -13,10 +13,10 @@ use crate::{
     Verdict,
 };
 
-/// The connection to RabbitMQ, or the one inside this process. Cheap to clone.
+/// The connections to RabbitMQ, or the broker inside this process. Cheap to clone.
 ///
-/// With RabbitMQ everything runs as tasks of the runtime that [`Broker::connect`] was called in, and
-/// never in an actix worker: a worker that is busy or stops would take the connection with it.
+/// With RabbitMQ, everything runs as tasks of the runtime in which [`Broker::connect`] was called. It must not be an
+/// actix worker, because a worker that is busy or stops would take the connection with it.
 #[derive(Clone)]
 pub struct Broker(Kind);
 
@@ -29,16 +29,16 @@ enum Kind {
 /// Whether messages can be published now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrokerState {
-    /// Inside this process; always there.
+    /// The broker is inside this process, and always available.
     Memory,
-    /// Connected, topology declared.
+    /// RabbitMQ is connected and the topology declared.
     Connected,
-    /// RabbitMQ is away; it is tried again without end.
+    /// RabbitMQ is not available. Connecting is retried without limit.
     Disconnected,
 }
 
 impl BrokerState {
-    /// In one word, as the readiness probe reports it.
+    /// Returns the state in one word, for the readiness probe.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,16 +50,16 @@ impl BrokerState {
 }
 
 impl Broker {
-    /// A broker inside this process.
+    /// Creates a broker inside this process.
     #[must_use]
     pub fn memory() -> Self {
         Self(Kind::Memory(Arc::new(Memory::default())))
     }
 
-    /// Connects in the background and keeps reconnecting; never fails because RabbitMQ is away.
+    /// Connects in the background and reconnects after each loss. It never fails because RabbitMQ is unavailable.
     ///
-    /// `prefix` stands before the name of every exchange and queue; `app_name` names the connections.
-    /// Call it in the multi-thread runtime of the process.
+    /// `prefix` is put before the name of every exchange and queue; `app_name` names the connections. Call it in the
+    /// multi-thread runtime of the process.
     #[must_use]
     pub fn connect(url: &BrokerUrl, prefix: &str, app_name: &str) -> Self {
         match url.amqp() {
@@ -68,7 +68,7 @@ impl Broker {
         }
     }
 
-    /// The publishing side.
+    /// Returns the publishing side.
     #[must_use]
     pub fn publisher(&self) -> Publisher {
         Publisher(self.clone())
@@ -76,7 +76,7 @@ impl Broker {
 
     /// Calls `handler` for each message of the queue until the handle is stopped or dropped.
     ///
-    /// A panic of the handler counts as a failed delivery; ten of them park the message.
+    /// A panic of the handler counts as a failed delivery. After ten of them, RabbitMQ dead-letters the message.
     #[must_use = "dropping the handle ends the consumer"]
     pub fn consume<F, Fut>(
         &self,
@@ -91,12 +91,12 @@ impl Broker {
         self.flow(queue, options.into(), Handler::of_one(handler))
     }
 
-    /// Calls `handler` with the messages that are there, a batch after the other, until the handle is
-    /// stopped or dropped. It gives a verdict for each, in their order. A batch waits a moment to fill only while one
-    /// follows the other.
+    /// Calls `handler` with the available messages, one batch after the other, until the handle is stopped or
+    /// dropped. The handler returns a verdict for each message, in order. A batch waits briefly to fill only when it
+    /// closely follows a large one.
     ///
-    /// A batch at which the handler panics is given to it again one by one, so that only the message that
-    /// kills it counts as failed.
+    /// If the handler panics at a batch, it gets the messages again one by one. So only those at which it panics
+    /// count as failed.
     #[must_use = "dropping the handle ends the consumer"]
     pub fn consume_batches<F, Fut>(
         &self,
@@ -130,8 +130,8 @@ impl Broker {
         }
     }
 
-    /// How it is, for the readiness probe: [`BrokerState::name`], and what a person has to put right when
-    /// the queues on RabbitMQ are not as they have to be.
+    /// Returns [`BrokerState::name`] for the readiness probe, or what an operator must fix when RabbitMQ has the
+    /// queues with other properties.
     #[must_use]
     pub fn report(&self) -> String {
         let state = self.state();
@@ -144,7 +144,7 @@ impl Broker {
         }
     }
 
-    /// How many consumers the queue has, those of other processes included. Answers within 2 s.
+    /// Returns the number of consumers of the queue, including those of other processes. Answers within 2 s.
     ///
     /// # Errors
     /// [`BrokerError`] when RabbitMQ does not answer.
@@ -155,8 +155,8 @@ impl Broker {
         }
     }
 
-    /// How many messages are parked because their consumers could not read them; none in memory, where
-    /// they stay in their outbox. Answers within 2 s.
+    /// Returns the number of dead letters: messages that no consumer could read. It is 0 in memory, where they stay
+    /// in their outbox. Answers within 2 s.
     ///
     /// # Errors
     /// [`BrokerError`] when RabbitMQ does not answer.
@@ -167,7 +167,7 @@ impl Broker {
         }
     }
 
-    /// Closes the connections; call it after relays and consumers have stopped.
+    /// Closes the connections. Call it after relays and consumers have stopped.
     pub async fn close(&self) {
         if let Kind::Amqp(amqp) = &self.0 {
             amqp.close().await;
@@ -181,12 +181,12 @@ impl std::fmt::Debug for Broker {
     }
 }
 
-/// Publishes with confirms. Cheap to clone.
+/// Publishes messages with confirms. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Publisher(Broker);
 
 impl Publisher {
-    /// Publishes one message; answers within about ten seconds.
+    /// Publishes one message. Answers within about ten seconds.
     pub async fn publish(&self, message: Message) -> Outcome {
         let unanswered = || Outcome::Unconfirmed("no outcome".to_owned());
         self.publish_batch(vec![message])
@@ -195,7 +195,7 @@ impl Publisher {
             .unwrap_or_else(unanswered)
     }
 
-    /// Publishes messages side by side and gives their outcomes in the same order.
+    /// Publishes messages concurrently and returns their outcomes in the same order.
     pub async fn publish_batch(&self, messages: Vec<Message>) -> Vec<Outcome> {
         match &self.0.0 {
             Kind::Memory(memory) => memory.publish(messages).await,
@@ -212,7 +212,7 @@ impl Publisher {
     }
 }
 
-/// A running consumer; dropping it ends the consumer without waiting.
+/// A running consumer. Dropping the handle ends the consumer without waiting.
 #[derive(Debug)]
 pub struct ConsumerHandle {
     stop: watch::Sender<()>,
@@ -220,10 +220,10 @@ pub struct ConsumerHandle {
 }
 
 impl ConsumerHandle {
-    /// Takes no further messages and waits until those in hand are settled, ten seconds at most.
+    /// Takes no further messages, and waits at most ten seconds until those in progress are settled.
     pub async fn stop(self) {
         drop(self.stop);
-        // The task ends by itself; it fails only when the runtime is going down.
+        // The task ends by itself. It fails only when the runtime shuts down.
         let _ = self.task.await;
     }
 }

@@ -8,7 +8,7 @@ use crate::{Delivery, Verdict};
 
 type Judging = Pin<Box<dyn Future<Output = Vec<Verdict>> + Send>>;
 
-/// A consumer's function behind a pointer, so that queues keep handlers of any type. Cheap to clone.
+/// A consumer's function as a trait object, so that queues can store handlers of any type. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Handler(Arc<dyn Fn(Vec<Delivery>) -> Judging + Send + Sync>);
 
@@ -39,7 +39,7 @@ impl Handler {
         Self(Arc::new(move |batch| Box::pin(handler(batch))))
     }
 
-    /// A verdict for each delivery, in their order; none for one at which the handler fails.
+    /// Returns a verdict for each delivery, in order; `None` where the handler fails.
     pub(crate) async fn judge(&self, batch: Vec<Delivery>) -> Vec<Option<Verdict>> {
         let together = self.try_judge(batch.clone()).await;
         match together {
@@ -56,10 +56,10 @@ impl Handler {
         }
     }
 
-    /// None when the handler panics, or does not answer for each.
+    /// Returns `None` when the handler panics or does not return a verdict for each delivery.
     async fn try_judge(&self, batch: Vec<Delivery>) -> Option<Vec<Verdict>> {
         let count = batch.len();
-        // The call itself may panic as well as what it returns.
+        // Both the call and the future that it returns may panic.
         let judging = AssertUnwindSafe(async { (self.0)(batch).await }).catch_unwind();
         judging
             .await

@@ -1,12 +1,11 @@
-//! Messages between the parts: a [`Publisher`] and consumers over RabbitMQ or inside one process, the
-//! topology both share, and the [`Relay`] that empties a service's outbox into either.
+//! Messages between the parts: a [`Publisher`] and consumers, over RabbitMQ or inside one process, their common
+//! topology, and the [`Relay`] that publishes a service's outbox.
 //!
-//! Delivery is at least once. A publish is confirmed only when every bound queue holds the message on
-//! disk (RabbitMQ) or every bound consumer has committed it (in memory), so that `kill -9` loses
-//! nothing; a copy is possible after a crash, an expired lease or a lost confirm, and is counted.
+//! Delivery is at least once. A publish is confirmed only when every bound queue holds the message on disk (RabbitMQ)
+//! or every bound consumer has committed it (memory). So `kill -9` loses nothing. A crash, an expired lease or a lost
+//! confirm can cause a duplicate, which is counted.
 //!
-//! What it is not: it knows no event's content, and it keeps no retries; those are rows of the service
-//! that consumes.
+//! This crate knows no event's content and stores no retries. Those are rows of the consuming service.
 
 mod amqp;
 mod broker;

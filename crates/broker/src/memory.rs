@@ -15,11 +15,11 @@ use crate::{Delivery, Message, Outcome, Queue, Verdict};
 /// How long a publish waits for the consumers' commits.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a stopping consumer waits for what it has begun.
+/// How long a stopping consumer waits for deliveries in progress.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Calls the bound consumers directly and confirms what all of them have committed. Nothing is kept in
-/// memory: what is not confirmed stays in the publisher's outbox.
+/// Calls the bound consumers directly and confirms what all of them have committed. It stores nothing: unconfirmed
+/// messages stay in the publisher's outbox.
 #[derive(Default)]
 pub(crate) struct Memory {
     queues: RwLock<HashMap<Queue, Vec<Arc<Bound>>>>,
@@ -32,9 +32,9 @@ struct Bound {
     slots: Semaphore,
 }
 
-/// Messages of one publish that a consumer is given together.
+/// Messages of one publish that one consumer gets together.
 struct Portion {
-    /// Where each stands in the publish.
+    /// Their indexes in the publish.
     places: Vec<usize>,
     outcomes: JoinHandle<Vec<Outcome>>,
 }
@@ -59,7 +59,7 @@ impl Memory {
             .push(Arc::clone(&bound));
         let memory = Arc::clone(self);
         tokio::spawn(async move {
-            // Ends with an error, which is the sign: the handle is gone.
+            // It returns an error when the handle is gone.
             let _ = stopping.changed().await;
             memory.unbind(queue, &bound);
             let all = u32::try_from(bound.flow.concurrency).unwrap_or(u32::MAX);
@@ -81,7 +81,7 @@ impl Memory {
             .map_or(0, |bound| u32::try_from(bound.len()).unwrap_or(u32::MAX))
     }
 
-    /// The consumer whose turn it is.
+    /// Returns the next consumer, round robin.
     fn next(&self, queue: Queue) -> Option<Arc<Bound>> {
         let queues = self.queues.read();
         let bound = queues.get(&queue).filter(|bound| !bound.is_empty())?;
@@ -110,7 +110,7 @@ impl Memory {
         for (queue, places) in queues {
             match self.next(queue) {
                 Some(bound) => portions.extend(self.portions(queue, bound, places, &messages)),
-                // The queue exists, its consumer does not yet: unlike a missing queue this passes.
+                // The queue exists, but its consumer is not there yet. Unlike a missing queue, this is temporary.
                 None => note(
                     &mut outcomes,
                     places.into_iter().map(|place| (place, Outcome::Nacked)),
@@ -132,7 +132,7 @@ impl Memory {
         outcomes
     }
 
-    /// Gives a queue's messages out, in as large batches as its consumers take, by turns.
+    /// Distributes a queue's messages over its consumers, in batches as large as each one takes.
     fn portions(
         &self,
         queue: Queue,
@@ -152,7 +152,7 @@ impl Memory {
             let consumer = Arc::clone(&bound);
             portions.push(Portion {
                 places: now.to_vec(),
-                // A task of its own: a publish that gives up waiting does not tear the consumer's work apart.
+                // A separate task, so that a publish that times out does not cancel the consumer's work.
                 outcomes: tokio::spawn(async move { consumer.deliver(batch).await }),
             });
             rest = later;
@@ -170,8 +170,8 @@ fn delivery(message: &Message) -> Delivery {
     }
 }
 
-/// Adds what one queue's consumer answered to what others did: not taken by one is not taken; what one
-/// cannot read is set aside only when the others have it.
+/// Merges the outcomes of one queue's consumer into those of the others. A refusal by one is a refusal, and an
+/// unreadable message counts as such only when all others have accepted it.
 fn note(outcomes: &mut [Outcome], answered: impl Iterator<Item = (usize, Outcome)>) {
     let weight = |outcome: &Outcome| match outcome {
         Outcome::Nacked => 3,

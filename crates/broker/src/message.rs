@@ -5,24 +5,24 @@ use event_types::{Event, Exchange};
 use thiserror::Error;
 use uuid::Uuid;
 
-/// A message to be published.
+/// A message to publish.
 #[derive(Clone)]
 pub struct Message {
-    /// Where to.
+    /// The exchange that it is published to.
     pub exchange: Exchange,
     /// The event's type.
     pub routing_key: String,
-    /// The event's id; the AMQP `message_id`.
+    /// The event's id; also the AMQP `message_id`.
     pub id: Uuid,
     /// The encoded event.
     pub body: Arc<[u8]>,
-    /// Somebody's webhook hears of it: it goes to [`Queue::WorksessionWebhooks`](crate::Queue) too.
+    /// Whether a webhook is subscribed to the event. The message then also goes to [`Queue::WorksessionWebhooks`](crate::Queue).
     pub listened: bool,
 }
 
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Bodies carry what people wrote.
+        // A body contains text that users wrote.
         f.debug_struct("Message")
             .field("routing_key", &self.routing_key)
             .field("id", &self.id)
@@ -30,40 +30,40 @@ impl fmt::Debug for Message {
     }
 }
 
-/// What became of a publish.
+/// The outcome of a publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every bound queue has it safe.
+    /// Every bound queue has stored the message.
     Confirmed,
-    /// No queue is bound to this key.
+    /// No queue is bound to its key.
     Returned,
-    /// A bound queue or consumer did not take it; others may have.
+    /// A bound queue or consumer did not accept the message; others may have.
     Nacked,
-    /// A consumer of the memory broker found it unreadable. It has no queue to be parked in.
+    /// A consumer of the memory broker cannot read the message. That broker has no dead-letter queue.
     Parked(String),
-    /// It never left: there is no connection.
+    /// The message was not sent, because there is no connection.
     Unsent(String),
-    /// It left and no answer came: it may have arrived.
+    /// The message was sent but not confirmed. It may have arrived.
     Unconfirmed(String),
 }
 
-/// A message as a consumer gets it.
+/// A message as a consumer receives it.
 #[derive(Clone)]
 pub struct Delivery {
     /// The event's id.
     pub id: Uuid,
-    /// The event's type; empty when it was put straight into the queue, as what was parked is.
+    /// The event's type; empty when the message was published to the queue directly, as a replayed dead letter is.
     pub routing_key: String,
     /// The encoded event.
     pub body: Arc<[u8]>,
 }
 
 impl Delivery {
-    /// The event. RabbitMQ checks who may publish under a key, but for the further ones in the headers `CC` and `BCC`: so an
-    /// event counts only under the key that is its type.
+    /// Decodes the event, and checks that its type is the routing key. RabbitMQ checks who may publish under a key,
+    /// but not the further keys in the headers `CC` and `BCC`.
     ///
     /// # Errors
-    /// Why it can never be read, shown beside the parked message.
+    /// The reason why the message can never be read; it is shown beside the dead letter.
     pub fn event(&self) -> Result<Event, String> {
         let event = Event::decode(&self.body).map_err(|cause| cause.to_string())?;
         if self.routing_key.is_empty() || self.routing_key == event.event_type {
@@ -85,29 +85,29 @@ impl fmt::Debug for Delivery {
     }
 }
 
-/// What a consumer decides about a delivery.
+/// A consumer's decision about a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Committed: the broker may forget it.
+    /// The effect is committed; the broker may delete the message.
     Ack,
-    /// Not now, because something that everybody needs is away (the database): the same delivery comes
-    /// again after a growing pause, for as long as it takes. Never for what is wrong with the message.
+    /// A dependency such as the database is unavailable. The delivery is handled again after a growing delay, for as
+    /// long as it takes. Not for a message that is itself wrong.
     Retry,
-    /// Unreadable or unknown: set aside at once, with the reason in the log.
+    /// The message is unreadable or unknown. It is dead-lettered at once, and the reason is logged.
     Park(String),
 }
 
-/// How a consumer takes deliveries.
+/// How many deliveries a consumer handles at once.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsumeOptions {
-    /// The most messages that the broker sends ahead.
+    /// The most unacknowledged messages that the broker sends.
     pub prefetch: u16,
     /// The most deliveries in the handler at once.
     pub concurrency: usize,
 }
 
-/// How a consumer that commits many deliveries at once takes them: one batch after the other, so that a batch is
-/// acknowledged as a whole, and each as large as what has come while the one before was worked on.
+/// The batch size of a consumer that commits many deliveries at once. Batches are handled one after the other, so
+/// that each is acknowledged as a whole. Each one takes the deliveries that arrived during the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchOptions {
     /// The most deliveries in a batch, 1 to 1,000.
@@ -120,7 +120,7 @@ impl Default for BatchOptions {
     }
 }
 
-/// How deliveries flow to a handler.
+/// The prefetch count, concurrency and batch size of a handler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flow {
     pub(crate) prefetch: u16,
@@ -142,8 +142,8 @@ impl From<BatchOptions> for Flow {
     fn from(options: BatchOptions) -> Self {
         let most = options.most.clamp(1, 1_000);
         Self {
-            // A batch in the handler and one that fills meanwhile: with the usual 50 no batch could be
-            // longer, and the broker would wait for each commit before it sends on.
+            // One batch in the handler and one that fills meanwhile. With the usual 50, no batch could be larger, and
+            // the broker would wait for each commit before it sends more.
             prefetch: most * 2,
             concurrency: 1,
             batch: usize::from(most),
@@ -160,7 +160,7 @@ impl Default for ConsumeOptions {
     }
 }
 
-/// The broker did not answer a question.
+/// The broker did not answer a query.
 #[derive(Debug, Clone, Error)]
 #[error("the broker does not answer: {0}")]
 pub struct BrokerError(pub(crate) String);

@@ -1,7 +1,7 @@
-//! What lies in the parking queue: looked at, sent back to where it came from, or dropped.
+//! The dead-letter queue (`work.parked`): lists messages, replays them to their queues, or deletes them.
 //!
-//! Messages are taken in hand without being acknowledged, so that whatever happens to the program that
-//! looks at them they are in the queue again afterwards.
+//! Messages are received without an acknowledgement, so that they return to the queue whatever happens to the program
+//! that reads them.
 
 mod message;
 
@@ -26,23 +26,23 @@ pub use message::ParkedMessage;
 /// How long the broker may take for one step.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the next message may take when the queue said that there is one. Less than all means that
-/// another program has it in hand.
+/// How long to wait for the next message when the queue has reported one. If it does not come, another program has
+/// received it.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// AMQP's code for what is not there.
+/// The AMQP reply code for a queue that does not exist.
 const NOT_FOUND: u16 = 404;
 
-/// Why the parking queue cannot be looked into.
+/// Why the dead-letter queue cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParkedError {
-    /// Not RabbitMQ: inside one process nothing is parked on the broker.
+    /// The broker is not RabbitMQ. The memory broker has no dead-letter queue.
     #[error("the broker in memory has no parking queue")]
     NoBroker,
-    /// It is away, refuses us, or went away meanwhile.
+    /// The broker is unavailable, refuses the connection, or was lost.
     #[error("the broker does not answer: {0}")]
     Away(String),
-    /// Nobody has declared it.
+    /// The queue has not been declared.
     #[error("there is no queue {0} on the broker")]
     NoQueue(String),
 }
@@ -53,7 +53,7 @@ impl From<lapin::Error> for ParkedError {
     }
 }
 
-/// The parking queue on RabbitMQ, over a connection of its own.
+/// The dead-letter queue on RabbitMQ, over a connection of its own.
 #[derive(Debug)]
 pub struct ParkedQueue {
     connection: Connection,
@@ -62,10 +62,10 @@ pub struct ParkedQueue {
 }
 
 impl ParkedQueue {
-    /// Connects; declares nothing. `prefix` stands before every name, `app_name` names the connection.
+    /// Connects without declaring anything. `prefix` is put before every name; `app_name` names the connection.
     ///
     /// # Errors
-    /// [`ParkedError`].
+    /// [`ParkedError`] when there is no RabbitMQ or it does not answer.
     pub async fn connect(
         url: &BrokerUrl,
         prefix: &str,
@@ -82,10 +82,10 @@ impl ParkedQueue {
         })
     }
 
-    /// How many messages are parked and in nobody's hand.
+    /// Returns the number of dead letters that no consumer has received.
     ///
     /// # Errors
-    /// [`ParkedError`].
+    /// [`ParkedError`] when the queue is missing or the broker does not answer.
     pub async fn count(&self) -> Result<u32, ParkedError> {
         let channel = within(self.connection.create_channel()).await?;
         let options = QueueDeclareOptions {
@@ -106,10 +106,10 @@ impl ParkedQueue {
         Ok(queue.message_count())
     }
 
-    /// Begins to take messages in hand, the first parked first.
+    /// Starts to receive messages, oldest first.
     ///
     /// # Errors
-    /// [`ParkedError`].
+    /// [`ParkedError`] when the broker does not answer.
     pub async fn take(&self) -> Result<InHand, ParkedError> {
         let (channel, lane) = (
             within(self.connection.create_channel()).await?,
@@ -125,40 +125,38 @@ impl ParkedQueue {
         })
     }
 
-    /// Says goodbye to the broker.
+    /// Closes the connection.
     pub async fn close(self) {
-        // It notices anyway that we are gone.
+        // The broker also notices a connection that is not closed.
         let _ = within(self.connection.close(200, "done".into())).await;
     }
 }
 
-/// Parked messages in hand. What is neither sent back nor dropped lies in the queue again, in its order,
-/// once this is put down or its process ends.
+/// Dead letters that were received. Those that are neither replayed nor discarded return to the queue, in order,
+/// after [`InHand::put_down`] or the end of the process.
 #[derive(Debug)]
 pub struct InHand {
-    /// Messages are in the hand of this one, which acknowledges in transactions: a quorum queue is told of
-    /// a transaction's acknowledgements at once, while a channel that closes forgets single ones that the
-    /// queue had no time for yet.
+    /// Receives the messages and acknowledges them in transactions. A quorum queue gets a transaction's
+    /// acknowledgements at once; single ones can be lost if the channel closes before the queue has handled them.
     channel: Channel,
-    /// Publishes, with confirms, which do not go together with transactions.
+    /// Publishes with confirms, which a channel with transactions cannot use.
     lane: Channel,
     prefix: Arc<str>,
     name: ShortString,
 }
 
 impl InHand {
-    /// The next `limit` messages, or fewer when there are no more for us. Ask for no more than
-    /// [`ParkedQueue::count`] said: what is parked meanwhile, such as a message that was sent back and
-    /// is still unreadable, would come too.
+    /// Receives the next `limit` messages, or fewer when no more are available. Pass at most [`ParkedQueue::count`],
+    /// because later dead letters, such as a replayed message that is still unreadable, would come too.
     ///
     /// # Errors
-    /// [`ParkedError`].
+    /// [`ParkedError`] when the broker does not answer.
     pub async fn next(&mut self, limit: u16) -> Result<Vec<ParkedMessage>, ParkedError> {
         let mut messages = Vec::new();
         if limit == 0 {
             return Ok(messages);
         }
-        // A consumer is sent no more than it may have in hand, and this one no more than `limit` at all.
+        // RabbitMQ sends a consumer at most as many unacknowledged messages as its prefetch count.
         within(self.channel.basic_qos(limit, BasicQosOptions::default())).await?;
         let begun = self.channel.basic_consume(
             self.name.clone(),
@@ -181,11 +179,11 @@ impl InHand {
         Ok(messages)
     }
 
-    /// Publishes messages to the very queues that parked them, and takes each out of the parking queue
-    /// once it is confirmed there. A crash in between leaves a copy, which the consumer's inbox drops.
+    /// Publishes messages to the queues that dead-lettered them, and removes each one from the dead-letter queue once
+    /// that is confirmed. A crash in between leaves a duplicate, which the consumer's inbox drops.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker goes away; of each message otherwise why it stays parked.
+    /// [`ParkedError`] when the broker is lost. The inner results say why a message stays in the dead-letter queue.
     pub async fn send_back(
         &self,
         messages: &[&ParkedMessage],
@@ -219,8 +217,8 @@ impl InHand {
             Ok::<_, ParkedError>((gone, outcome))
         }));
         let sent = sent.await.into_iter().collect::<Result<Vec<_>, _>>()?;
-        // The client library hangs a returned message on whichever confirm comes next, so that of a queue
-        // that is gone nothing counts as taken.
+        // The client library attaches a returned message to the next confirm, whichever that is. So no message to a
+        // missing queue counts as accepted.
         let gone: Vec<String> = sent.iter().filter_map(|(gone, _)| gone.clone()).collect();
         let outcomes = messages.iter().zip(sent).map(|(message, (_, outcome))| {
             match message.target().map(ShortString::as_str) {
@@ -237,10 +235,10 @@ impl InHand {
         Ok(outcomes)
     }
 
-    /// Takes messages out of the parking queue for good.
+    /// Deletes messages from the dead-letter queue.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker goes away.
+    /// [`ParkedError`] when the broker is lost.
     pub async fn discard(&self, messages: &[&ParkedMessage]) -> Result<(), ParkedError> {
         self.settle(messages.iter().copied()).await
     }
@@ -263,10 +261,10 @@ impl InHand {
         Ok(())
     }
 
-    /// Puts down what is still in hand. What was settled is settled when this returns.
+    /// Returns the remaining messages to the queue. All acknowledgements are complete when this returns.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker goes away.
+    /// [`ParkedError`] when the broker is lost.
     pub async fn put_down(self) -> Result<(), ParkedError> {
         within(self.lane.close(200, "done".into())).await?;
         within(self.channel.close(200, "done".into())).await

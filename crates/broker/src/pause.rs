@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// A growing wait between attempts.
+/// The growing delay between attempts.
 pub(crate) struct Pause {
     first: Duration,
     longest: Duration,
@@ -22,7 +22,7 @@ impl Pause {
         sleep(self.step()).await;
     }
 
-    /// The length of the next wait, for callers that wait in their own way.
+    /// Returns the length of the next delay, for callers that wait themselves.
     pub(crate) fn step(&mut self) -> Duration {
         let next = self.next;
         self.next = (next * 2).min(self.longest);

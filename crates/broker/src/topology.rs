@@ -2,32 +2,32 @@ use event_types::Exchange;
 
 use crate::Message;
 
-/// Where dead letters go first: a fanout exchange.
+/// The exchange of dead letters: a fanout exchange.
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "work.dlx";
 
-/// Where they stay until somebody looks.
+/// The dead-letter queue, which keeps messages until an operator handles them.
 pub(crate) const PARKED_QUEUE: &str = "work.parked";
 
-/// A second key of events that somebody's webhook hears of. Of most sessions none does, and a queue that takes them all
-/// costs the broker as much as telling the chats. A broker that an earlier version set up still routes all of them; the
-/// consumer ignores what concerns nobody.
+/// The additional routing key of events that have a subscribed webhook. Most sessions have none, and a queue of all
+/// session events would cost the broker as much as the chat queue. A broker that an earlier version configured still
+/// routes all of them; the consumer ignores events without a subscriber.
 pub(crate) const LISTENED: &str = "listened";
 
 /// The queues that have a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Queue {
-    /// What the notifier tells a chat, and where to.
+    /// Sessions for the notifier's chat messages, with addresses and test requests.
     NotifyChat,
-    /// Mails to be sent.
+    /// Mails for the notifier.
     NotifyMail,
-    /// Calls to webhooks, and where they go.
+    /// Webhook deliveries and addresses for the notifier.
     NotifyWebhooks,
-    /// What the identity area tells the work-session area of accounts and teams.
+    /// Changes of accounts and teams, from the identity service to the work-session service.
     WorksessionIdentity,
-    /// What the notifier answers to the work-session area.
+    /// Delivery results, from the notifier to the work-session service.
     WorksessionFeedback,
-    /// What the work-session area sends to itself of sessions that a webhook listens to, so that the webhook is called outside of
-    /// requests.
+    /// Session events with a subscribed webhook, from the work-session service to itself, so that it creates webhook
+    /// deliveries outside of requests.
     WorksessionWebhooks,
 }
 
@@ -41,7 +41,7 @@ impl Queue {
         Self::WorksessionWebhooks,
     ];
 
-    /// The queue's name, before any configured prefix.
+    /// Returns the name of the queue, without a configured prefix.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,8 +54,8 @@ impl Queue {
         }
     }
 
-    /// What is routed to the queue. A new version of a bound event arrives too, and is parked rather
-    /// than lost while its consumer does not know it; for webhooks, if one of that user or team is there.
+    /// Returns what is routed to the queue. New versions of an event arrive too; a consumer that does not know one
+    /// rejects it, and it becomes a dead letter. `WorksessionWebhooks` gets only those with a subscriber.
     pub(crate) fn bindings(self) -> &'static [(Exchange, &'static str)] {
         match self {
             Self::NotifyChat => &[
@@ -68,7 +68,7 @@ impl Queue {
                 (Exchange::Private, "webhook.configured.v1"),
                 (Exchange::Private, "webhook.due.v1"),
                 (Exchange::Private, "webhook.replayed.v1"),
-                // An account that is deleted takes its deliveries with it.
+                // A deleted account's deliveries are deleted too.
                 (Exchange::Public, "identity.user_changed.#"),
             ],
             Self::WorksessionIdentity => &[(Exchange::Public, "identity.#")],
@@ -82,13 +82,13 @@ impl Queue {
         }
     }
 
-    /// Whether a message with this key reaches any queue of ours.
+    /// Whether a message with this key reaches any of these queues.
     #[must_use]
     pub fn is_any_bound(exchange: Exchange, key: &str) -> bool {
         Self::ALL.iter().any(|queue| queue.is_bound(exchange, key))
     }
 
-    /// The queues that a message reaches, each once, as RabbitMQ would route it.
+    /// Returns the queues that a message reaches, each once, as RabbitMQ would route it.
     pub(crate) fn routed(message: &Message) -> impl Iterator<Item = Self> + '_ {
         Self::ALL.into_iter().filter(|queue| {
             queue.is_bound(message.exchange, &message.routing_key)
@@ -106,7 +106,7 @@ impl Queue {
     }
 }
 
-/// Topic matching: words between dots, `*` for one word, `#` for any number of them.
+/// Whether `key` matches a topic pattern of words between dots: `*` is one word, `#` any number of words.
 fn topic_matches(pattern: &str, key: &str) -> bool {
     fn matches(pattern: &[&str], words: &[&str]) -> bool {
         match pattern.split_first() {

@@ -5,32 +5,32 @@ use lapin::uri::AMQPUri;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
-/// Seconds without a sign of life after which a connection counts as lost, unless the URL says otherwise.
+/// Seconds of silence after which a connection counts as lost, unless the URL sets `heartbeat`.
 const HEARTBEAT_SECONDS: u16 = 20;
 
-/// Bytes of a frame, unless the URL says otherwise: an event fits into one, and the client keeps 64 of them ready for
-/// each connection from its beginning, which with the broker's own 128 KiB were 8 MiB.
+/// Bytes of a frame, unless the URL sets `frame_max`. A typical event fits into one. The client allocates 64 frames
+/// per connection at once, which would be 8 MiB with the broker's default of 128 KiB.
 const FRAME_BYTES: u32 = 16 * 1024;
 
-/// A text that names no broker.
+/// The error for text that is not a broker URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "a broker URL is memory: or amqp://USER:PASSWORD@HOST:PORT/VHOST, or the same with amqps://, HOST being a name or an IPv4 address"
 )]
 pub struct InvalidBrokerUrl;
 
-/// Where messages go. May hold a password, so that it is printed without its contents.
+/// The address of the broker. It may contain a password, so `Debug` does not print it.
 #[derive(Clone, Default)]
 pub enum BrokerUrl {
-    /// Inside this process; for the standalone.
+    /// A broker inside this process, for the standalone.
     #[default]
     Memory,
-    /// RabbitMQ.
+    /// RabbitMQ, with its URL.
     Amqp(SecretString),
 }
 
 impl BrokerUrl {
-    /// The parsed address; `None` for the memory broker.
+    /// Returns the parsed URL; `None` for the memory broker.
     pub(crate) fn amqp(&self) -> Option<AMQPUri> {
         match self {
             Self::Memory => None,
@@ -53,13 +53,13 @@ impl FromStr for BrokerUrl {
 
 fn parse(text: &str) -> Result<AMQPUri, InvalidBrokerUrl> {
     let parts = ::url::Url::parse(text).map_err(|_| InvalidBrokerUrl)?;
-    // The client's own parser would silently read "localhost" for a missing or IPv6 host.
+    // The client's own parser would use "localhost" for a missing or IPv6 host.
     if parts.domain().is_none_or(str::is_empty) {
         return Err(InvalidBrokerUrl);
     }
     let mut uri: AMQPUri = text.parse().map_err(|_| InvalidBrokerUrl)?;
     if uri.vhost.is_empty() {
-        // "amqp://host/" means, to the letter, a virtual host without a name; nobody has one.
+        // "amqp://host/" literally means a virtual host without a name, which does not exist in practice.
         uri.vhost = "/".to_owned();
     }
     uri.query.heartbeat.get_or_insert(HEARTBEAT_SECONDS);

@@ -22,23 +22,23 @@ use crate::message::Flow;
 use crate::pause::Pause;
 use crate::{Delivery, Queue, Verdict};
 
-/// How long a stopping consumer waits for what it has begun.
+/// How long a stopping consumer waits for deliveries in progress.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the broker may take to set a consumer up.
+/// How long the broker may take to set up a consumer.
 const SET_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the client may take to hand a verdict to the connection. It answers at once, or, when the connection
-/// breaks at that moment, perhaps never; the consumer would wait with it and look alive.
+/// How long the client may take to pass an acknowledgement to the connection. It usually answers at once. If the
+/// connection breaks at that moment, it may never answer, and the consumer would hang.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a batch waits to fill while one follows the other: each costs its handler a transaction.
+/// How long a batch waits for more deliveries when it follows a large one at once. Each batch costs its handler a transaction.
 const GATHER: Duration = Duration::from_millis(25);
 
-/// The part of a full batch from which on the next one waits to fill, if it follows at once.
+/// A batch is large from 1/16 of the maximum. The next one then waits to fill, if it follows at once.
 const DENSE: usize = 16;
 
-/// Consumes until told to stop, over as many connections and channels as it takes.
+/// Consumes until it is stopped, and opens a new channel or connection after each loss.
 pub(super) async fn run(
     amqp: Arc<Amqp>,
     queue: Queue,
@@ -59,7 +59,7 @@ pub(super) async fn run(
         let opening = timeout(SET_UP_TIMEOUT, open(&connection, &amqp.prefix, queue, flow));
         let lost = match opening.await {
             Ok(Ok(open)) => consume(open, queue, flow, &handler, &mut stopping).await,
-            // The queue is missing, say: a new connection declares it.
+            // The queue may be missing, for example. A new connection declares it.
             Ok(Err(reason)) => {
                 amqp.consuming.give_up(&connection);
                 Err(reason)
@@ -85,7 +85,7 @@ pub(super) async fn run(
     }
 }
 
-/// Consumes on one channel: `Ok` when told to stop, `Err` when the channel is lost.
+/// Consumes on one channel. Returns `Ok` when it is stopped, `Err` when the channel is lost.
 async fn consume(
     (channel, mut consumer): (Channel, Consumer),
     queue: Queue,
@@ -94,7 +94,7 @@ async fn consume(
     stopping: &mut watch::Receiver<()>,
 ) -> Result<(), String> {
     let mut work = JoinSet::new();
-    // Until when another batch follows a large one at once.
+    // A batch that starts before this time follows a large one at once.
     let mut dense_until = None;
     let mut ended = false;
     while !ended {
@@ -104,7 +104,7 @@ async fn consume(
             Some(worked) = work.join_next(), if !work.is_empty() => {
                 let mut worked = Some(worked);
                 while let Some(one) = worked.or_else(|| work.try_join_next()) {
-                    // No panic of a handler, which is caught.
+                    // This is not a panic of a handler; `Handler` catches those.
                     let count: usize = one.map_err(|error| error.to_string())??;
                     let large = count > 1 && count >= flow.batch / DENSE;
                     dense_until = large.then(|| Instant::now() + GATHER);
@@ -136,11 +136,11 @@ async fn consume(
         }
     }
     if ended {
-        // What is in hand nobody sends again.
+        // Nobody else gets the deliveries in progress, so they are finished first.
         while work.join_next().await.is_some() {}
         return Err("cancelled by the broker".to_owned());
     }
-    // What the broker has sent ahead goes back to the queue when the channel closes.
+    // Prefetched messages return to the queue when the channel closes.
     let ending = async {
         let _ = channel
             .basic_cancel(consumer.tag(), BasicCancelOptions::default())
@@ -182,15 +182,15 @@ async fn open(
     opening.await.map_err(|error| error.to_string())
 }
 
-/// Adds the deliveries that have come already; see [`fill`].
+/// Adds the deliveries that have already arrived; see [`fill`].
 fn there_are(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<bool, String> {
     fill(raws, consumer, most)
         .now_or_never()
         .unwrap_or(Ok(false))
 }
 
-/// Adds deliveries until there are so many, and says whether the consumer's end came before, of which the client tells
-/// once.
+/// Adds deliveries until there are `most`. Returns whether the consumer ended before that, which the client reports
+/// only once.
 async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<bool, String> {
     while raws.len() < most {
         match consumer.next().await {
@@ -202,21 +202,21 @@ async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Resu
     Ok(false)
 }
 
-/// Deliveries that are judged together.
+/// Deliveries that are handled together.
 struct Batch {
     queue: Queue,
-    /// Nothing else is in hand: one acknowledgement speaks for all of them.
+    /// Whether no other batch is in progress, so that one acknowledgement can cover the whole batch.
     alone: bool,
     raws: Vec<Raw>,
 }
 
 impl Batch {
-    /// Runs the handler until there is a verdict on each delivery, tells the broker, and says how many there were.
+    /// Runs the handler until each delivery has a verdict, acknowledges them, and returns their number.
     ///
-    /// A retry keeps its deliveries in hand: handing them back would count against the delivery limit, and
-    /// a database that is away for a minute would park good messages.
+    /// A delivery to retry is not requeued. That would count against the delivery limit, and a database outage of a
+    /// minute would dead-letter valid messages.
     ///
-    /// An error when a delivery could not be parked or handed back: an acknowledgement behind it would speak for it too.
+    /// Fails when a delivery could not be rejected or requeued, because a later acknowledgement would cover it too.
     async fn handle(
         self,
         handler: Handler,
@@ -272,7 +272,7 @@ impl Batch {
     }
 }
 
-/// What a verdict needs of a delivery.
+/// What is needed to acknowledge a delivery.
 struct Sent {
     tag: u64,
     routing_key: ShortString,
@@ -289,10 +289,10 @@ impl Sent {
     }
 }
 
-/// Takes the body out of it.
+/// Moves the body out of `raw`. Returns `None` without a valid message id.
 fn read(raw: &mut Raw) -> Option<Delivery> {
     let id = raw.properties.message_id().as_ref()?;
-    // The default exchange: the key is the queue's name, and no service of ours may publish there.
+    // On the default exchange, the key is the queue's name. None of Holdfast's services may publish there.
     let key = match raw.exchange.as_str() {
         "" => "",
         _ => raw.routing_key.as_str(),
@@ -304,7 +304,7 @@ fn read(raw: &mut Raw) -> Option<Delivery> {
     })
 }
 
-/// Acknowledges a delivery, and with `multiple` all that came before.
+/// Acknowledges a delivery, and with `multiple` also all before it.
 async fn acknowledge(sent: &Sent, multiple: bool) {
     let options = BasicAckOptions { multiple };
     if let Err(error) = told(async { sent.acker.ack(options).await.map(drop) }).await {
@@ -312,7 +312,7 @@ async fn acknowledge(sent: &Sent, multiple: bool) {
     }
 }
 
-/// A verdict that the connection takes, or the reason why it does not.
+/// Waits until the connection has taken an acknowledgement, or returns why it has not.
 async fn told(settling: impl Future<Output = lapin::Result<()>>) -> Result<(), String> {
     match timeout(SETTLE_TIMEOUT, settling).await {
         Ok(settled) => settled.map_err(|error| error.to_string()),

@@ -6,18 +6,18 @@ use lapin::{Channel, Connection, ErrorKind, ExchangeKind};
 use super::unfit::unfit;
 use crate::topology::{DEAD_LETTER_EXCHANGE, PARKED_QUEUE, Queue};
 
-/// AMQP's code for what exists and is not as it was asked for.
+/// The AMQP reply code for an object that exists with other properties.
 const PRECONDITION_FAILED: u16 = 406;
 
-/// AMQP's code for what this user may not do.
+/// The AMQP reply code for a missing permission.
 const ACCESS_REFUSED: u16 = 403;
 
-/// Why the topology does not stand.
+/// Why the topology could not be declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// The broker is away or says no for now.
+    /// The broker is unavailable or refuses for now.
     Away(String),
-    /// Something of that name exists and is another thing: a person has to decide.
+    /// An object of that name exists with other properties. An operator has to decide.
     Unfit(String),
 }
 
@@ -27,17 +27,17 @@ impl From<String> for Trouble {
     }
 }
 
-/// Deliveries after which a message that its consumer cannot survive is parked.
+/// The number of deliveries after which a message that crashes its consumer becomes a dead letter.
 const DELIVERY_LIMIT: i64 = 10;
 
-/// Never reached: parked messages are looked at again and again, and have nowhere else to go.
+/// High enough never to be reached: dead letters are received again and again, and have no other queue to go to.
 const PARKED_DELIVERY_LIMIT: i64 = 1_000_000;
 
-/// Declares everything, again and again: whoever comes first makes it. Every argument is explicit,
-/// because the defaults differ between RabbitMQ 3.10 and 4.
+/// Declares the topology. Each connection of each service does this, and the first one creates it. Every argument is
+/// explicit, because the defaults differ between RabbitMQ 3.10 and 4.
 ///
-/// What this user may not declare has to be there: its owner declares it (`deploy/rabbitmq/definitions.json`). Until then
-/// nothing is published, because an event that only some of its queues get is lost for the others.
+/// What this user may not declare must exist; its owner declares it (`deploy/rabbitmq/definitions.json`). Nothing is
+/// published until then, because an event that reaches only some of its queues is lost for the others.
 pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(), Trouble> {
     let mut declaring = Declaring {
         connection,
@@ -70,7 +70,7 @@ pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(),
             "x-dead-letter-exchange".into(),
             text(format!("{prefix}{DEAD_LETTER_EXCHANGE}")),
         );
-        // A dead letter leaves its queue only when the parking queue has confirmed it.
+        // A dead letter leaves its queue only when the dead-letter queue has confirmed it.
         arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
         let named = |&(exchange, key): &(Exchange, _)| (exchange.name(), key);
         let bindings = queue.bindings().iter().map(named).collect();
@@ -80,7 +80,7 @@ pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(),
     closed.map_err(|error| text_of(error).into())
 }
 
-/// One pass over what has to be there.
+/// One pass over the topology.
 struct Declaring<'a> {
     connection: &'a Connection,
     channel: Channel,
@@ -109,7 +109,7 @@ impl Declaring<'_> {
         }
     }
 
-    /// Binds it too, unless it is somebody else's.
+    /// Declares and binds a queue. If this user may not declare it, checks only that it exists.
     async fn queue(
         &mut self,
         queue: &str,
@@ -177,7 +177,7 @@ fn text_of(error: lapin::Error) -> String {
 fn quorum() -> FieldTable {
     let mut arguments = FieldTable::default();
     arguments.insert("x-queue-type".into(), text("quorum"));
-    // At-least-once dead-lettering asks for it; there is no length limit that could bring it into play.
+    // At-least-once dead-lettering requires it. There is no length limit, so it has no other effect.
     arguments.insert("x-overflow".into(), text("reject-publish"));
     arguments
 }
@@ -186,7 +186,7 @@ fn text(value: impl Into<String>) -> AMQPValue {
     AMQPValue::LongString(LongString::from(value.into()))
 }
 
-/// The name of an exchange or queue with the configured prefix.
+/// Returns the name of an exchange or queue with the configured prefix.
 pub(crate) fn name(prefix: &str, name: &str) -> Result<ShortString, String> {
     ShortString::try_new(format!("{prefix}{name}"))
         .map_err(|_| format!("the name {name} with its prefix is too long"))

@@ -13,19 +13,19 @@ use tokio::time::{sleep, timeout};
 use super::declare::{Trouble, declare};
 use crate::pause::Pause;
 
-/// How long connecting, or declaring, may take.
+/// How long connecting and declaring may take, each.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a connection is looked at that tells nothing by itself.
+/// How often a connection is checked in the absence of events.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a broker may take to say goodbye.
+/// How long closing a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection that is made again for as long as somebody wants it.
+/// A connection that is re-established until the link is closed.
 ///
-/// The client library's own recovery gives up after some attempts and leaves channels closed by a soft
-/// error as they are, so that it is not used: a lost connection is replaced as a whole.
+/// The client library's own recovery is not used: it gives up after some attempts, and leaves channels closed after a
+/// soft error. A lost connection is replaced as a whole.
 pub(super) struct Link {
     slot: watch::Receiver<Option<Arc<Connection>>>,
     unfit: Arc<Mutex<Option<String>>>,
@@ -34,7 +34,7 @@ pub(super) struct Link {
     supervisor: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
 
-/// The connection that somebody wants replaced.
+/// The connection that a caller wants to have replaced.
 type GivenUp = Arc<Mutex<Option<Arc<Connection>>>>;
 
 impl Link {
@@ -64,7 +64,7 @@ impl Link {
         }
     }
 
-    /// The connection, if there is one now.
+    /// Returns the connection, if there is one now.
     pub(super) fn current(&self) -> Option<Arc<Connection>> {
         self.slot
             .borrow()
@@ -73,18 +73,17 @@ impl Link {
             .cloned()
     }
 
-    /// What a person has to put right before this broker can be used.
+    /// Returns what an operator must fix before this broker can be used.
     pub(super) fn unfit(&self) -> Option<String> {
         self.unfit.lock().clone()
     }
 
-    /// The connection, as soon as there is one; `None` once the link is closed.
+    /// Waits for a connection; `None` once the link is closed.
     pub(super) async fn ready(&self) -> Option<Arc<Connection>> {
         self.when(|_| true).await
     }
 
-    /// The connection, as soon as there is one whose messages the broker takes; `None` once the link is
-    /// closed.
+    /// Waits for a connection on which the broker accepts messages; `None` once the link is closed.
     pub(super) async fn ready_to_publish(&self) -> Option<Arc<Connection>> {
         self.when(|connection| !connection.status().blocked()).await
     }
@@ -95,18 +94,18 @@ impl Link {
             if let Some(connection) = self.current().filter(|connection| good(connection)) {
                 return Some(connection);
             }
-            // A connection that was lost and not yet replaced: look at it, and wait for the next one.
+            // The connection may be lost and not yet replaced: have it checked, and wait for the next one.
             self.suspect.notify_one();
             slot.changed().await.ok()?;
         }
     }
 
-    /// Has the connection looked at now rather than within a second.
+    /// Has the connection checked now rather than within a second.
     pub(super) fn suspect(&self) {
         self.suspect.notify_one();
     }
 
-    /// Has the connection replaced, and the topology declared anew, if it is still the one in use.
+    /// Has the connection replaced and the topology declared again, if it is still in use.
     pub(super) fn give_up(&self, connection: &Arc<Connection>) {
         let mut given_up = self.given_up.lock();
         *given_up = Some(Arc::clone(connection));
@@ -138,7 +137,7 @@ impl Supervisor {
     async fn run(mut self) {
         let mut stopping = self.stopping.clone();
         tokio::select! {
-            // Ends with an error, which is the sign: the link is closed or dropped.
+            // An error means that the link was closed or dropped.
             _ = stopping.changed() => {}
             () = self.keep_connected() => {}
         }
@@ -164,7 +163,7 @@ impl Supervisor {
                     self.slot.send_replace(None);
                     log::warn!("lost the connection to the broker ({})", self.name);
                     tokio::spawn(async move {
-                        // One that was given up may still be good enough for a goodbye.
+                        // A connection that was given up may still be able to close.
                         let _ =
                             timeout(CLOSE_TIMEOUT, connection.close(200, "replaced".into())).await;
                     });
@@ -185,7 +184,7 @@ impl Supervisor {
         }
     }
 
-    /// Once aloud; an outage of hours is no reason to fill the log.
+    /// Logs a failure loudly once, so that a long outage does not fill the log.
     fn tell(&self, trouble: &Trouble, told: Option<&Trouble>) {
         let name = &self.name;
         match (trouble, told) {
@@ -219,8 +218,8 @@ impl Supervisor {
         }
     }
 
-    /// Returns when the connection is gone, or given up. Whoever waits for a broker that takes messages
-    /// again is told.
+    /// Returns when the connection is lost or given up. Wakes the tasks that wait for the broker to accept messages
+    /// again.
     async fn until_lost(&self, connection: &Arc<Connection>) {
         let mut events = connection.events_listener();
         let mut blocked = false;
@@ -229,7 +228,7 @@ impl Supervisor {
                 event = events.next() => match event {
                     Some(Event::ConnectionBlocked(reason)) => log::warn!("the broker takes no messages: {reason}"),
                     Some(Event::ConnectionUnblocked) => log::info!("the broker takes messages again"),
-                    // The connection's state follows its event.
+                    // The connection's status changes shortly after the event.
                     Some(_) => sleep(Duration::from_millis(20)).await,
                     None => sleep(LOOK_EVERY).await,
                 },

@@ -1,5 +1,5 @@
-//! RabbitMQ. Two connections, because a broker that is short of memory stops reading from a connection
-//! that publishes, and acknowledgements would wait with the publishes.
+//! RabbitMQ, over two connections. A broker that is short of memory stops reading from a connection that publishes,
+//! and acknowledgements on it would wait too.
 
 mod consume;
 mod declare;
@@ -28,10 +28,10 @@ pub(crate) use declare::name;
 use link::Link;
 pub(crate) use publish::PERSISTENT;
 
-/// How long a question about a queue may take.
+/// How long a query about a queue may take.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most batches published side by side.
+/// The most batches that are published concurrently.
 const BATCHES_AT_ONCE: usize = 16;
 
 pub(crate) struct Amqp {
@@ -39,9 +39,9 @@ pub(crate) struct Amqp {
     prefix: Arc<str>,
     publishing: Link,
     consuming: Link,
-    /// Channels in confirm mode that nobody publishes on now.
+    /// Idle channels in confirm mode.
     lanes: Mutex<Vec<Channel>>,
-    /// Each batch takes a channel to itself, and RabbitMQ gives a connection only so many.
+    /// A batch has a channel to itself, and RabbitMQ limits the channels of a connection.
     batches: Semaphore,
 }
 
@@ -72,13 +72,13 @@ impl Amqp {
         self.publishing.current().is_some() && self.consuming.current().is_some()
     }
 
-    /// Why the topology cannot stand on this broker, if that is so.
+    /// Returns why this broker cannot hold the topology, if so.
     pub(crate) fn unfit(&self) -> Option<String> {
         self.publishing.unfit().or_else(|| self.consuming.unfit())
     }
 
     pub(crate) async fn ready_to_publish(&self) {
-        // None means that the broker is being closed; a publish then says so.
+        // `None` means that the broker is being closed; the publish that follows reports that.
         let _ = self.publishing.ready_to_publish().await;
     }
 
@@ -108,7 +108,7 @@ impl Amqp {
         Ok(found.message_count())
     }
 
-    /// How a queue is.
+    /// Returns the message and consumer counts of a queue.
     async fn ask(&self, queue: &str) -> Result<lapin::Queue, BrokerError> {
         let connection = self
             .consuming

@@ -16,27 +16,26 @@ use super::declare::name;
 use crate::topology::LISTENED;
 use crate::{Message, Outcome};
 
-/// How long a batch may take, a blocked broker included.
+/// How long a batch may take, including the time for which the broker is blocked.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Idle channels that are kept.
+/// The most idle channels that are kept open.
 const KEPT_LANES: usize = 4;
 
-/// AMQP's delivery mode for what is written to disk.
+/// The AMQP delivery mode of messages that are written to disk.
 pub(crate) const PERSISTENT: u8 = 2;
 
-/// The broker's word on a message, or why there is none.
+/// The confirm of a message, or why there is none.
 type Answer = Result<Confirmation, String>;
 
 impl Amqp {
     /// Publishes a batch on a channel of its own and waits for all its confirms.
     ///
-    /// The client library hangs a returned message on whichever confirm it completes next, which under
-    /// an ack of several tags is not the message's own. So a channel serves one batch at a time, returns
-    /// are told apart by their `message_id` once all confirms are in, and a channel with an open
-    /// question is thrown away.
+    /// The client library attaches a returned message to the next confirm that it completes. If an ack covers several
+    /// tags, that is another message's confirm. So a channel serves one batch at a time, and returned messages are
+    /// identified by `message_id` after all confirms. A channel with a missing confirm is closed.
     pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<Outcome> {
-        // Never closed, so that waiting cannot fail.
+        // The semaphore is never closed, so this cannot fail.
         let _turn = self.batches.acquire().await;
         let (connection, lane) = match self.lane().await {
             Ok(open) => open,
@@ -51,8 +50,8 @@ impl Amqp {
         if answers.iter().all(Result::is_ok) {
             self.give_back(lane);
         } else {
-            // Not one confirm: the channel was closed, as by an exchange that is missing, or the other side
-            // is silent, and what is written to it piles up. While the broker is short of memory it says so.
+            // Without any confirm, the channel was closed (a missing exchange, for example), or the broker is silent
+            // and writes pile up. A broker that is short of memory reports that it is blocked.
             if answers.iter().all(Result::is_err) && !connection.status().blocked() {
                 self.publishing.give_up(&connection);
             } else {
@@ -64,17 +63,17 @@ impl Amqp {
         settle(&messages, answers)
     }
 
-    /// Writes all of them before it waits for the confirms, with one clock for all.
+    /// Writes all messages before it waits for the confirms. One timeout covers all.
     async fn publish_all(&self, lane: &Channel, messages: &[Message]) -> Vec<Answer> {
         let (mut written, mut answers) = (Vec::new(), Vec::with_capacity(messages.len()));
         let publishing = async {
-            // All at once: the client has written a message before it is done with it.
+            // Concurrently, because the client has written a message before its future is ready.
             written = join_all(messages.iter().map(|message| self.write(lane, message))).await;
             for confirm in &mut written {
                 answers.push(answer(confirm).await);
             }
         };
-        // Whoever is confirmed by then is, though one before it is not.
+        // A confirm that arrived in time counts, even if an earlier message has none.
         let _ = timeout(PUBLISH_TIMEOUT, publishing).await;
         let late = || Err("no confirm in time".to_owned());
         for confirm in written.iter_mut().skip(answers.len()) {
@@ -109,8 +108,8 @@ impl Amqp {
         name(&self.prefix, exchange.name())
     }
 
-    /// A channel that nobody else publishes on. None while the broker takes no messages: what is written
-    /// then arrives once it does, beside the copies that were published meanwhile.
+    /// Returns a channel that nobody else publishes on. Fails while the broker accepts no messages: those written now
+    /// would arrive later, in addition to the copies that are published meanwhile.
     async fn lane(&self) -> Result<(Arc<Connection>, Channel), String> {
         let connection = self.publishing.current().ok_or("not connected")?;
         if connection.status().blocked() {
@@ -152,7 +151,7 @@ impl Amqp {
     }
 }
 
-/// Has RabbitMQ route a message by a second key too. It takes that key out of what it delivers.
+/// Returns headers that make RabbitMQ route a message by a second key too. RabbitMQ removes `BCC` before the delivery.
 fn also_to(key: &str) -> FieldTable {
     let keys = vec![AMQPValue::LongString(key.into())];
     let mut headers = FieldTable::default();

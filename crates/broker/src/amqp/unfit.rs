@@ -1,6 +1,6 @@
-/// A sentence for whoever runs the broker, made of what RabbitMQ says when a queue or an exchange exists
-/// with other properties: `… inequivalent arg 'x-delivery-limit' for queue 'notify.chat' in vhost '/':
-/// received '10' but current is '20'`. What cannot be taken apart is passed on as it is.
+/// Returns a sentence for the operator, from RabbitMQ's reply when a queue or an exchange exists with other
+/// properties: `… inequivalent arg 'x-delivery-limit' for queue 'notify.chat' in vhost '/': received '10' but current
+/// is '20'`. A reply that does not parse is included unchanged.
 pub(super) fn unfit(what: &str, told: &str) -> String {
     match Difference::read(told) {
         Some(difference) => difference.to_string(),
@@ -25,7 +25,7 @@ impl<'a> Difference<'a> {
         let (argument, rest) = rest.split_once("' for ")?;
         let (kind, rest) = rest.split_once(" '")?;
         let (name, rest) = rest.split_once('\'')?;
-        // A virtual host may be called anything; a name too long for one answer is cut off at its end.
+        // A virtual host may have any name, and RabbitMQ cuts off the end of a long reply.
         let (wanted, found) = match rest.split_once("received ") {
             Some((_, values)) => match values.split_once(" but current is ") {
                 Some((wanted, found)) => (value(wanted), value(found)),
@@ -63,7 +63,7 @@ impl std::fmt::Display for Difference<'_> {
     }
 }
 
-/// `'10'`, `none`, or `the value '10' of type 'long'`.
+/// Returns the value in `'10'`, `none`, or `the value '10' of type 'long'`.
 fn value(text: &str) -> Option<&str> {
     match text.split_once('\'') {
         Some((_, rest)) => Some(rest.split_once('\'').map_or(rest, |(value, _)| value)),

@@ -5,24 +5,24 @@ use lapin::types::{AMQPValue, FieldArray, FieldTable, ShortString};
 
 use crate::amqp::PERSISTENT;
 
-/// What RabbitMQ adds to a message that it moves to the parking queue.
+/// The headers that RabbitMQ adds to a dead letter.
 const DEATHS: &str = "x-death";
 const ADDED: [&str; 3] = ["x-death", "x-first-death-", "x-last-death-"];
 
-/// A message in the parking queue.
+/// A message in the dead-letter queue.
 #[derive(Clone)]
 pub struct ParkedMessage {
-    /// The AMQP message id, if it has one; an event's is its id.
+    /// The AMQP message id, if it has one; for an event, the event's id.
     pub id: Option<String>,
-    /// The event's type as its publisher called it.
+    /// The event's type, as its publisher set it.
     pub event_type: String,
-    /// The queue that parked it, without the configured prefix.
+    /// The queue that dead-lettered it, without the configured prefix.
     pub queue: Option<String>,
-    /// Why, in RabbitMQ's word: `rejected` or `delivery_limit`.
+    /// The cause in RabbitMQ's terms: `rejected` or `delivery_limit`.
     pub cause: Option<String>,
-    /// When it was parked, to the second.
+    /// When it was dead-lettered, to the second.
     pub parked_at: Option<DateTime<Utc>>,
-    /// The body.
+    /// The encoded event.
     pub body: Vec<u8>,
     pub(super) tag: u64,
     target: Option<ShortString>,
@@ -31,7 +31,7 @@ pub struct ParkedMessage {
 
 impl std::fmt::Debug for ParkedMessage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Bodies carry what people wrote.
+        // A body contains text that users wrote.
         f.debug_struct("ParkedMessage")
             .field("id", &self.id)
             .field("event_type", &self.event_type)
@@ -75,12 +75,12 @@ impl ParkedMessage {
         }
     }
 
-    /// The queue that parked it, by its whole name.
+    /// Returns the full name of the queue that dead-lettered it.
     pub(super) fn target(&self) -> Option<&ShortString> {
         self.target.as_ref()
     }
 
-    /// Its properties as its publisher meant them, for a life without a past.
+    /// Returns the properties that its publisher set, without RabbitMQ's dead-letter headers.
     pub(super) fn fresh_properties(&self) -> BasicProperties {
         let old = &self.properties;
         let mut fresh = BasicProperties::default().with_delivery_mode(PERSISTENT);
@@ -106,7 +106,7 @@ impl ParkedMessage {
     }
 }
 
-/// RabbitMQ puts the latest first.
+/// Returns the latest entry of `x-death`, which RabbitMQ puts first.
 fn latest_death(headers: &FieldTable) -> Option<&FieldTable> {
     match headers.inner().get(DEATHS)? {
         AMQPValue::FieldArray(deaths) => first(deaths).and_then(|death| match death {

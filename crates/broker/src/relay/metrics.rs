@@ -2,7 +2,7 @@ use chrono::NaiveDateTime;
 use db_kit::outbox::OutboxStats;
 use prometheus::{Gauge, IntCounter, IntGauge, Opts, Registry};
 
-/// What the relay counts, each with the label `relay`.
+/// The metrics of a relay, each with the label `relay`.
 pub(super) struct Metrics {
     pending: IntGauge,
     unroutable: IntGauge,

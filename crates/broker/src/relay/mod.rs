@@ -1,7 +1,7 @@
-//! The relay: takes what waits in a service's outbox to the broker.
+//! The relay: publishes the rows of a service's outbox.
 //!
-//! Rows are leased in a short transaction and published outside it, so that a slow broker holds no
-//! lock; deleted when confirmed, given back when not. Relays of several replicas work side by side.
+//! A short transaction leases the rows. They are published outside of it, so that a slow broker holds no lock.
+//! Confirmed rows are deleted, and all others are released. The relays of several replicas work concurrently.
 
 mod metrics;
 mod outbox;
@@ -23,41 +23,41 @@ use crate::pause::Pause;
 use metrics::Metrics;
 use outbox::{Outbox, Settled};
 
-/// How long after a wake the relay waits for more to come, so that a burst is one transaction.
+/// How long the relay waits after a wake for further rows, so that a burst is one transaction.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// How long it waits while one batch follows the other within [`STREAM`].
+/// How long it waits after a wake that follows a batch within [`STREAM`].
 const GATHER_IN_STREAM: Duration = Duration::from_millis(20);
 const STREAM: Duration = Duration::from_millis(50);
 
 /// How often the gauges are read from the database.
 const OBSERVE_EVERY: Duration = Duration::from_secs(5);
 
-/// How a relay works.
+/// The options of a relay.
 #[derive(Clone)]
 pub struct RelayOptions {
     /// The label of its metrics.
     pub name: String,
-    /// The clock that stamps the outbox rows, in UTC.
+    /// The clock of the outbox rows, in UTC.
     pub now: Arc<dyn Fn() -> NaiveDateTime + Send + Sync>,
-    /// How often the outbox is looked at without being woken, for rows of other processes.
+    /// How often the outbox is read without a wake, for rows of other processes.
     pub poll: Duration,
-    /// How long rows are held. A relay that dies gives them free after this time.
+    /// How long rows are leased. The rows of a crashed relay are free after this time.
     pub lease: Duration,
-    /// The most rows leased at once.
+    /// The most rows in a lease.
     pub batch: i64,
-    /// The most batches under way at once.
+    /// The most batches in progress at once.
     pub batches: usize,
-    /// Says of which rows somebody's webhook hears; none of any without it.
+    /// Finds the rows that have a subscribed webhook. Without it, none has one.
     pub listened: Option<Listened>,
 }
 
-/// Gives the ids of those rows of which somebody's webhook hears.
+/// Returns the ids of the rows that have a subscribed webhook.
 pub type Listened =
     Arc<dyn Fn(&mut Db, &[OutboxRow]) -> Result<HashSet<String>, DbError> + Send + Sync>;
 
 impl RelayOptions {
-    /// The usual figures: a poll every 500 ms, leases of 30 s, twice 500 confirms in flight.
+    /// Returns the defaults: a poll every 500 ms, leases of 30 s, and two batches of 500 rows in progress.
     #[must_use]
     pub fn new(name: &str, now: impl Fn() -> NaiveDateTime + Send + Sync + 'static) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Relay {
     }
 }
 
-/// A running relay. It ends when every clone of its handle is gone. Cheap to clone.
+/// A running relay. It ends when every clone of its handle is dropped. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RelayHandle {
     wake: Arc<Notify>,
@@ -113,16 +113,16 @@ pub struct RelayHandle {
 }
 
 impl RelayHandle {
-    /// Says that something was committed to the outbox; costs nothing.
+    /// Signals that rows were committed to the outbox. It does not block.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Leases nothing more and waits until what is under way is settled, some twenty seconds at most.
+    /// Stops leasing, and waits about twenty seconds at most until the batches in progress are settled.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         if let Some(task) = self.task.lock().await.take() {
-            // The task ends by itself; it fails only when the runtime is going down.
+            // The task ends by itself. It fails only when the runtime shuts down.
             let _ = task.await;
         }
     }
@@ -134,7 +134,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
     let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
     let mut observe = interval(OBSERVE_EVERY);
     observe.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Not before `rest_until` after trouble; without trouble a wake or the poll says when.
+    // After a failure, nothing is leased before `rest_until`. Otherwise a wake or the poll decides.
     let (mut rest_until, mut next_poll) = (Instant::now(), Instant::now());
     let mut leased_at = None;
     let mut woken = true;
@@ -173,7 +173,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
             () = stopped(&mut stopping) => break,
             _ = observe.tick() => outbox.observe().await,
             Some(settled) = under_way.join_next() => {
-                // A panic there leaves its rows to their lease.
+                // After a panic, the rows stay leased until the lease expires.
                 let Ok(Settled { some_confirmed, some_kept, some_late, connected }) = settled else { continue };
                 if some_confirmed {
                     pause.reset();
@@ -182,7 +182,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
                     next_poll = Instant::now();
                 }
                 if some_kept {
-                    // Those rows are free again at once; what has to wait is this relay.
+                    // Those rows are free at once, so this relay is what has to wait.
                     rest_until = Instant::now() + pause.step();
                 }
                 if !connected {
@@ -201,7 +201,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
     while under_way.join_next().await.is_some() {}
 }
 
-/// A broker that is away costs the database nothing: no row is leased until it is back.
+/// While the broker is unavailable, no row is leased, and the database has no extra load.
 async fn wait_for_broker(
     outbox: &Outbox,
     observe: &mut Interval,
@@ -218,6 +218,6 @@ async fn wait_for_broker(
 }
 
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // An error says that every handle is gone.
+    // An error means that every handle was dropped.
     let _ = stopping.wait_for(|stop| *stop).await;
 }

@@ -13,11 +13,11 @@ use super::{Metrics, RelayOptions};
 use crate::pause::Pause;
 use crate::{Message, Outcome, Publisher};
 
-/// How long the next full batch is looked for behind the last one. What lies before it, such as a row that was committed
-/// late, waits so long at most; what was published does not have to be walked through each time.
+/// How long leases continue after the last full batch before one starts at the beginning again. An earlier row, such
+/// as one committed late, waits at most this long. In return, a lease does not scan past published rows each time.
 const LOOK_BACK: Duration = Duration::from_secs(1);
 
-/// One relay's view of its outbox.
+/// The outbox as one relay sees it.
 pub(super) struct Outbox {
     pool: Pool,
     pub(super) publisher: Publisher,
@@ -28,16 +28,16 @@ pub(super) struct Outbox {
 
 /// Where the next lease begins.
 struct Place {
-    /// The last row that a queue refused. The next lease begins behind it, so that it does not block what other queues take.
+    /// The last row that a queue refused. The next lease begins after it, so that it does not block rows for other queues.
     refused: String,
-    /// The last row of a full batch: there is probably more behind it.
+    /// The last row of a full batch, after which there are probably more.
     passed: String,
-    /// When a lease last began at the start.
+    /// When a lease last started at the beginning.
     from_start: Instant,
 }
 
 impl Place {
-    /// The id behind which to look; empty for the start.
+    /// Returns the id after which the next lease begins; empty for the beginning.
     fn after(&mut self) -> String {
         let refused = std::mem::take(&mut self.refused);
         let passed = std::mem::take(&mut self.passed);
@@ -50,21 +50,21 @@ impl Place {
 
 /// Rows that were leased together.
 pub(super) struct Batch {
-    /// What the lease goes by.
+    /// The id of the lease.
     id: String,
     pub(super) rows: Vec<OutboxRow>,
-    /// Those of which somebody's webhook hears.
+    /// The ids of the rows that have a subscribed webhook.
     listened: HashSet<String>,
-    /// There is probably more.
+    /// Whether there are probably more rows.
     pub(super) more: bool,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 pub(super) struct Settled {
     pub(super) some_confirmed: bool,
-    /// Rows stay in the outbox to be tried again.
+    /// Whether rows stay in the outbox to be published again.
     pub(super) some_kept: bool,
-    /// Rows may have been committed meanwhile that the lease kept from everybody.
+    /// Whether rows may have been committed meanwhile that the lease covered.
     pub(super) some_late: bool,
     pub(super) connected: bool,
 }
@@ -98,8 +98,8 @@ impl Outbox {
         }
     }
 
-    /// Leases what is due. Unless somebody said that there is something, it looks before it writes: an
-    /// idle relay takes no write lock.
+    /// Leases the rows that are due. Without a wake, it reads before it writes, so that an idle relay takes no write
+    /// lock.
     pub(super) async fn lease(&self, woken: bool) -> Result<Batch, DbError> {
         let now = (self.options.now)();
         if !woken
@@ -124,7 +124,7 @@ impl Outbox {
             .pool
             .write_tx::<_, DbError, _>(move |db| {
                 let rows = outbox::lease(db, &batch_id, now, lease, limit, &after)?;
-                // Of what is leased: whoever made a webhook before one of these was committed is seen here.
+                // Asked after the lease: a webhook that was created before one of these rows was committed is visible here.
                 let listened = match asked {
                     Some(asked) if !rows.is_empty() => asked(db, &rows)?,
                     _ => HashSet::new(),
@@ -134,7 +134,7 @@ impl Outbox {
             .await?;
         let full = i64::try_from(rows.len()).is_ok_and(|leased| leased >= limit);
         self.note(from_start, rows.last().filter(|_| full));
-        // When there is no more, it begins at the start, with what was refused.
+        // A lease that began further on is followed by one at the beginning, which includes the refused rows.
         let more = full || !from_start;
         if let Some(metrics) = &self.metrics {
             metrics
@@ -149,11 +149,11 @@ impl Outbox {
         })
     }
 
-    /// Publishes leased rows and writes down what became of them.
+    /// Publishes leased rows and stores the outcomes.
     pub(super) async fn publish(self: Arc<Self>, batch: Batch) -> Settled {
-        // What outlives its lease belongs to whoever takes it next.
+        // After the lease has expired, another relay may have the rows.
         let until = Instant::now() + self.options.lease;
-        // The lease of one row covers no other.
+        // The lease of a single row covers no other.
         let some_late = batch.rows.len() > 1;
         let (mut messages, mut aside) = (Vec::with_capacity(batch.rows.len()), Vec::new());
         for row in batch.rows {
@@ -201,7 +201,7 @@ impl Outbox {
         self.place.lock()
     }
 
-    /// Has the next lease begin behind the last row of a full batch, and at the start otherwise.
+    /// Lets the next lease begin after the last row of a full batch, or else at the beginning.
     fn note(&self, from_start: bool, last_of_full: Option<&OutboxRow>) {
         let mut place = self.place();
         if from_start {
@@ -210,7 +210,7 @@ impl Outbox {
         place.passed = last_of_full.map(|row| row.id.clone()).unwrap_or_default();
     }
 
-    /// Has the next lease begin behind this row, which a queue refused.
+    /// Lets the next lease begin after this row, which a queue refused.
     fn pass_by(&self, id: String) {
         let mut place = self.place();
         if place.refused < id {
@@ -253,7 +253,7 @@ impl Outbox {
         }
     }
 
-    /// Tries until it is written or the lease is over; after that the rows are leased and published again.
+    /// Retries until the result is stored or the lease has expired. In the latter case, the rows are published again.
     async fn write_down(&self, sorted: Arc<Sorted>, until: Instant) {
         let mut pause = Pause::new(Duration::from_millis(50), Duration::from_secs(2));
         loop {
@@ -287,7 +287,7 @@ impl Outbox {
     }
 }
 
-/// What is neither out nor set aside is free with the end of the lease.
+/// Deletes and marks rows in one transaction. The end of the lease frees the others.
 fn write_down(db: &mut Db, sorted: &Sorted) -> Result<(), DbError> {
     outbox::delete(db, &sorted.out)?;
     if !sorted.aside.is_empty() {
@@ -336,7 +336,7 @@ mod tests {
         ] {
             let mut place = place(refused, passed, now);
             assert_eq!(place.after(), after);
-            // Each is good for one lease.
+            // Each position is used for one lease.
             assert_eq!(place.after(), "");
         }
         let a_second_ago = now.checked_sub(LOOK_BACK).unwrap();

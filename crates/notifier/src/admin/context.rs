@@ -9,13 +9,13 @@ use uuid::Uuid;
 use crate::config::{Config, PREFIX};
 use crate::running::{MIGRATIONS, NAME};
 
-/// Where the administration is called from.
+/// The program that contains the administration commands.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
-    /// How it is called there, such as `notifier admin`; for hints.
+    /// The beginning of the command line, such as `notifier admin`; for hints.
     pub program: &'static str,
-    /// The other parts whose outboxes may have set events aside, by name. None when the notifier is on its
-    /// own: it knows no other part's database then, and needs a broker.
+    /// The databases of the other parts, whose outboxes may have unroutable events. Empty for the notifier on its
+    /// own, which does not know them and needs a broker.
     pub others: &'a [(&'static str, &'a DatabaseConfig)],
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Context {
     program: &'static str,
 }
 
-/// Why a command did nothing, or not all of it; a sentence. Exit code 1.
+/// Why a command failed, completely or in part: a sentence. The exit code is 1.
 #[derive(Debug)]
 pub(super) struct Failure(pub(super) String);
 
@@ -61,12 +61,12 @@ impl Context {
         })
     }
 
-    /// The command of this administration, for a hint.
+    /// Returns the command line of an administration command, for a hint.
     pub(super) fn command(&self, command: &str) -> String {
         format!("`{} {command}`", self.program)
     }
 
-    /// Prints the outcome: for programs as JSON, for people as text.
+    /// Prints the outcome, as JSON or as text.
     pub(super) fn show<T: Serialize>(
         &self,
         outcome: &T,
@@ -108,8 +108,8 @@ impl From<ParkedError> for Failure {
     }
 }
 
-/// What people type for an id, and tables show: the end of a UUID, which is chance (its beginning is the
-/// time), or the id itself when it is none.
+/// Returns the short form of an id, for tables and arguments: the last 12 digits of a UUID, which are random (the
+/// first ones are a time). Any other id is returned unchanged.
 pub(super) fn short(id: &str) -> String {
     match Uuid::parse_str(id) {
         Ok(uuid) => {

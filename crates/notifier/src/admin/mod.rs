@@ -1,4 +1,4 @@
-//! What can be administered from the machine's command line, beside a running notifier or without one.
+//! Administration from the command line of the machine, beside a running notifier or without one.
 
 mod context;
 mod deliveries;
@@ -14,7 +14,7 @@ pub use context::Caller;
 use crate::config::Config;
 use context::{Context, Failure};
 
-/// What can be administered from the machine's command line.
+/// Administration from the command line of the machine.
 #[derive(Debug, Args)]
 pub struct AdminArgs {
     /// Print JSON, for programs; errors too, on standard error
@@ -26,15 +26,15 @@ pub struct AdminArgs {
 
 #[derive(Debug, Subcommand)]
 enum AdminCommand {
-    /// Events that a consumer could not read: look at them, send them back, drop them
+    /// List, show, replay or drop dead letters: events that a consumer could not read
     #[command(subcommand)]
     Parked(parked::ParkedCommand),
-    /// Messages to chats, mails and calls of webhooks: what waits and what became of it
+    /// List, show or retry deliveries: chat messages, mails and webhook calls
     Deliveries(deliveries::DeliveriesArgs),
 }
 
-/// Runs one command of the administration. Exit code 1 says that it, or a part of it, could not be done,
-/// and 2 that it cannot be meant so.
+/// Runs one administration command. Exit code 1 means that at least a part of it failed; 2 means that the arguments
+/// are not valid.
 #[must_use]
 pub fn run_admin(args: AdminArgs, config: &Config, caller: Caller<'_>) -> ExitCode {
     let json = args.json;

@@ -1,4 +1,4 @@
-//! `deliveries …`: what waits to be told, when it is tried next, and what became of the rest.
+//! `deliveries …`: lists deliveries with their state and next attempt, and retries them.
 
 mod queries;
 mod wire;
@@ -23,35 +23,35 @@ pub(super) struct DeliveriesArgs {
 
 #[derive(Debug, Subcommand)]
 enum DeliveriesCommand {
-    /// List them, newest first (the default)
+    /// List deliveries, newest first (the default)
     List(ListArgs),
-    /// Show one; never to whom a mail goes or what it says
+    /// Show one delivery; of a mail, neither recipient nor content
     Show {
-        /// Its id, as `list` shows it or whole
+        /// The id, in full or as `list` shows it
         id: String,
     },
-    /// Have one that waits tried now, but not before the other side wants it
+    /// Attempt a waiting delivery now, but not earlier than the other side allows
     Retry {
-        /// Its id, as `list` shows it or whole
+        /// The id, in full or as `list` shows it
         id: String,
     },
 }
 
 #[derive(Debug, Clone, Args)]
 struct ListArgs {
-    /// Only in this state
+    /// Only deliveries in this state
     #[arg(long, value_enum, default_value = "all")]
     state: Wanted,
-    /// Only of this kind
+    /// Only deliveries of this kind
     #[arg(long, value_enum)]
     only: Option<Medium>,
-    /// Only to this team project's chat
+    /// Only deliveries to this team project's chat
     #[arg(long, value_name = "N", conflicts_with = "only")]
     project: Option<i64>,
-    /// At most so many, 1 to 1000
+    /// Show at most N deliveries, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=1000))]
     limit: i64,
-    /// Only before this one: the next page
+    /// Only deliveries before this one: the next page
     #[arg(long, value_name = "ID")]
     before: Option<uuid::Uuid>,
 }
@@ -61,26 +61,26 @@ enum Wanted {
     /// Not settled yet
     Waiting,
     Delivered,
-    /// Given up
+    /// Not delivered, and not retried
     Failed,
-    /// There was nobody to tell
+    /// Not sent, because there was no recipient
     Skipped,
     All,
 }
 
-/// What a delivery goes through.
+/// The kind of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Medium {
     /// Messages to team chats
     Chat,
     /// Mails
     Mail,
-    /// Calls of webhooks
+    /// Webhook calls
     Webhook,
 }
 
 impl Medium {
-    /// The column `medium`.
+    /// Returns the value of the column `medium`.
     fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -118,7 +118,7 @@ async fn list(context: &Context, args: ListArgs) -> Result<(), Failure> {
         medium: args.only,
         project: args.project,
         before: args.before.map(|id| id.to_string()),
-        // One more shows that there are more.
+        // One more shows whether there is a next page.
         limit: args.limit + 1,
     };
     let found = context
@@ -131,7 +131,7 @@ async fn list(context: &Context, args: ListArgs) -> Result<(), Failure> {
 }
 
 async fn find(context: &Context, id: &str) -> Result<Delivery, Failure> {
-    // What tables show is the end of the id.
+    // Tables show the end of the id.
     let end = short(id).to_lowercase();
     let whole = end.len() == 12 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
     let found = if whole {

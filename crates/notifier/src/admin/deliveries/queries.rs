@@ -24,7 +24,7 @@ pub(super) struct Delivery {
     pub(super) settled_at: Option<NaiveDateTime>,
 }
 
-/// What fits, newest first. Ids are in the order of time, so that their index serves.
+/// Lists the deliveries that match the filter, newest first. Ids are in the order of time, so their index serves.
 pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<Delivery>> {
     let mut query = deliveries::table
         .order(deliveries::id.desc())
@@ -52,7 +52,7 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<Delivery>> {
     query.load(db)
 }
 
-/// The newest whose id ends so.
+/// Finds the newest delivery whose id ends with `end`.
 pub(super) fn find(db: &mut Db, end: &str) -> QueryResult<Option<Delivery>> {
     deliveries::table
         .filter(deliveries::id.like(format!("%{end}")))
@@ -62,7 +62,7 @@ pub(super) fn find(db: &mut Db, end: &str) -> QueryResult<Option<Delivery>> {
         .optional()
 }
 
-/// Makes one due now, and has its destination looked at as soon as that is free; false when it is under way or settled.
+/// Makes a delivery due now and its destination as soon as that is free. Returns false when it is being sent or is settled.
 pub(super) fn make_due(
     db: &mut Db,
     delivery: &Delivery,
@@ -70,7 +70,7 @@ pub(super) fn make_due(
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
     let destination = BTreeSet::from([delivery.destination_id.clone()]);
-    // The destination first, as everybody locks them.
+    // The destination first: all code locks in this order.
     expect(
         db,
         medium.name(),

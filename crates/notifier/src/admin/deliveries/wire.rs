@@ -7,25 +7,25 @@ use super::super::context::short;
 use super::queries::Delivery;
 use crate::text::line;
 
-/// A delivery, for people and programs.
+/// A delivery, for users and programs.
 #[derive(Serialize)]
 pub(super) struct Entry {
     id: String,
     medium: String,
     kind: String,
-    /// A chat's project.
+    /// The project of a chat.
     project_id: Option<i64>,
     webhook_id: Option<i64>,
     request_id: Option<String>,
     state: String,
     attempts: i64,
     created_at: Option<DateTime<Utc>>,
-    /// When it is tried next; null when it is settled.
+    /// The time of the next attempt; null when the delivery is settled.
     next_attempt_at: Option<DateTime<Utc>>,
-    /// After this it is given up; null when it is settled.
+    /// When the delivery expires; null when it is settled.
     give_up_at: Option<DateTime<Utc>>,
     settled_at: Option<DateTime<Utc>>,
-    /// Why it failed, was skipped or is tried again.
+    /// Why it failed, was skipped or is retried.
     reason: Option<String>,
     #[serde(skip)]
     now: DateTime<Utc>,
@@ -53,7 +53,7 @@ impl Entry {
         }
     }
 
-    /// What it is and where it goes: `plan to project 3`, `mail verify_email`, `call of webhook 5`.
+    /// Returns what it is and where it goes: `plan to project 3`, `mail verify_email`, `call of webhook 5`.
     pub(super) fn name(&self) -> String {
         let kind = line(&self.kind, 64);
         match (self.project_id, self.webhook_id) {
@@ -63,7 +63,7 @@ impl Entry {
         }
     }
 
-    /// When it is tried next, from now.
+    /// Returns the time until the next attempt.
     fn next(&self) -> String {
         match self.next_attempt_at {
             Some(at) => until(at - self.now),
@@ -103,7 +103,7 @@ impl Entry {
         ];
         let filled = record(fields);
         let filled = filled.lines().map(str::trim_end);
-        // A field without a value is none.
+        // Fields without a value are left out.
         let filled: Vec<&str> = filled.filter(|line| line.contains("  ")).collect();
         filled.join("\n")
     }
@@ -112,7 +112,7 @@ impl Entry {
 #[derive(Serialize)]
 pub(super) struct Listed {
     deliveries: Vec<Entry>,
-    /// For `--before`; null on the last page.
+    /// The value for `--before`; null on the last page.
     next_before: Option<String>,
 }
 
@@ -159,13 +159,13 @@ impl Listed {
     }
 }
 
-/// An id begins with the time at which it was made.
+/// Returns when the delivery was created, which is the first part of its id (UUIDv7).
 fn created_at(id: &str) -> Option<DateTime<Utc>> {
     let (seconds, nanos) = Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
     DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanos)
 }
 
-/// `now`, `in 40 s`, `in 5 min`, `in 3 h`.
+/// Formats a duration as `now`, `in 40 s`, `in 5 min` or `in 3 h`.
 fn until(wait: TimeDelta) -> String {
     match wait.num_seconds() {
         ..=0 => "now".to_owned(),

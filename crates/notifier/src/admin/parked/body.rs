@@ -1,10 +1,10 @@
 use crate::text::is_shown;
 
-/// Characters of a body that are shown unless all are asked for.
+/// The number of characters of a body that are shown without `--full`.
 const USUAL: usize = 4_000;
 
-/// A body as a terminal may show it: JSON laid out, everything else as it is; what a terminal would act on
-/// is spelled out.
+/// Formats a body for a terminal: JSON is indented, other text is unchanged, and control and direction characters are
+/// escaped.
 pub(super) fn readable(body: &[u8], full: bool) -> String {
     let laid_out = serde_json::from_slice::<serde_json::Value>(body)
         .and_then(|value| serde_json::to_string_pretty(&value));
@@ -24,7 +24,7 @@ pub(super) fn readable(body: &[u8], full: bool) -> String {
     shown
 }
 
-/// The same for a value in a table or in a line.
+/// Formats a value for a table or a line.
 pub(super) fn inline(text: &str) -> String {
     crate::text::line(text, 500)
 }

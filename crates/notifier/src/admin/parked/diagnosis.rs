@@ -6,11 +6,10 @@ use event_types::{
     WebhookReplayed,
 };
 
-/// What RabbitMQ says when a message was handed back too often.
+/// RabbitMQ's cause for a message that was redelivered too often.
 const TOO_OFTEN: &str = "delivery_limit";
 
-/// Why a message cannot be read by this version, as far as can be told from itself. The consumer wrote its
-/// own reason into its log as it parked the message.
+/// Returns why this version cannot read a message, as far as its body shows. The consumer has logged its own reason.
 pub(super) fn of(cause: Option<&str>, body: &[u8]) -> String {
     match unreadable(body) {
         Some(reason) => reason,

@@ -8,7 +8,7 @@ use super::super::context::short;
 use super::diagnosis;
 
 pub(super) struct Entry {
-    /// The queue that parked it, or the outbox where it was set aside, such as `worksession.outbox`.
+    /// The queue that dead-lettered it, or the outbox in which it is unroutable, such as `worksession.outbox`.
     pub(super) place: String,
     pub(super) origin: Origin,
 }
@@ -34,7 +34,7 @@ impl Entry {
         }
     }
 
-    /// The whole id; a message that came without one is called by what is in it.
+    /// Returns the whole id; for a message without one, a hash of its body.
     pub(super) fn id(&self) -> String {
         match &self.origin {
             Origin::Outbox(row) => row.id.clone(),
@@ -61,7 +61,7 @@ impl Entry {
         }
     }
 
-    /// When it was parked; of an outbox's row, when it was written.
+    /// Returns when it was dead-lettered, or for a row of an outbox, when it was written.
     pub(super) fn at(&self) -> Option<DateTime<Utc>> {
         match &self.origin {
             Origin::Queue(message) => message.parked_at,
@@ -76,7 +76,7 @@ impl Entry {
         }
     }
 
-    /// Why it cannot be read by this version, or that it can.
+    /// Returns why this version cannot read it, or that it can.
     pub(super) fn why(&self) -> String {
         match &self.origin {
             Origin::Queue(message) => diagnosis::of(message.cause.as_deref(), &message.body),

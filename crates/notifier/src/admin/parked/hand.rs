@@ -7,13 +7,13 @@ use db_kit::{DbError, Pool, outbox};
 use super::super::context::Failure;
 use super::entry::{Entry, Origin};
 
-/// Messages that are in hand at once. Their bodies are, too, and one that is no event may be large.
+/// The most messages that are received at once. They are in memory with their bodies, and an invalid one may be large.
 const WINDOW: u16 = 100;
-/// Between two lines of progress.
+/// The interval between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(2);
 
-/// A way through what is parked in one place. What was there at its begin is met once, so that a message that
-/// is sent back and parked again does not keep it going for ever.
+/// An iteration over the dead letters of one place. It returns what was there at the start once, so that a message
+/// that is replayed and dead-lettered again does not prolong it forever.
 pub(super) struct Walk {
     hand: Hand,
     total: u64,
@@ -49,7 +49,7 @@ impl Walk {
         }
     }
 
-    /// The next ones; none at the end.
+    /// Returns the next dead letters; none at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Entry>>, Failure> {
         let left = self.total.saturating_sub(self.seen);
         let limit = u16::try_from(left).unwrap_or(WINDOW).min(WINDOW);
@@ -82,7 +82,7 @@ impl Walk {
         Ok((!entries.is_empty()).then_some(entries))
     }
 
-    #[expect(clippy::print_stderr, reason = "progress, for whoever waits")]
+    #[expect(clippy::print_stderr, reason = "progress, for the waiting operator")]
     fn tell_progress(&mut self) {
         if self.told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
             eprintln!("{} of about {}", self.seen, self.total);
@@ -90,7 +90,7 @@ impl Walk {
         }
     }
 
-    /// Sends these back; of each why it could not be.
+    /// Replays dead letters, and returns for each why it failed.
     pub(super) async fn send_back(
         &self,
         entries: &[&Entry],
@@ -110,7 +110,7 @@ impl Walk {
         }
     }
 
-    /// Throws these away.
+    /// Deletes dead letters.
     pub(super) async fn discard(&self, entries: &[&Entry]) -> Result<(), Failure> {
         match &self.hand {
             _ if entries.is_empty() => {}
@@ -127,7 +127,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Puts down what is in hand.
+    /// Releases the messages that are neither replayed nor deleted.
     pub(super) async fn end(self) -> Result<(), Failure> {
         match self.hand {
             Hand::Queue(hand) => Ok(hand.put_down().await?),

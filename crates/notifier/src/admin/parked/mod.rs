@@ -1,5 +1,5 @@
-//! `parked …`: what consumers could not read. On RabbitMQ that is the parking queue; inside one process the
-//! rows that the parts' outboxes have set aside; both are looked through, whichever there is.
+//! `parked …`: dead letters, which consumers could not read. With RabbitMQ they are in the dead-letter queue; inside
+//! one process they are unroutable rows of the parts' outboxes. The commands work on both.
 
 mod body;
 mod diagnosis;
@@ -19,49 +19,49 @@ use wire::{Listed, Moved, Shown};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ParkedCommand {
-    /// List what is parked, the first parked first
+    /// List dead letters, oldest first
     List {
-        /// Only what this queue parked
+        /// Only dead letters of this queue
         #[arg(long, value_name = "QUEUE")]
         queue: Option<String>,
-        /// At most so many, 1 to 1000
+        /// Show at most N dead letters, 1 to 1000
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
         limit: u16,
     },
-    /// Show one with its body; what was sealed stays sealed
+    /// Show a dead letter with its body; sealed data stays sealed
     Show {
-        /// Its id, as `list` shows it or whole
+        /// The id, in full or as `list` shows it
         id: String,
-        /// The body to its end
+        /// Show the whole body
         #[arg(long)]
         full: bool,
     },
-    /// Send back to the very queues that parked them, when what was wrong is mended
+    /// Send dead letters to the queues that they came from, after the cause is fixed
     Replay(Chosen),
-    /// Throw away for good
+    /// Delete dead letters
     Drop {
         #[command(flatten)]
         chosen: Chosen,
-        /// Yes, for good
+        /// Confirm the deletion
         #[arg(long)]
         yes: bool,
     },
 }
 
-/// Which ones.
+/// Selects dead letters.
 #[derive(Debug, Args)]
 pub(super) struct Chosen {
-    /// Their ids, as `list` shows them or whole
+    /// The ids, in full or as `list` shows them
     #[arg(
         value_name = "ID",
         required_unless_present = "all",
         conflicts_with = "all"
     )]
     ids: Vec<String>,
-    /// All of them
+    /// All dead letters
     #[arg(long)]
     all: bool,
-    /// Only what this queue parked
+    /// Only dead letters of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
 }
@@ -148,7 +148,7 @@ async fn show(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends what is chosen back, or throws it away.
+/// Replays or discards the selected dead letters.
 async fn settle(
     context: &Context,
     sources: &[Source],

@@ -4,15 +4,15 @@ use db_kit::{DbError, Pool, outbox};
 use super::super::context::{Context, Failure};
 use super::hand::Walk;
 
-/// Where something may be parked.
+/// A place where dead letters are stored.
 pub(super) enum Source {
     Queue(Box<ParkedQueue>),
-    /// A part's outbox.
+    /// The outbox of a part.
     Outbox(&'static str, Pool),
 }
 
 impl Source {
-    /// The broker's parking queue, if there is a broker, and the outboxes that are known.
+    /// Opens the broker's dead-letter queue, if there is a broker, and the outboxes of the known parts.
     pub(super) async fn open_all(context: &Context) -> Result<Vec<Self>, Failure> {
         let mut sources = Vec::new();
         match &context.broker {
@@ -31,7 +31,7 @@ impl Source {
         Ok(sources)
     }
 
-    /// How many are parked there, but for those that another command has in hand.
+    /// Returns the number of dead letters, without those that another command has received.
     pub(super) async fn count(&self) -> Result<u64, Failure> {
         Ok(match self {
             Self::Queue(queue) => queue.count().await?.into(),
@@ -42,7 +42,7 @@ impl Source {
         })
     }
 
-    /// Begins to go through the first `total`.
+    /// Starts an iteration over the first `total` dead letters.
     pub(super) async fn walk(&self, total: u64) -> Result<Walk, Failure> {
         Ok(match self {
             Self::Queue(queue) => Walk::of_queue(queue.take().await?, total),

@@ -9,15 +9,15 @@ use super::Chosen;
 use super::body::{inline, readable};
 use super::entry::Entry;
 
-/// Something parked, without its body.
+/// A dead letter without its body.
 #[derive(Serialize)]
 pub(super) struct Head {
     id: String,
     queue: String,
     event_type: String,
-    /// When it was parked; of an outbox's row, when it was written. Null when nobody said.
+    /// When it was dead-lettered, or for a row of an outbox, when it was written. Null when unknown.
     at: Option<DateTime<Utc>>,
-    /// Why it cannot be read, as far as this version can tell.
+    /// Why it cannot be read, as far as this version can determine.
     reason: String,
     bytes: usize,
 }
@@ -38,9 +38,9 @@ impl From<&Entry> for Head {
 #[derive(Serialize, Default)]
 pub(super) struct Listed {
     pub(super) parked: Vec<Head>,
-    /// Whether there are more of the kind asked for.
+    /// Whether there are more matching ones.
     pub(super) more: bool,
-    /// Of whatever queue, but for what another command has in hand.
+    /// The number in all queues, without those that another command has received.
     pub(super) total: u64,
 }
 
@@ -74,14 +74,14 @@ impl Listed {
     }
 }
 
-/// Something parked, with its body.
+/// A dead letter with its body.
 #[derive(Serialize)]
 pub(super) struct Whole {
     #[serde(flatten)]
     head: Head,
-    /// The body as text; null when it is none.
+    /// The body as text; null when it is not UTF-8.
     body: Option<String>,
-    /// The body to the letter, when it is no text.
+    /// The body in base64 when it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     body_base64: Option<String>,
     #[serde(skip)]
@@ -103,7 +103,7 @@ impl From<&Entry> for Whole {
 
 #[derive(Serialize)]
 pub(super) struct Shown {
-    /// One, unless several queues parked the same event.
+    /// One, unless several queues dead-lettered the same event.
     pub(super) parked: Vec<Whole>,
 }
 
@@ -126,15 +126,15 @@ impl Shown {
     }
 }
 
-/// What became of those that were to be moved.
+/// The result of a replay or a deletion.
 #[derive(Serialize)]
 pub(super) struct Moved {
     #[serde(skip)]
     verb: &'static str,
-    /// How many were.
+    /// The number of dead letters that were replayed or deleted.
     done: u64,
     pub(super) failed: Vec<Failed>,
-    /// Ids that nothing was called by.
+    /// The given ids that match no dead letter.
     pub(super) missing: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use crate::admin::{AdminArgs, Caller, run_admin};
 use crate::config::{Config, PREFIX};
 use crate::running::{self, Deps};
 
-/// Holdfast's notifier: tells chats what happens
+/// Holdfast's notifier: delivers chat messages, webhook calls and mails
 #[derive(Debug, Parser)]
 #[command(name = "notifier", version, about)]
 struct Args {
@@ -22,21 +22,21 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Works until SIGTERM (the default); applies pending migrations first
+    /// Delivers until SIGTERM (the default); applies pending migrations first
     Serve,
     /// Applies pending migrations
     Migrate,
-    /// Reads the configuration and says what is wrong with it
+    /// Checks the configuration and reports what is wrong with it
     CheckConfig,
-    /// Asks the running process whether it is ready
+    /// Checks whether the running process is ready
     Healthcheck,
-    /// What was parked, and what waits to be delivered; beside a running notifier or without one
+    /// Administers dead letters and deliveries; works beside a running notifier or without one
     Admin(AdminArgs),
 }
 
 type Error = Box<dyn std::error::Error>;
 
-/// Runs the command line of the binary, its name being the first argument.
+/// Runs the command line of the binary. The first argument is its name.
 pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     cli::run(args, execute)
 }

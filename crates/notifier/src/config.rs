@@ -12,30 +12,30 @@ use service_kit::start::Home;
 
 use crate::mail::{SmtpServer, sender_address};
 
-/// The prefix of the service's environment variables; its table in the file is the same in lower case.
+/// The prefix of the environment variables. The table in the configuration file has the same name in lower case.
 pub const PREFIX: &str = "NOTIFIER";
 
-/// The configuration of the notifier: `[notifier]` in the file, `NOTIFIER__…` in the environment.
-/// Defaults are those of the standalone.
+/// The configuration of the notifier: `[notifier]` in the file, `NOTIFIER__…` in the environment. The defaults are
+/// those of the standalone.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The address at which probes and metrics are answered; port 0 picks one, which the line on standard output tells.
+    /// The address for probes and metrics. Port 0 picks a free port, which is printed on standard output.
     pub listen: SocketAddr,
-    /// Folder for the SQLite file, the key that was not configured, and mails without a mail server; `data` in the
-    /// working directory when not set.
+    /// Folder for the SQLite file, the encryption key if none is configured, and mails without a mail server. When
+    /// not set, `data` in the working directory.
     pub data_dir: Option<PathBuf>,
     /// The notifier's database.
     pub database: DatabaseConfig,
-    /// The broker.
+    /// The message broker.
     pub broker: BrokerConfig,
-    /// The key that opens hook addresses; the work-session service's own.
+    /// The key that decrypts chat and webhook addresses and mails. All parts have the same one.
     pub secrets: SecretsConfig,
-    /// Which addresses may be called.
+    /// The addresses that may be called.
     pub http: HttpGuardConfig,
-    /// How chats are told.
+    /// Messages to chats.
     pub chat: ChatConfig,
-    /// The mail server; part of the launch contract.
+    /// The mail server.
     pub smtp: SmtpConfig,
     /// Seconds after SIGTERM during which probes are still answered.
     pub drain_seconds: u64,
@@ -61,10 +61,10 @@ impl Default for Config {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChatConfig {
-    /// Milliseconds between two messages to one hook. Chats throttle at about one a second; less is
-    /// for a server of your own.
+    /// Milliseconds between two messages to one chat address. Most chats limit them to about one per second; use less
+    /// only for your own server.
     pub interval_ms: u32,
-    /// Hours after which a message that could not be delivered is given up: 1 to 72.
+    /// Hours after which an undelivered message fails: 1 to 72.
     pub give_up_hours: u32,
 }
 
@@ -91,21 +91,20 @@ impl Default for ChatConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SmtpConfig {
-    /// `smtp://user:pass@host:port` or `smtps://…`; without it mails become files in the data folder.
+    /// `smtp://user:pass@host:port` or `smtps://…`. Without it, mails are written as files into the data folder.
     ///
-    /// User and password are percent-encoded. `smtps://` is encrypted from the first byte (port 465).
-    /// `smtp://` (port 587 with a password, else 25) uses STARTTLS when the server offers it, and sends
-    /// nothing without it when there is a password and the server is not on this machine. `?tls=required`
-    /// asks for that in any case, `?tls=never` forgoes encryption. A certificate is checked wherever
-    /// encryption is required.
+    /// User and password are percent-encoded. `smtps://` encrypts from the first byte (port 465). `smtp://` (port 587
+    /// with a password, otherwise 25) uses STARTTLS when the server offers it. With a password and a server on
+    /// another machine, STARTTLS is required. `?tls=required` requires it in every case, `?tls=never` disables
+    /// encryption. Certificates are verified where encryption is required.
     pub url: Option<SecretText>,
-    /// Who sends, as in `Holdfast <no-reply@example.org>`. Its domain is also what the notifier calls
-    /// itself to the mail server, and the end of each Message-ID.
+    /// The sender of mails, such as `Holdfast <no-reply@example.org>`. Its domain is also the notifier's name in the
+    /// SMTP greeting, and the domain of each Message-ID.
     pub from: String,
-    /// Hours after which a mail that could not be delivered is given up: 1 to 168.
+    /// Hours after which an undelivered mail fails: 1 to 168.
     pub give_up_hours: u32,
-    /// Seconds that the mail server may take for each step: to be connected to, to let us sign in, to
-    /// answer a command, to have taken a mail. 1 to 600.
+    /// Seconds that the mail server may take for each step, such as the connection, the sign-in, a command or the
+    /// content of a mail: 1 to 600.
     pub timeout_seconds: u32,
 }
 
@@ -121,9 +120,9 @@ impl Default for SmtpConfig {
 }
 
 impl SmtpConfig {
-    /// The mail server, if there is one.
+    /// Returns the mail server, or none if none is configured.
     pub(crate) fn server(&self) -> Result<Option<SmtpServer>, ConfigError> {
-        // Empty is what a compose file passes on when nothing is set.
+        // A compose file passes an empty value when the variable is not set.
         let url = self.url.as_ref().map(|url| url.expose().trim());
         let Some(url) = url.filter(|url| !url.is_empty()) else {
             return Ok(None);
@@ -152,7 +151,7 @@ impl SmtpConfig {
 }
 
 impl Config {
-    /// Reads and checks the configuration; `data_dir` comes from the command line and wins.
+    /// Loads and checks the configuration. `data_dir` from the command line takes precedence.
     ///
     /// # Errors
     /// One line that names the key.
@@ -163,7 +162,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Rules that a single value's type cannot hold.
+    /// Checks the rules that the type of a single value cannot express.
     ///
     /// # Errors
     /// One line that names the key.

@@ -1,4 +1,4 @@
-//! What the consumers share: reading an event and telling the broker what became of it.
+//! Shared by the consumers: decoding events and acknowledging them.
 
 use broker::{Delivery, Verdict};
 use db_kit::DbError;
@@ -6,22 +6,22 @@ use event_types::{Event, EventData, EventError};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-/// Reads an event; the error says why it is none.
+/// Decodes an event. The error is the reason for the dead letter.
 pub(crate) fn decode(delivery: &Delivery) -> Result<Event, String> {
     let mut event = delivery.event()?;
-    // PostgreSQL stores no NUL; a request id that has one is none of ours.
+    // PostgreSQL cannot store NUL, and no request id of Holdfast contains one.
     event.requestid = event.requestid.filter(|id| !id.contains('\0'));
     Ok(event)
 }
 
-/// Reads an event's data; the error says why they are none.
+/// Decodes the data of an event. The error is the reason for the dead letter.
 pub(crate) fn data<T: EventData>(event: &Event) -> Result<T, String> {
     event
         .data_as()
         .map_err(|error: EventError| error.to_string())
 }
 
-/// What the broker is to do after a try to commit; `wake` is told when there is something to send.
+/// Returns how to acknowledge an event after its commit, and signals `wake` when there may be something to send.
 pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) -> Verdict {
     match committed {
         Ok(()) => {
@@ -36,8 +36,8 @@ pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) 
     }
 }
 
-/// Has what was read of deliveries that came together committed, and gives the verdict on each, in their
-/// order. What only one of them is to blame for parks that one: they are committed one by one then.
+/// Commits a batch of deliveries and returns a verdict for each, in order. If the commit fails for good, the events
+/// are committed one by one, so that only the one that causes it becomes a dead letter.
 pub(crate) async fn take_in<T, F>(
     read: Vec<Result<Option<T>, String>>,
     id: impl Fn(&T) -> Uuid,
@@ -57,7 +57,7 @@ where
     if together.is_ok() {
         wake.notify_one();
     } else if let (Err(error), false) = (&together, alone) {
-        // Whoever posts warns of the same once a second; there may be a thousand batches.
+        // The scheduler warns of the same once a second, and there may be a thousand batches.
         log::debug!("{} events wait for the database: {error}", wanted.len());
     }
     let mut verdicts = Vec::with_capacity(read.len());
@@ -75,7 +75,7 @@ where
     verdicts
 }
 
-/// A delivery that was put straight into its queue.
+/// A delivery that was published directly to its queue.
 #[cfg(test)]
 pub(crate) fn arrived(body: &[u8]) -> Delivery {
     Delivery {

@@ -1,10 +1,9 @@
-//! The notifier: tells a team's chat and webhooks what happens in the work-session area, and sends the
-//! identity area's mails. It takes events in and keeps each notification, call and mail as a row until a hook,
-//! a receiver or a mail server has taken it or it is given up; what became of notifications and calls it
-//! tells back.
+//! The notifier: announces work sessions in a team's chat and to webhooks, and sends the mails of the services. It
+//! stores each notification, webhook call and mail as a row, and retries it until the other side accepts it or it
+//! expires. It reports the outcomes of notifications and calls as events.
 //!
-//! What it is not: it has no public API (its listener serves probes and metrics), asks no other service
-//! anything, and decides nothing about sessions. A chat that hangs or is gone costs nobody but itself.
+//! It has no public API (its listener serves probes and metrics), sends no requests to other services, and decides
+//! nothing about sessions. A chat that hangs or is gone delays only its own messages.
 
 mod admin;
 mod chat;
@@ -22,7 +21,7 @@ mod text;
 mod watch;
 mod webhooks;
 
-/// The notifier's name in the events it makes.
+/// The notifier's name in its events.
 const SOURCE: &str = "notifier";
 
 pub use admin::{AdminArgs, Caller, run_admin};

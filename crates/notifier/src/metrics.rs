@@ -2,13 +2,13 @@ use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
 use crate::delivery::Tally;
 
-/// What is counted of the deliveries of one medium. Cheap to clone.
+/// The metrics of one medium's deliveries. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Figures {
     outcomes: IntCounterVec,
     retries: IntCounter,
     possible_duplicates: IntCounter,
-    /// None where no destination is ever switched off.
+    /// None for a medium whose destinations are never disabled.
     disabled: Option<IntCounter>,
     pub(crate) waiting: IntGauge,
 }
@@ -126,7 +126,7 @@ fn gauge(name: &str, help: &str, registry: &Registry) -> Result<IntGauge, promet
     Ok(gauge)
 }
 
-/// A figure that begins at 0 for each outcome: a rise from nothing is none that Prometheus sees.
+/// Registers a counter that starts at 0 for each outcome. Prometheus does not see an increase from a missing value.
 fn outcomes(
     name: &str,
     help: &str,

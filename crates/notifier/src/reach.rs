@@ -1,9 +1,9 @@
-//! What is said of an address that the operator's settings keep from being called.
+//! Reasons for addresses that the operator's settings do not allow.
 
 use service_kit::guard::GuardError;
 
-/// What forbids the call, and the setting that would allow it; none for what no setting has a part in. It says
-/// nothing of the address's owner: a process that was started once without its settings gives up no address.
+/// Returns why the address is forbidden and which setting would allow it; none for other errors. Callers retry such
+/// an address, so that a process that was once started without its settings disables no destination.
 pub(crate) fn forbidden(error: GuardError) -> Option<&'static str> {
     match error {
         GuardError::ForbiddenAddress => {

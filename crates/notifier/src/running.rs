@@ -22,25 +22,25 @@ use crate::metrics::Figures;
 use crate::watch::Watch;
 use crate::webhooks::{self, Webhooks};
 
-/// The name in `listening NAME http://…` and of the SQLite file.
+/// The name in the line `listening NAME http://…` and of the SQLite file.
 pub(crate) const NAME: &str = "notifier";
 
-/// The schema of the notifier's database.
+/// The migrations of the notifier's database.
 pub const MIGRATIONS: Migrations = Migrations {
     postgres: &embed_migrations!("../../migrations/notifier/postgres"),
     sqlite: &embed_migrations!("../../migrations/notifier/sqlite"),
 };
 
-/// What the notifier is given instead of making it.
+/// What the notifier gets from its caller.
 #[derive(Debug, Clone)]
 pub struct Deps {
-    /// The only clock that is trusted.
+    /// The clock for all times.
     pub clock: Clock,
-    /// Shared by all parts in the standalone. Whoever made it closes it.
+    /// In the standalone, all parts share it. Its creator closes it.
     pub broker: Broker,
 }
 
-/// The notifier while it works.
+/// A running notifier.
 #[derive(Debug)]
 pub struct Running {
     server: server::Running,
@@ -52,24 +52,24 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where probes and metrics listen.
+    /// Returns the address of probes and metrics.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.server.addr()
     }
 
-    /// Its address on this machine.
+    /// Returns the base URL on this machine.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.addr())
     }
 
-    /// Prints the line of the launch contract.
+    /// Prints the line `listening notifier http://…`.
     pub fn announce(&self) {
         self.server.announce();
     }
 
-    /// Takes nothing more in, finishes what is under way and stops; the rest waits in the database.
+    /// Stops consuming, finishes the attempts in progress and stops. Everything else stays in the database.
     pub async fn stop(self) {
         tokio::join!(
             self.server.stop(),
@@ -77,22 +77,22 @@ impl Running {
             self.webhooks.stop(),
             self.mails.stop()
         );
-        // Last: what the others had to tell goes out.
+        // Last, so that it publishes the events of the others.
         self.relay.stop().await;
     }
 }
 
-/// Starts the notifier: database, relay, schedulers, consumers, probes.
+/// Starts the notifier: database, relay, schedulers, consumers and probes.
 ///
 /// # Errors
-/// [`StartError`]; nothing keeps running then.
+/// [`StartError`] when a part cannot start. Nothing is left running then.
 pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     config.check()?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
         start::migrate(&pool, MIGRATIONS).await?;
     }
-    // Before anything runs that would have to be stopped again.
+    // First, so that nothing has to be stopped if it fails.
     let listener = start::listen(config.listen)?;
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
@@ -151,7 +151,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     })
 }
 
-/// The database that the configuration names, else a file in the data folder.
+/// Opens the configured database, or else the file in the data folder.
 pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
     Ok(config.home().open_pool(&config.database, NAME)?)
 }
@@ -167,7 +167,7 @@ fn server_options(
         name: NAME,
         listen: config.listen,
         base_url: String::new(),
-        // Probes and metrics only.
+        // There are only probes and metrics.
         workers: 1,
         limits: Limits::default(),
         bodies: BodyBudget::new(None),

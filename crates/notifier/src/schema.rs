@@ -1,4 +1,4 @@
-//! The notifier's tables, by hand; outbox and inbox belong to `db-kit`.
+//! The notifier's tables, written by hand. Outbox and inbox belong to `db-kit`.
 #![allow(unreachable_pub, reason = "code of diesel's table macro")]
 
 diesel::table! {

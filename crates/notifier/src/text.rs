@@ -1,27 +1,27 @@
-//! What every text that a person typed goes through before anybody else sees it.
+//! Cleaning of user input before anybody else sees it.
 
-/// Splits a word apart for a program and for nobody's eye.
+/// Separates characters for programs, invisibly for readers.
 pub(crate) const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
-/// Says that there was more.
+/// Marks a truncated text.
 pub(crate) const CUT: char = '…';
 
-/// Whether a character shows something and does nothing else.
+/// Whether a character is visible and has no other effect.
 pub(crate) fn is_shown(character: char) -> bool {
     match character {
         '\n' => true,
-        // Marks, embeddings, overrides and isolates turn the rest of a line around.
+        // Marks, embeddings, overrides and isolates, which change the direction of the rest of a line.
         '\u{200e}' | '\u{200f}' | '\u{61c}' => false,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
-        // Line ends that a quotation would not see.
+        // Line ends that a quotation would not recognise.
         '\u{2028}' | '\u{2029}' => false,
-        // Unseen: byte order mark, annotations, tags.
+        // Invisible: byte order mark, annotations, tags.
         '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => false,
         other => !other.is_control(),
     }
 }
 
-/// A text on one line, without what is not shown, cut to `limit` characters.
+/// Returns the text on one line, without invisible characters, truncated to `limit` characters.
 pub(crate) fn line(text: &str, limit: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let joined = words.join(" ");
@@ -34,7 +34,7 @@ pub(crate) fn line(text: &str, limit: usize) -> String {
     out
 }
 
-/// [`line`] with everything taken apart that a mail program would make a link of.
+/// Returns [`line`] with zero-width spaces in everything that a mail program would turn into a link.
 pub(crate) fn unlinked_line(text: &str, limit: usize) -> String {
     let text = line(text, limit);
     let mut out = String::with_capacity(text.len());

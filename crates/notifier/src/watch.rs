@@ -1,4 +1,4 @@
-//! Figures of the broker itself: whether it is there, and how much it has parked.
+//! Metrics of the broker: whether it is connected, and the number of dead letters.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use prometheus::{IntGauge, Registry};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often the broker is asked.
+/// How often the broker is queried.
 const EVERY: Duration = Duration::from_secs(15);
 
-/// Stands for a count that nobody knows.
+/// The value of an unknown count.
 const UNKNOWN: i64 = -1;
 
-/// The task that asks; it ends when this is dropped.
+/// The task that queries the broker. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch(JoinHandle<()>);
 

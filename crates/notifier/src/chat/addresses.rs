@@ -1,4 +1,4 @@
-//! Whose turn it is at an address: several projects may share one, and its chat counts all their messages together.
+//! Pacing of messages to one address. Several projects may share an address, and its chat counts all their messages together.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -9,24 +9,24 @@ use chrono::{NaiveDateTime, TimeDelta};
 use event_types::{ChatAddress, ChatDestination};
 use service_kit::Clock;
 
-/// The most addresses that are remembered while they are not waited for.
+/// The most addresses that are kept after their last message.
 const REMEMBERED: usize = 10_000;
 
-/// The longest that all who share an address are kept from it by one answer. A hook that was answered may wait for longer by
-/// itself.
+/// The longest time for which one response blocks an address for all projects. The project that got the response may
+/// wait longer.
 const LONGEST: TimeDelta = TimeDelta::hours(1);
 
-/// Who does not come for a turn for so long has lost it.
+/// A project that is late for its turn by this much loses it.
 const LATEST: TimeDelta = TimeDelta::seconds(10);
 
-/// What this process has sent where. Cheap to clone. Another process does not know of it: it hears from the chat itself when
-/// it is too much.
+/// The messages that this process sent to each address. Cheap to clone. Processes do not share it; the chat's own
+/// rate limit covers them together.
 #[derive(Debug, Clone)]
 pub(crate) struct Addresses {
     clock: Clock,
-    /// Between two messages to one address.
+    /// The interval between two messages to one address.
     interval: TimeDelta,
-    /// Addresses are secrets: they are known by their hashes, under a key of this run.
+    /// Addresses are secrets, so the keys are hashes, seeded for this run.
     keys: RandomState,
     known: Arc<Mutex<Known>>,
 }
@@ -34,18 +34,18 @@ pub(crate) struct Addresses {
 #[derive(Debug, Default)]
 struct Known {
     turns: HashMap<u64, Turns>,
-    /// So many are looked through for those that nobody waits for.
+    /// The number of entries at which idle ones are removed.
     full: usize,
 }
 
 /// The turns at one address.
 #[derive(Debug, Default)]
 struct Turns {
-    /// When it was last called.
+    /// When the address was last called.
     last: Option<NaiveDateTime>,
-    /// The chat wants nothing before.
+    /// Until when the chat accepts no messages.
     closed_until: NaiveDateTime,
-    /// Projects that wait, in the order in which they came, each with the turn that it was told.
+    /// The waiting projects in the order of arrival, each with its announced turn.
     waiting: Vec<(i64, NaiveDateTime)>,
 }
 
@@ -59,7 +59,7 @@ impl Addresses {
         }
     }
 
-    /// Takes the project's turn, or says when to come for it; its place is kept.
+    /// Takes the project's turn, or returns when to come back. The project keeps its place in the order.
     pub(super) fn enter(
         &self,
         destination: &ChatDestination,
@@ -70,7 +70,7 @@ impl Addresses {
             let place = turns.waiting.iter().position(|(id, _)| *id == project_id);
             let ahead = place.unwrap_or(turns.waiting.len());
             let next = turns.last.map_or(now, |last| last + self.interval);
-            // Those ahead may come late, each by a turn.
+            // Those before it may be late, by one interval each.
             let distance = self.interval * i32::try_from(ahead).unwrap_or(i32::MAX);
             let turn = next.max(turns.closed_until) + distance;
             if turn > now {
@@ -86,7 +86,7 @@ impl Addresses {
         })
     }
 
-    /// Has nobody call an address for so long. Those who wait keep their order.
+    /// Blocks an address for a time. The waiting projects keep their order.
     pub(super) fn close(&self, destination: &ChatDestination, wait: Duration) {
         let now = self.clock.now_naive();
         let until = now + TimeDelta::from_std(wait).unwrap_or(LONGEST).min(LONGEST);
@@ -103,7 +103,7 @@ impl Addresses {
     ) -> T {
         let key = match &destination.address {
             ChatAddress::Hook { webhook_url } => self.keys.hash_one(webhook_url),
-            // Servers count by user: another one's token is another address.
+            // Homeservers limit each user, so another token is another address.
             ChatAddress::Room {
                 homeserver_url,
                 room_id,
@@ -121,7 +121,7 @@ impl Addresses {
             known.full = known.turns.len() * 2;
         }
         let turns = known.turns.entry(key).or_default();
-        // A project whose hook went away does not come for its turn.
+        // A project whose integration was removed never comes for its turn.
         turns.waiting.retain(|(_, turn)| *turn + LATEST > now);
         work(turns)
     }
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(addresses.enter(&shared, 1), Ok(()));
         assert_eq!(addresses.enter(&shared, 2), after(1));
         assert_eq!(addresses.enter(&shared, 3), after(2));
-        // Whoever asks again has not lost its place, and has not got another.
+        // A repeated request keeps the place and does not get a second one.
         assert_eq!(addresses.enter(&shared, 2), after(1));
         assert_eq!(addresses.enter(&other, 2), Ok(()));
         clock.advance(TimeDelta::seconds(1));
@@ -221,7 +221,7 @@ mod tests {
                 .collect();
             let (mut sent, mut asked) = (vec![0; projects], 0);
             while sent.iter().sum::<i32>() < 2_000 {
-                // Nobody comes just in time, and of those who come together it is always the same who is first.
+                // Requests are always a little late, and of several at once the same one is first.
                 due.sort_unstable();
                 let (at, project) = due[0];
                 let now = addresses.clock.now_naive();

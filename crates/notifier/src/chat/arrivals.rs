@@ -10,54 +10,54 @@ use super::{Chats, queries};
 use crate::config::ChatConfig;
 use crate::delivery::{DeliveryRow, Ending, Medium, NewDelivery, PENDING, Settings, Transitions};
 
-/// After this nobody waits for a test any more.
+/// How long the result of a test is of interest.
 const TEST_GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
 
-/// How long the end of a session waits for a plan that is not here: events pass each other on their way, by
-/// the lease of a relay that died at most. A plan that was set aside is not waited for longer.
+/// How long the end of a session waits for a plan that has not arrived. Events can overtake each other by at most the
+/// lease of a crashed relay. An unroutable plan delays it no longer than that.
 const PLAN_MAY_BE_LATE: Duration = Duration::from_secs(120);
 
-/// An event that a chat has to do with.
+/// An event for a chat.
 #[derive(Clone)]
 pub(super) struct Arrival {
-    /// The event's.
+    /// The id of the event.
     pub(super) id: Uuid,
     pub(super) request_id: Option<String>,
     pub(super) content: Content,
 }
 
-/// What an event asks of the notifier.
+/// The content of an event.
 #[derive(Clone)]
 pub(super) enum Content {
-    /// Something to be told.
+    /// A notification to send.
     Notice(Notice),
-    /// Where a project's chat is.
+    /// The destination of a project.
     Destination(Settings),
 }
 
-/// What a team is to be told.
+/// A notification for a team.
 #[derive(Clone)]
 pub(super) struct Notice {
     pub(super) kind: Kind,
-    /// Of a test its own id.
+    /// For a test, the id of the test.
     pub(super) session_id: Uuid,
     pub(super) project_id: i64,
-    /// The chat's revision when it happened.
+    /// The chat's revision when the event happened.
     pub(super) revision: i64,
-    /// Why nobody is told; the team sees that.
+    /// Why nothing is sent; shown to the team.
     pub(super) skipped: Option<&'static str>,
-    /// The event's data.
+    /// The data of the event.
     pub(super) payload: String,
 }
 
-/// Stores what came, each event once however often it comes: a notice's row stays as long as any event may come again,
-/// and of what is said of a destination the newest holds.
+/// Stores events, each of them once. The row of a notification is kept for as long as its event can be redelivered.
+/// Of several settings for a destination, the highest revision applies.
 pub(super) fn take_in(
     transitions: &mut Transitions<'_, Chats>,
     arrivals: Vec<Arrival>,
 ) -> QueryResult<()> {
     let (config, at) = (transitions.medium.config, transitions.at());
-    // In the order of their ids: two processes that take the same events in then wait for each other, no more.
+    // In the order of their ids, so that two processes with the same events cannot deadlock.
     let by_id = |arrival: Arrival| (arrival.id, arrival);
     let arrivals: BTreeMap<Uuid, Arrival> = arrivals.into_iter().map(by_id).collect();
     let (mut notices, mut settings) = (Vec::new(), Vec::new());
@@ -71,7 +71,7 @@ pub(super) fn take_in(
     }
     let new = transitions.insert(&notices)?;
     let configured = settings.iter().map(|settings| settings.id.clone());
-    // A plan that is skipped counts too: its end may be waiting for it.
+    // A skipped plan counts too, because the end of its session may wait for it.
     let looks = |row: &&NewDelivery| row.settled_at.is_none() || row.revision > 0;
     let told = notices.iter().filter(looks);
     let told = told.map(|row| row.destination_id.clone());
@@ -85,7 +85,7 @@ pub(super) fn take_in(
     report_skipped(transitions, notices)
 }
 
-/// Has ends told behind their plans, in whatever order they came.
+/// Orders the ends of sessions after their plans, whichever arrives first.
 fn order(transitions: &mut Transitions<'_, Chats>, new: &[NewDelivery]) -> QueryResult<()> {
     let at = transitions.at();
     let ends = new.iter().filter(|row| Kind::of(&row.kind).is_end());
@@ -101,7 +101,7 @@ fn order(transitions: &mut Transitions<'_, Chats>, new: &[NewDelivery]) -> Query
     queries::release_ends(transitions.db, &sessions, at)
 }
 
-/// Tells of the plans that nobody is told.
+/// Reports the plans for which nothing is sent.
 fn report_skipped(
     transitions: &mut Transitions<'_, Chats>,
     new: Vec<NewDelivery>,
@@ -119,7 +119,7 @@ fn report_skipped(
     Ok(())
 }
 
-/// The row of a notice.
+/// Creates the row of a notification.
 fn delivery(
     id: Uuid,
     request_id: Option<String>,

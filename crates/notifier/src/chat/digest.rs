@@ -1,8 +1,8 @@
 use super::model::Kind;
 use crate::delivery::DeliveryRow;
 
-/// What goes into a new message, of what is due. A test is a message of its own, and nothing is told before what was due
-/// earlier. In it they stand by their ids, however they came: as they will when it is sent again.
+/// Selects the due deliveries for a new message. A test is a message of its own, and nothing is sent before what was
+/// due earlier. Within the message they are sorted by id, as they will be when it is sent again.
 pub(super) fn compose(ready: Vec<DeliveryRow>) -> Vec<DeliveryRow> {
     let is_test = |row: &DeliveryRow| Kind::of(&row.kind) == Kind::Test;
     let alone = ready.first().is_some_and(is_test);

@@ -10,10 +10,10 @@ use super::model::Kind;
 use crate::SOURCE;
 use crate::delivery::{DeliveryRow, Ending, number};
 
-/// The most notices that one event tells of.
+/// The most notifications in one event.
 const NOTICES: usize = 100;
 
-/// The events that tell how deliveries of one project ended: one of all of them, and one of each test.
+/// Returns the events that report how a project's deliveries ended: one per [`NOTICES`] notifications, and one per test.
 pub(super) fn events(
     rows: &[DeliveryRow],
     ending: Ending,
@@ -25,7 +25,7 @@ pub(super) fn events(
     for row in rows {
         let session_id = row.session_id.as_deref().unwrap_or_default();
         let (Ok(event_id), Ok(session_id)) = (row.id.parse(), session_id.parse()) else {
-            // Never: written by us as ids.
+            // Does not happen: the notifier itself stores both as UUIDs.
             continue;
         };
         let notice = match Kind::of(&row.kind) {
@@ -94,7 +94,7 @@ fn ended(
     .map(Some)
 }
 
-/// An event of several has no one request that led to it.
+/// An event about several deliveries has no single request id.
 fn event<T: EventData>(
     rows: &[&DeliveryRow],
     at: DateTime<Utc>,

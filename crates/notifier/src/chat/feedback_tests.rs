@@ -14,7 +14,7 @@ fn row(number: u128, kind: Kind) -> DeliveryRow {
     }
 }
 
-/// What one event tells of: the numbers of the notices, or that of a test.
+/// Returns what an event reports: the numbers of its notifications, or of its test.
 fn numbers(row: &NewOutboxRow) -> Vec<u128> {
     let event = Event::decode(row.body.as_bytes()).unwrap();
     if row.routing_key == ChatTested::TYPE {
@@ -29,7 +29,7 @@ fn numbers(row: &NewOutboxRow) -> Vec<u128> {
 #[test]
 fn an_event_tells_of_a_hundred_notices_at_most_and_each_test_has_its_own() {
     let kind = |number| match number {
-        // Among the notices of the first event, at its end, and last of all.
+        // Among the notifications of the first event, at its end, and last of all.
         7 | 101 | 253 => Kind::Test,
         _ if number % 2 == 0 => Kind::Finished,
         _ => Kind::Plan,

@@ -14,10 +14,10 @@ use super::{Chats, NO_CHAT};
 use crate::delivery::{Ledger, Settings};
 use crate::intake::{data, decode, take_in};
 
-/// Why a plan is not told to a chat that is there.
+/// Why a plan is not sent to an existing chat.
 const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 
-/// Starts to take events in; `wake` is told when there is something to post.
+/// Starts to consume events. `wake` is signalled when there is something to send.
 pub(crate) fn consume(broker: &Broker, ledger: Ledger<Chats>, wake: Arc<Notify>) -> ConsumerHandle {
     let options = BatchOptions::default();
     broker.consume_batches(Queue::NotifyChat, options, move |deliveries| {
@@ -31,7 +31,7 @@ pub(crate) fn consume(broker: &Broker, ledger: Ledger<Chats>, wake: Arc<Notify>)
     })
 }
 
-/// None for what is of no concern to anybody here.
+/// Decodes an event. Returns `None` if it concerns no chat.
 fn read(delivery: &Delivery) -> Result<Option<Arrival>, String> {
     let event = decode(delivery)?;
     let content = match event.event_type.as_str() {
@@ -49,8 +49,8 @@ fn read(delivery: &Delivery) -> Result<Option<Arrival>, String> {
     }))
 }
 
-/// A session on a team project has somebody to tell, or a team that sees that nobody is told; any other
-/// session is its user's own affair.
+/// A session on a team project has a chat, or a team that should see that there is none. Other sessions are private
+/// to their user.
 fn plan(event: &Event) -> Result<Option<Notice>, String> {
     let started: SessionStarted = data(event)?;
     let Some(project_id) = team_project(&started.project)? else {
@@ -97,7 +97,7 @@ fn abandoned(event: &Event) -> Result<Option<Notice>, String> {
     )
 }
 
-/// How a session ended is told where that is wanted, and is nobody's concern anywhere else.
+/// Creates the notification of an ended session, if its chat announces that.
 fn end(
     event: &Event,
     kind: Kind,
@@ -124,7 +124,7 @@ fn team_project(project: &SessionProject) -> Result<Option<i64>, String> {
     number.map_err(|_| format!("{:?} is no project", project.id))
 }
 
-/// The team sees what becomes of a test as it does of a session.
+/// The team sees the result of a test as it does for a session.
 fn test(event: &Event) -> Result<Notice, String> {
     let requested: ChatTestRequested = data(event)?;
     Ok(Notice {

@@ -1,8 +1,8 @@
-//! Telling a team's chat of sessions.
+//! Messages about sessions in a team's chat.
 //!
-//! `intake` reads events, and `arrivals` stores them as deliveries; what waits for what is in `queries`. `digest` joins
-//! what is due into one message, `sender` posts it, and `feedback` tells what became of it. That projects may share an
-//! address is seen to by each process, in `addresses`.
+//! `intake` decodes events, and `arrivals` stores them as deliveries. `queries` lets ends wait for their plans.
+//! `digest` joins due deliveries into one message, `sender` posts it, and `feedback` reports the outcome. `addresses`
+//! paces the messages of projects that share an address, for each process.
 
 mod addresses;
 mod arrivals;
@@ -31,13 +31,13 @@ use crate::delivery::{
     Stopping, message_wait, number,
 };
 
-/// How many notifications one message tells of at most. Twenty lines of the usual length fit into every
-/// chat's limit, and nobody reads more.
+/// The most notifications in one message. Twenty lines of usual length fit into every chat's limit, and longer
+/// digests are not read.
 const DIGEST: i64 = 20;
 
 const NO_CHAT: &str = "The project has no chat";
 
-/// Messages to chats; a destination is a project.
+/// The medium of chat messages. A destination is a project.
 #[derive(Clone)]
 pub(crate) struct Chats {
     config: ChatConfig,
@@ -48,7 +48,7 @@ pub(crate) struct Chats {
 impl Chats {
     pub(crate) fn new(config: ChatConfig, sender: Sender) -> Self {
         let policy = Policy {
-            // A post takes ten seconds at most.
+            // A post takes at most ten seconds.
             lease: Duration::from_secs(30),
             interval: config.interval(),
             retry_wait: |tries| Some(message_wait(tries)),

@@ -1,17 +1,17 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A team is told of a session.
+    /// A session started.
     Plan,
-    /// A team is told that a session was submitted.
+    /// A session was submitted.
     Finished,
-    /// A team is told that nobody submitted a session.
+    /// A session was not submitted in time.
     Abandoned,
-    /// Somebody sees whether the chat is connected.
+    /// A test of the connection.
     Test,
 }
 
 impl Kind {
-    /// The column `kind`.
+    /// Returns the value of the column `kind`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -21,7 +21,7 @@ impl Kind {
         }
     }
 
-    /// What a row's column `kind` says.
+    /// Returns the kind with this value in the column `kind`.
     pub(super) fn of(name: &str) -> Self {
         [Self::Finished, Self::Abandoned, Self::Test]
             .into_iter()
@@ -29,7 +29,7 @@ impl Kind {
             .unwrap_or(Self::Plan)
     }
 
-    /// Whether it tells how a session ended that a plan told of.
+    /// Whether it reports the end of a session, and so follows a plan.
     pub(super) fn is_end(self) -> bool {
         matches!(self, Self::Finished | Self::Abandoned)
     }

@@ -1,5 +1,5 @@
-//! How sessions ended: told behind their plans. The caller has locked the destinations, so that a plan and an end that
-//! come at the same moment see each other.
+//! Ends of sessions, which are sent after their plans. The caller has locked the destinations, so that a plan and an
+//! end that arrive at the same time see each other.
 
 use chrono::NaiveDateTime;
 use db_kit::Db;
@@ -9,7 +9,7 @@ use diesel::prelude::*;
 use super::model::Kind;
 use crate::schema::deliveries;
 
-/// Has ends wait until `at` for a plan that is not here.
+/// Delays ends until `at` if their plan has not arrived.
 pub(super) fn hold_ends(db: &mut Db, ids: &[String], at: NaiveDateTime) -> QueryResult<()> {
     let plans = diesel::alias!(deliveries as plans);
     let plan = plans
@@ -28,7 +28,7 @@ pub(super) fn hold_ends(db: &mut Db, ids: &[String], at: NaiveDateTime) -> Query
         .map(drop)
 }
 
-/// Lets ends go that came before their plans.
+/// Makes unsent ends of these sessions due, because their plans have arrived.
 pub(super) fn release_ends(
     db: &mut Db,
     sessions: &[String],

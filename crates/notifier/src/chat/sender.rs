@@ -9,7 +9,7 @@ use crate::delivery::{Answer, Attempt, DeliveryRow};
 use crate::providers::{self, Call, Chat, Method, Notice, Sense};
 use crate::reach::forbidden;
 
-/// Opens a hook's address and posts to it. The address is in clear nowhere but here.
+/// Decrypts the address of a chat and posts to it. The address is in plain text only here.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     guard: GuardedClient,
@@ -26,7 +26,7 @@ impl Sender {
         }
     }
 
-    /// Posts a message; answers within about ten seconds.
+    /// Posts a message. Answers within about ten seconds.
     pub(super) async fn send(&self, attempt: &Attempt) -> Answer {
         let destination = match self.open(attempt) {
             Ok(destination) => destination,
@@ -82,13 +82,13 @@ impl Sender {
             .sealer
             .open(&context, attempt.sealed.as_deref().unwrap_or_default())
             .map_err(|error| error.to_string())?;
-        // serde's message would quote what it stumbled over. A later version may know it.
+        // An error message of serde would quote the secret. A later version may know the chat.
         serde_json::from_slice(opened.expose_secret())
             .map_err(|_| "this version of the notifier does not know the chat".to_owned())
     }
 }
 
-/// The notice that was written down in this row.
+/// Decodes the notification of a row.
 fn read(row: &DeliveryRow) -> serde_json::Result<Notice> {
     let payload = row.payload.as_deref().unwrap_or_default();
     match Kind::of(&row.kind) {
@@ -99,7 +99,7 @@ fn read(row: &DeliveryRow) -> serde_json::Result<Notice> {
     }
 }
 
-/// For what the operator can mend: a missing key, a setting, an older version.
+/// The answer for problems that the operator can fix: a missing key, a setting, an older version.
 fn not_now(reason: String) -> Answer {
     Answer::Later {
         reason,
@@ -177,7 +177,7 @@ mod tests {
             assert!(
                 matches!(judge(chat(Slack), Err(error)), Answer::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
             );
-            // A room shows what comes again once.
+            // A Matrix room shows a repeated message once.
             assert!(matches!(
                 judge(chat(Matrix), Err(error)),
                 Answer::Later {

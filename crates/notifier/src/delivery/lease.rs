@@ -1,4 +1,4 @@
-//! Leasing destinations: which of them are due, what ends without an attempt, and the message whose turn it is.
+//! Leases destinations: finds the due ones, ends deliveries that need no attempt, and selects the next message.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::transitions::{Transitions, ids};
 const SLICE: i64 = 100;
 
 impl<M: Medium> Transitions<'_, M> {
-    /// Leases up to `limit` destinations that are due, each for the message whose turn it is.
+    /// Leases up to `limit` due destinations, each for its next message.
     pub(crate) fn lease(&mut self, limit: i64, owner: &str) -> QueryResult<Vec<Attempt>> {
         let due = destinations::list_due(self.db, M::NAME, self.at(), limit)?;
         if due.is_empty() {
@@ -25,7 +25,7 @@ impl<M: Medium> Transitions<'_, M> {
         let mut attempts = Vec::new();
         for destination in due {
             if destination.lease_owner.is_some() {
-                // Its holder died, perhaps between the other side's answer and the row.
+                // Its owner crashed, perhaps after the response and before the outcome was stored.
                 let abandoned = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
                 self.tally.possible_duplicates += abandoned;
             }
@@ -36,7 +36,7 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(attempts)
     }
 
-    /// Leases the destinations of these attempts and marks what they are of as being sent.
+    /// Leases the destinations of these attempts, and marks the deliveries as being sent.
     fn start(&mut self, attempts: &[Attempt], owner: &str) -> QueryResult<()> {
         if attempts.is_empty() {
             return Ok(());
@@ -47,7 +47,7 @@ impl<M: Medium> Transitions<'_, M> {
             .collect();
         let lease_ends = self.at() + self.medium.policy().lease;
         destinations::lease(self.db, M::NAME, &leased, owner, lease_ends)?;
-        // Most messages are of one delivery and have its id.
+        // Most messages are of a single delivery and have its id.
         let (single, others): (Vec<_>, Vec<_>) = attempts.iter().partition(|it| it.is_single());
         let single: Vec<&str> = single.iter().flat_map(|it| ids(&it.deliveries)).collect();
         deliveries::start_single(self.db, &single)?;
@@ -57,7 +57,7 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(())
     }
 
-    /// Ends what needs no attempt, then gives the message whose turn it is, or releases the destination.
+    /// Ends deliveries that need no attempt. Then returns the next message, or releases the destination.
     fn proceed(
         &mut self,
         destination: DestinationRow,
@@ -97,20 +97,20 @@ impl<M: Medium> Transitions<'_, M> {
         }))
     }
 
-    /// Deletes deliveries to a destination that is gone, some of them at a time.
+    /// Deletes deliveries to a removed destination, a slice at a time.
     fn delete(&mut self, destination: &DestinationRow) -> QueryResult<()> {
         let deleted = deliveries::delete_calls(self.db, &destination.id, SLICE)?;
         let due = (i64::try_from(deleted) == Ok(SLICE)).then(|| self.at());
         destinations::release_until(self.db, M::NAME, &destination.id, due)
     }
 
-    /// Ends what waits for a destination that is not there, some of it at a time.
+    /// Skips deliveries to an inactive destination, a slice at a time.
     fn skip(&mut self, destination: &DestinationRow, reason: &str) -> QueryResult<()> {
         let rows = deliveries::list_open(self.db, M::NAME, destination, SLICE)?;
         self.end(&rows, Ending::Skipped, Some(reason), None)
     }
 
-    /// Ends what has run out; of what was never tried, says why.
+    /// Fails expired deliveries. Those that were never attempted get a reason.
     fn give_up(&mut self, destination: &DestinationRow) -> QueryResult<()> {
         let at = self.at();
         let reasons = self.medium.policy().reasons;
@@ -131,7 +131,7 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(())
     }
 
-    /// The message whose turn it is: one that was sent before as it was then, else a new one of what is due.
+    /// Returns the next message: one that was sent before, unchanged, or else a new one of due deliveries.
     fn next_message(
         &mut self,
         destination: &DestinationRow,
@@ -152,7 +152,7 @@ impl<M: Medium> Transitions<'_, M> {
         let rows = self.medium.compose(ready);
         let first = rows.first().map(|row| row.id.clone()).unwrap_or_default();
         let message_id = match rows.len() {
-            // Another id than that of the first by itself, which is told so when the digest is refused.
+            // Not the id of the first delivery, which is sent with its own id if the digest is refused.
             several @ 2.. => format!("{first}.{several}"),
             _ => first,
         };

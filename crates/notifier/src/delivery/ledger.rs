@@ -15,11 +15,11 @@ use super::scheduler::{Stopping, Work};
 use super::transitions::{Conclusion, Tally, Transitions};
 use crate::metrics::Figures;
 
-/// How long what is settled, and the inbox, are remembered.
+/// How long settled deliveries and the inbox are kept.
 const REMEMBER: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// How many old rows of a table are forgotten at once at most: more than come in the meantime, and little enough to
-/// hold nothing up.
+/// The most old rows of a table that are deleted at once: more than arrive in the meantime, but few enough not to
+/// block others.
 const FORGOTTEN: i64 = 10_000;
 
 /// What the ledgers of all media share. Cheap to clone.
@@ -30,14 +30,14 @@ pub(crate) struct Shared {
     pub(crate) relay: RelayHandle,
 }
 
-/// The deliveries of one medium in the database, and their only way from one state to the next. Cheap to clone.
+/// The deliveries of one medium in the database, and all changes of their state. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Ledger<M> {
     medium: M,
     figures: Figures,
     shared: Shared,
     conclusions: Arc<Gather<Conclusion<M>, Tally>>,
-    /// Who leases destinations: this process, in this run.
+    /// The lease owner: this process, in this run.
     owner: Arc<str>,
 }
 
@@ -55,7 +55,7 @@ impl<M: Medium> Ledger<M> {
         }
     }
 
-    /// One transaction; what it did is counted, and its events are sent on their way, once it is committed.
+    /// Runs `work` in a transaction. After the commit, it counts the metrics and wakes the relay for new events.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, DbError>
     where
         F: FnOnce(&mut Transitions<'_, M>) -> QueryResult<T> + Send + 'static,
@@ -79,14 +79,14 @@ impl<M: Medium> Ledger<M> {
     }
 }
 
-/// One of several attempts at a destination is concluded at a time.
+/// Returns a hash of the destination, so that the attempts at one destination are recorded one at a time.
 fn destination_hash<M>(conclusion: &Conclusion<M>) -> i64 {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let id = &conclusion.attempt.destination_id;
     hasher.hash_one(id).cast_signed()
 }
 
-/// Concludes attempts in one transaction. What it did is in the first tally.
+/// Records the outcomes of attempts in one transaction. The first tally has all counts.
 fn conclude_many<M: Medium>(
     db: &mut Db,
     conclusions: &[Conclusion<M>],

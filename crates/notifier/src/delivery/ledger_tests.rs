@@ -14,7 +14,7 @@ use crate::delivery::state::{Answer, Policy, Reasons};
 use crate::delivery::waits::call_wait;
 use crate::schema;
 
-/// Calls of webhooks that are made by hand.
+/// Webhook calls that the test makes by hand.
 #[derive(Clone)]
 struct ByHand;
 
@@ -58,7 +58,7 @@ fn settings(revision: i64, sealed: Option<&str>) -> Settings {
     }
 }
 
-/// A destination, and the processes that may have a lease of it.
+/// A destination, and the processes that may lease it.
 struct Stage {
     db: TestDb,
     clock: Clock,
@@ -96,7 +96,7 @@ impl Stage {
         Ledger::new(ByHand, self.figures.clone(), shared)
     }
 
-    /// Has something told to destination 1.
+    /// Stores a delivery to destination 1.
     async fn tell(&self, ledger: &Ledger<ByHand>, id: Uuid) {
         let work = move |transitions: &mut Transitions<'_, ByHand>| {
             transitions.configure(&settings(1, Some("v2.k.x")))?;
@@ -133,7 +133,7 @@ async fn who_has_lost_a_lease_can_tell_that_a_delivery_was_made_and_nothing_else
     let late = slow.lease(1).await.unwrap().remove(0);
     assert!(quick.lease(1).await.unwrap().is_empty(), "another holds it");
     let mut holder = late.clone();
-    // The same process may hold it again, in a later run.
+    // The same process may also lease it again later.
     for (process, possible) in [(&slow, "1"), (&quick, "2")] {
         stage.hand.advance(TimeDelta::seconds(31));
         holder = process.lease(1).await.unwrap().remove(0);

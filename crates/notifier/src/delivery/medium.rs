@@ -9,36 +9,36 @@ use super::model::{Answered, Attempt, DeliveryRow, DestinationRow, Reply};
 use super::scheduler::Stopping;
 use super::state::{Ending, Policy};
 
-/// What differs between chats, mails and webhooks. Cheap to clone.
+/// The differences between chats, mails and webhooks. Cheap to clone.
 pub(crate) trait Medium: Clone + Send + Sync + 'static {
-    /// The column `medium`.
+    /// The value of the column `medium`.
     const NAME: &'static str;
-    /// What the deliveries are, for logs.
+    /// The name of the deliveries in logs.
     const DELIVERIES: &'static str;
-    /// Each delivery is a destination of its own.
+    /// Whether each delivery has a destination of its own.
     const ONE_EACH: bool = false;
 
-    /// What attempts that follow each other share.
+    /// What consecutive attempts share.
     type Connection: Default + Send;
 
     fn policy(&self) -> &Policy;
 
-    /// How many attempts may be made at once now.
+    /// Returns how many attempts may run concurrently now.
     fn at_once(&self) -> usize {
         128
     }
 
-    /// How long none may be made.
+    /// Returns how long no attempt may be made.
     fn closed_for(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Whether the next attempt is to be made on the same connection.
+    /// Whether the next attempt uses the same connection.
     fn keeps_connection(&self) -> bool {
         false
     }
 
-    /// Makes an attempt, within its lease. When the process stops it ends what it can leave.
+    /// Makes an attempt, within its lease. When the process stops, it ends early if that is safe.
     fn send(
         &self,
         connection: &mut Self::Connection,
@@ -50,17 +50,17 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
         async { drop(connection) }
     }
 
-    /// What goes into one message, of what is due at a destination.
+    /// Selects the deliveries of one message from those that are due at a destination.
     fn compose(&self, ready: Vec<DeliveryRow>) -> Vec<DeliveryRow> {
         ready.into_iter().take(1).collect()
     }
 
-    /// The events that report the outcome of deliveries to the service that asked for them.
+    /// Returns the events that report outcomes to the service that requested the deliveries.
     fn report(&self, _: &[DeliveryRow], _: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
         Ok(Vec::new())
     }
 
-    /// The event that reports to the owner of a destination that it was switched off.
+    /// Returns the event that reports a disabled destination to its owner.
     fn report_disabled(
         &self,
         _: &DestinationRow,
@@ -71,7 +71,7 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
     }
 }
 
-/// What became of deliveries of one destination.
+/// The outcome of deliveries to one destination.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Report<'a> {
     pub(crate) outcome: Outcome,
@@ -83,6 +83,6 @@ pub(crate) struct Report<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ended(Ending),
-    /// Tried again at that time.
+    /// Retried at that time.
     Retried(NaiveDateTime),
 }

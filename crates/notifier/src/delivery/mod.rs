@@ -1,10 +1,9 @@
-//! Deliveries, whatever the medium: a chat's message, a mail, a call of a webhook.
+//! Deliveries of every medium: a chat message, a mail, a webhook call.
 //!
-//! `state` is their life as one state machine. Inside a transaction `lease` chooses what is to be sent and `transitions`
-//! applies what came of it to rows; `ledger` opens the transactions. `scheduler` has the [`Medium`] make the attempts and
-//! has their outcomes recorded; `outage` knows of an outage of the database. A destination is leased by one process at a
-//! time, so that one that hangs keeps nobody waiting but itself, and that pacing and `Retry-After` hold for all replicas
-//! together.
+//! `state` is their state machine. Inside a transaction, `lease` selects what to send, and `transitions` applies
+//! outcomes to rows; `ledger` opens the transactions. `scheduler` lets the [`Medium`] make the attempts and stores
+//! their outcomes; `outage` tracks outages of the database. One process leases a destination at a time. So a
+//! destination that hangs delays only itself, and pacing and `Retry-After` apply to all replicas together.
 
 mod lease;
 mod ledger;
@@ -37,7 +36,7 @@ pub(crate) use waits::{call_wait, destination_wait, message_wait};
 
 use scheduler::Scheduler;
 
-/// The deliveries of a medium at work.
+/// The running deliveries of a medium.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     consumer: ConsumerHandle,
@@ -45,7 +44,7 @@ pub(crate) struct Deliveries {
 }
 
 impl Deliveries {
-    /// Starts to make attempts; `wake` is told when there is something to do.
+    /// Starts to make attempts. `wake` is signalled when there is something to send.
     pub(crate) fn start<M: Medium>(
         ledger: Ledger<M>,
         wake: Arc<Notify>,
@@ -57,7 +56,7 @@ impl Deliveries {
         }
     }
 
-    /// Takes nothing more in and finishes what is under way; the rest waits in the database.
+    /// Stops consuming and finishes the attempts in progress. Everything else stays in the database.
     pub(crate) async fn stop(self) {
         self.consumer.stop().await;
         self.scheduler.stop().await;

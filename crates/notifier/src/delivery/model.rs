@@ -16,12 +16,12 @@ pub(crate) struct DestinationRow {
     pub(crate) failures: i64,
     pub(crate) failing_since: Option<NaiveDateTime>,
     pub(crate) free_at: NaiveDateTime,
-    /// When to look; the end of the lease while somebody has it.
+    /// When the destination needs attention; during a lease, the end of the lease.
     pub(crate) due_at: Option<NaiveDateTime>,
     pub(crate) lease_owner: Option<String>,
 }
 
-/// States of a destination.
+/// The states of a destination.
 pub(crate) const UNKNOWN: &str = "unknown";
 pub(crate) const ACTIVE: &str = "active";
 pub(crate) const DISABLED: &str = "disabled";
@@ -33,12 +33,12 @@ impl DestinationRow {
     }
 }
 
-/// What an event says of a destination.
+/// The settings of a destination, from an event.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) id: String,
     pub(crate) revision: i64,
-    /// Where it is; none when it is paused or gone.
+    /// The sealed address; none when the destination is paused or removed.
     pub(crate) sealed: Option<String>,
     pub(crate) paused: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) struct DeliveryRow {
     pub(crate) request_id: Option<String>,
     pub(crate) payload: Option<String>,
     pub(crate) step: i64,
-    /// The one under way included, and so in `tries`.
+    /// Includes the attempt in progress, as `tries` does.
     pub(crate) attempts: i64,
     pub(crate) tries: i64,
     pub(crate) give_up_at: NaiveDateTime,
@@ -86,7 +86,7 @@ pub(crate) struct NewDelivery {
 }
 
 impl NewDelivery {
-    /// One that is due now.
+    /// Creates a delivery that is due now.
     pub(crate) fn new(
         medium: &'static str,
         id: String,
@@ -137,57 +137,57 @@ impl From<NewDelivery> for DeliveryRow {
     }
 }
 
-/// An attempt to be made, under a lease of the destination.
+/// An attempt to make, under a lease of the destination.
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt {
     pub(crate) destination_id: String,
     /// The revision of the address.
     pub(crate) revision: i64,
     pub(crate) sealed: Option<String>,
-    /// The same for each attempt, and for no other message.
+    /// The same for each attempt at this message, and unique to it.
     pub(crate) message_id: String,
-    /// What the message tells of, in this order; several in a digest.
+    /// The deliveries in the message, in this order; several in a digest.
     pub(crate) deliveries: Vec<DeliveryRow>,
-    /// The end of the lease; a later holder of the destination has another.
+    /// The end of the lease, which identifies it: later leases of the destination end later.
     pub(crate) lease_ends: NaiveDateTime,
 }
 
 impl Attempt {
-    /// When the message is given up: all of it at once, so that it stays the same message to the last attempt.
+    /// Returns when the message expires. All of it expires at once, so that it stays the same message until then.
     pub(crate) fn give_up_at(&self) -> NaiveDateTime {
         let give_ups = self.deliveries.iter().map(|row| row.give_up_at);
         give_ups.max().unwrap_or_default()
     }
 
-    /// Whether the message is of one delivery, whose id it has.
+    /// Whether the message is of a single delivery and has its id.
     pub(crate) fn is_single(&self) -> bool {
         matches!(self.deliveries.as_slice(), [row] if row.id == self.message_id)
     }
 
-    /// The project or the webhook.
+    /// Returns the id of the project or webhook.
     pub(crate) fn number(&self) -> i64 {
         number(&self.destination_id)
     }
 }
 
-/// The project or the webhook that a destination is of.
+/// Returns the id of the destination's project or webhook.
 pub(crate) fn number(destination_id: &str) -> i64 {
     destination_id.parse().unwrap_or_default()
 }
 
-/// What the other side's answer to an attempt was like.
+/// The response of the other side, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// None when there was no answer.
+    /// None when there was no response.
     pub(crate) status: Option<u16>,
     pub(crate) took: Duration,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answered {
     pub(crate) answer: Answer,
-    /// Where the medium reports it.
+    /// Set where the medium reports it.
     pub(crate) reply: Option<Reply>,
 }
 
@@ -200,7 +200,7 @@ impl From<Answer> for Answered {
     }
 }
 
-/// A delivery of project 3.
+/// Creates a delivery of project 3.
 #[cfg(test)]
 pub(crate) fn delivery_row(id: &str, kind: &str) -> DeliveryRow {
     let at = chrono::DateTime::UNIX_EPOCH.naive_utc();

@@ -1,4 +1,4 @@
-//! What a worker knows of an outage of the database. Afterwards those who already know what came of their jobs go first.
+//! Outages of the database, as a worker sees them. After one, workers that know outcomes of attempts store them first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::scheduler::Pace;
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     times: Mutex<Times>,
-    /// Outcomes that wait for the database. Nothing is taken meanwhile: it may be what they are of.
+    /// The number of outcomes that wait for the database. Meanwhile nothing is leased, because it may be the same deliveries.
     unwritten: AtomicUsize,
 }
 
@@ -18,19 +18,19 @@ pub(crate) struct Outage {
 struct Times {
     since: Option<Instant>,
     answered_at: Option<Instant>,
-    /// Until then no expired lease is taken over.
+    /// Until then, no expired lease is taken over.
     rest_until: Option<Instant>,
 }
 
 impl Outage {
-    /// Notes that what began then failed.
+    /// Records that a database call that started at `began` has failed.
     pub(crate) fn failed(&self, began: Instant) {
         let mut times = self.times();
         let began = times.answered_at.map_or(began, |at| at.max(began));
         times.since = Some(times.since.map_or(began, |since| since.min(began)));
     }
 
-    /// Notes that the database answers. After a long time away those who know what came of their jobs come first, also
+    /// Records that the database answers. After a long outage, workers that know outcomes store them first, also
     /// those of other processes.
     pub(crate) fn answered(&self, pace: Pace) {
         let mut times = self.times();
@@ -41,12 +41,12 @@ impl Outage {
         }
     }
 
-    /// Whether it has answered somebody since then.
+    /// Whether the database has answered any call since `began`.
     pub(crate) fn answered_since(&self, began: Instant) -> bool {
         self.times().answered_at.is_some_and(|at| at > began)
     }
 
-    /// Whether nothing is to be taken now.
+    /// Whether nothing may be leased now.
     pub(crate) fn holds(&self) -> bool {
         let rests = self
             .times()
@@ -55,7 +55,7 @@ impl Outage {
         rests || self.unwritten.load(Ordering::SeqCst) > 0
     }
 
-    /// When to look, if it was to be at this time.
+    /// Returns when to look for work, at `look_at` or later.
     pub(crate) fn not_before(&self, look_at: Instant) -> Instant {
         let rest_until = self.times().rest_until;
         rest_until.map_or(look_at, |until| until.max(look_at))

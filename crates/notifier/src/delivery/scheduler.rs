@@ -1,4 +1,4 @@
-//! The loop: take what is due under a lease, do it, write down what came of it.
+//! The loop: leases what is due, does it, and stores the outcome.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,47 +11,46 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 
 use super::outage::{Outage, Unwritten};
 
-/// How long the database is left alone when nothing says that there is work: another process may have
-/// left some.
+/// How often the database is read without a wake, because another process may have left work.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long after a look the next one is put off at most, so that destinations that come due in the meantime are taken together.
+/// The longest delay of a look after the one before, so that destinations that become due meanwhile are leased together.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// How long what was due and could not be taken is left alone.
+/// How long to wait when due work could not be leased.
 const LOCKED: Duration = Duration::from_millis(10);
 
-/// How soon it looks again while nothing is taken, because outcomes wait for the database.
+/// How often to look while nothing may be leased because outcomes wait for the database.
 const HELD: Duration = Duration::from_millis(100);
 
-/// How often what waits is counted.
+/// How often waiting deliveries are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
-/// The most jobs taken in one transaction.
+/// The most jobs that are leased in one transaction.
 const AT_A_TIME: usize = 32;
 
-/// The most tries to write down what the database would refuse for ever. After them the job is done again, once its lease is
-/// over, and counted as a possible duplicate.
+/// The most attempts to store an outcome that the database will never accept. After them, the job is done again when
+/// its lease has expired, and counted as a possible duplicate.
 const LASTING_TRIES: u32 = 7;
 
-/// How often it is said that an outcome is still not written.
+/// How often a warning says that an outcome is still not stored.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// How long it waits for what; tests wait less.
+/// The timeouts and intervals; tests use shorter ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// Between two tries to write an outcome down, at most.
+    /// The longest wait between two attempts to store an outcome.
     write: Duration,
-    /// For the database to take an outcome. With the ten seconds of a call it is less than any lease.
+    /// How long the database may take to store an outcome. With the ten seconds of a call, it is shorter than any lease.
     answer: Duration,
-    /// For the database to take an outcome while it answers other questions: somebody may hold the row, or the disk be full.
-    /// After that the job is done again, as above, so that the others need not wait any longer.
+    /// How long storing an outcome may fail while the database answers other queries, for example because of a lock
+    /// or a full disk. After that the job is done again, as above, so that the others do not wait longer.
     refused: Duration,
-    /// When the process stops, until what cannot be written is left.
+    /// How long a stopping process tries to store outcomes.
     stop: Duration,
-    /// After the database was away for so long leases may have run out whose holders know the outcome.
+    /// The length of an outage after which leases may have expired whose owners know the outcome.
     pub(crate) outage: Duration,
-    /// Who knows an outcome has it written down so long after the database is back.
+    /// How long after an outage those owners have to store it.
     pub(crate) grace: Duration,
 }
 
@@ -64,28 +63,28 @@ const PACE: Pace = Pace {
     grace: Duration::from_secs(5),
 };
 
-/// Work that lies in rows. Cheap to clone.
+/// Work that is stored in rows. Cheap to clone.
 pub(crate) trait Work: Clone + Send + Sync + 'static {
-    /// One piece of it, leased to this process.
+    /// One unit of work, leased to this process.
     type Job: Send + Sync + 'static;
-    /// What came of a job.
+    /// The outcome of a job.
     type Answer: Send + Sync;
-    /// What jobs that follow each other share.
+    /// What consecutive jobs share.
     type Connection: Default + Send;
 
-    /// What the jobs are, for logs.
+    /// The name of the jobs in logs.
     const NAME: &'static str;
 
-    /// How many more jobs may begin while `busy` are under way.
+    /// Returns how many more jobs may start while `busy` are running.
     fn room(&self, busy: usize) -> usize;
 
-    /// How long until something is due; none when nothing waits. Costs no write.
+    /// Returns the time until something is due; none when nothing waits. It does not write.
     fn next_due(&self) -> impl Future<Output = Result<Option<Duration>, DbError>> + Send;
 
-    /// Takes up to `limit` jobs that are due.
+    /// Leases up to `limit` due jobs.
     fn lease(&self, limit: i64) -> impl Future<Output = Result<Vec<Self::Job>, DbError>> + Send;
 
-    /// Does a job, within its lease. When the process stops it ends what it can leave.
+    /// Does a job, within its lease. When the process stops, it ends early if that is safe.
     fn act(
         &self,
         connection: &mut Self::Connection,
@@ -93,19 +92,19 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
         stopping: &Stopping,
     ) -> impl Future<Output = Self::Answer> + Send;
 
-    /// Writes down what came of a job.
+    /// Stores the outcome of a job.
     fn settle(
         &self,
         job: &Self::Job,
         answer: &Self::Answer,
     ) -> impl Future<Output = Result<(), DbError>> + Send;
 
-    /// Whether the next job is to be done on the same connection.
+    /// Whether the next job uses the same connection.
     fn keeps_connection(&self) -> bool;
 
     fn close(&self, connection: Self::Connection) -> impl Future<Output = ()> + Send;
 
-    /// Counts what waits, and forgets some of what is long over.
+    /// Counts waiting deliveries, and deletes old rows.
     fn keep_house(&self) -> impl Future<Output = Result<(), DbError>> + Send;
 }
 
@@ -116,7 +115,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts to work; `wake` is told when there is something to do.
+    /// Starts to work. `wake` is signalled when there is something to do.
     pub(crate) fn spawn(work: impl Work, wake: Arc<Notify>) -> Self {
         let (stop, stopping) = watch::channel(false);
         let worker = Worker {
@@ -129,15 +128,15 @@ impl Scheduler {
         Self { stop, task }
     }
 
-    /// Takes nothing further and waits for what is under way.
+    /// Leases nothing more, and waits for the jobs in progress.
     pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
-        // The task ends by itself; it fails only when the runtime is going down.
+        // The task ends by itself. It fails only when the runtime shuts down.
         let _ = self.task.await;
     }
 }
 
-/// Tells whether the process is to stop.
+/// The signal that the process is to stop.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopping(watch::Receiver<bool>);
 
@@ -148,7 +147,7 @@ impl Stopping {
 
     /// Returns when the process is to stop.
     pub(crate) async fn wait(&self) {
-        // An error says that the handle is gone.
+        // An error means that the handle is gone.
         let _ = self.0.clone().wait_for(|stop| *stop).await;
     }
 }
@@ -164,7 +163,7 @@ struct Worker<W> {
 impl<W: Work> Worker<W> {
     async fn run(self, wake: Arc<Notify>) {
         let mut runs = JoinSet::new();
-        // At once, too: what a process that died had not got to is found then.
+        // Also at once, to find the work that a crashed process has left.
         let mut housekeeping = interval(COUNT_EVERY);
         housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut look_at, mut gathered_at) = (Instant::now(), Instant::now());
@@ -188,18 +187,18 @@ impl<W: Work> Worker<W> {
             }
         }
         while runs.join_next().await.is_some() {}
-        // What has come and was not looked at would wait for the next process to find it.
+        // Due work that was not leased waits for the next process.
         if let Ok(Err(error)) = timeout(LOOK_EVERY, self.work.next_due()).await {
             log::debug!("the {} are left as they are: {error}", W::NAME);
         }
     }
 
-    /// Takes what is due and says how long to wait before the next look.
+    /// Leases due work and returns the wait before the next look.
     async fn look(&self, room: usize, runs: &mut JoinSet<()>) -> Duration {
         let limit = i64::try_from(room.min(AT_A_TIME)).unwrap_or(i64::MAX);
         let began = Instant::now();
         let looked = async {
-            // The end of an outage is noticed by asking.
+            // This query detects the end of an outage.
             let due = self.work.next_due().await?;
             self.outage.answered(self.pace);
             if self.outage.holds() {
@@ -219,7 +218,7 @@ impl<W: Work> Worker<W> {
             self.outage.failed(began);
         }
         match looked {
-            // Locked by somebody else, or let go: the row says when it is due next, and is asked again soon.
+            // Locked by another process, or released. The row has the next due time, and is read again soon.
             Ok(Ok(jobs)) if jobs.is_empty() => LOCKED,
             Ok(Ok(jobs)) => {
                 let some_left = jobs.len() >= room.min(AT_A_TIME);
@@ -236,7 +235,7 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// Does a job, and others after it for as long as they are to share its connection.
+    /// Does a job, and further ones for as long as they share its connection.
     async fn work_off(self, first: W::Job) {
         let mut connection = W::Connection::default();
         let mut next = Some(first);
@@ -248,7 +247,7 @@ impl<W: Work> Worker<W> {
         self.work.close(connection).await;
     }
 
-    /// The next job on the same connection. What it would be may be what another one waits to write down.
+    /// Leases the next job for the same connection, unless outcomes wait: it may be one of theirs.
     async fn next(&self) -> Option<W::Job> {
         if self.stopping.is_set() || self.outage.holds() || !self.work.keeps_connection() {
             return None;
@@ -256,8 +255,8 @@ impl<W: Work> Worker<W> {
         self.work.lease(1).await.ok()?.pop()
     }
 
-    /// Tries for as long as the database is away: what came of a job is known here alone, and whoever took it over would do
-    /// it again.
+    /// Retries for as long as the database is unavailable. Only this process knows the outcome, and another one would
+    /// repeat the job.
     async fn write_down(&self, job: &W::Job, answer: &W::Answer) {
         let (mut pause, mut lasting) = (self.pace.write / 16, 0);
         let (mut waits, mut refused, mut stops, mut warned) = (None, None, None, None);

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 
-/// Waits of a thousandth of the usual ones.
+/// A thousandth of the usual times.
 const FAST: Pace = Pace {
     write: Duration::from_millis(1),
     answer: Duration::from_millis(100),
@@ -17,14 +17,14 @@ const FAST: Pace = Pace {
     grace: Duration::from_millis(200),
 };
 
-/// Some jobs, and a database that is away for as many tries as it is told.
+/// Jobs, and a database that fails a given number of times.
 #[derive(Clone)]
 struct Jobs(Arc<State>);
 
 struct State {
-    /// Looks that fail before there are any jobs.
+    /// The number of looks that fail before there are any jobs.
     away: AtomicU32,
-    /// Tries to write an outcome that fail, and how.
+    /// The number of attempts to store an outcome that fail, and how.
     unwritten: AtomicU32,
     how: How,
     jobs: AtomicU32,
@@ -38,9 +38,9 @@ enum How {
     Away,
     /// It never answers.
     Silent,
-    /// It would refuse it for ever.
+    /// It will never accept the outcome.
     Lasting,
-    /// It answers, and refuses this for now.
+    /// It answers, and refuses the outcome for now.
     Refused,
 }
 
@@ -113,7 +113,7 @@ impl Work for Jobs {
     }
 }
 
-/// A worker at two jobs, and what it does.
+/// A worker with two jobs, and its events.
 struct Stage {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
@@ -141,7 +141,7 @@ impl Stage {
         Self { stop, task, told }
     }
 
-    /// Everything up to and with this event.
+    /// Returns all events up to and including `last`.
     async fn until(&mut self, last: &str) -> Vec<Event> {
         let mut seen = Vec::new();
         let all = async {
@@ -214,13 +214,13 @@ async fn what_cannot_be_written_is_left_when_the_process_stops() {
 
 #[tokio::test]
 async fn after_a_long_outage_nothing_is_taken_before_those_who_know_an_outcome_have_written_it() {
-    // A look that fails is a second before the next.
+    // A failed look is followed by the next one after a second.
     let mut stage = Stage::set(2, 0, How::Away);
     let seen = stage.until("leased").await;
     let [.., (away, last), (leased, at)] = seen.as_slice() else {
         panic!("{seen:?}");
     };
     assert_eq!((*away, *leased), ("away", "leased"));
-    // The look that succeeds, a second later, and then the grace.
+    // The successful look, a second later, and then the grace period.
     assert!(*at >= *last + LOOK_EVERY + FAST.grace);
 }

@@ -1,6 +1,6 @@
-//! The life of a delivery as one state machine, without clock or database; drawn in `docs/ARCHITECTURE.md`. An attempt is
-//! made under a lease of the destination, and [`transition`] says what its answer means for the deliveries that it was of
-//! and for the destination.
+//! The state machine of a delivery, without clock and database; `docs/ARCHITECTURE.md` has its diagram. An attempt is
+//! made under a lease of the destination. [`transition`] returns what its answer means for the deliveries and the
+//! destination.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use chrono::{NaiveDateTime, TimeDelta};
 
 use super::waits::{destination_wait, message_wait};
 
-/// Waits for its first or its next attempt.
+/// Waits for its first or next attempt.
 pub(crate) const PENDING: &str = "pending";
-/// An attempt is under way, or the process that made it has died.
+/// An attempt is in progress, or its process has crashed.
 pub(crate) const SENDING: &str = "sending";
-/// Does not open before the operator gives the key.
+/// Cannot be decrypted until the operator provides the key.
 pub(crate) const LOCKED: &str = "locked";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Delivered,
     Failed,
-    /// There was nobody to tell.
+    /// There was no recipient.
     Skipped,
 }
 
 impl Ending {
-    /// The delivery's state, and the label of its figure.
+    /// Returns the delivery's state, which is also the label of its metric.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -34,80 +34,80 @@ impl Ending {
     }
 }
 
-/// What came of an attempt. No reason holds an address, a link or what a server said in words.
+/// The answer to an attempt. No reason contains an address, a link or text from a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The other side has it.
+    /// The other side has accepted the message.
     Delivered,
-    /// Later, perhaps.
+    /// The attempt failed, and a later one may succeed.
     Later {
         reason: String,
-        /// What the other side asked for.
+        /// The wait that the other side asked for.
         wait: Option<Duration>,
-        /// It may have been taken all the same.
+        /// Whether the message may have been accepted nevertheless.
         maybe_taken: bool,
     },
-    /// The other side never wants this message.
+    /// The other side will never accept this message.
     Refused(String),
-    /// The other side wants nothing any more.
+    /// The other side will never accept any message.
     Gone(String),
-    /// The operator has something to mend first.
+    /// The operator has to fix something first.
     Blocked(String),
-    /// There was no attempt: at a shared address it is not this project's turn before then.
+    /// There was no attempt, because the shared address is busy until then.
     NotYet(NaiveDateTime),
-    /// There was no attempt: the server is away, or the process stops.
+    /// There was no attempt, because the server is unavailable or the process stops.
     Untried(Option<String>),
 }
 
-/// How one medium treats its deliveries.
+/// How a medium handles its deliveries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
-    /// How long a destination is leased: longer than any attempt takes.
+    /// The duration of a lease, which is longer than any attempt.
     pub(crate) lease: Duration,
-    /// Between two attempts at one destination, at least.
+    /// The minimum interval between two attempts at one destination.
     pub(crate) interval: Duration,
-    /// The wait after so many attempts; none when they were enough.
+    /// Returns the wait after this number of attempts; none after the last one.
     pub(crate) retry_wait: fn(i64) -> Option<Duration>,
-    /// A destination that fails for so long, without a good answer in between, is switched off.
+    /// A destination that fails for this long, without a success in between, is disabled.
     pub(crate) patience: Option<TimeDelta>,
-    /// A delivery that is blocked is locked, and has so much time from then on.
+    /// If set, a blocked delivery is locked and its expiry extended by this time.
     pub(crate) locked_for: Option<Duration>,
-    /// A settled delivery can be asked for again.
+    /// Whether payloads are kept for replays of settled deliveries.
     pub(crate) keeps_payload: bool,
-    /// The most deliveries that share a message.
+    /// The most deliveries in one message.
     pub(crate) digest: i64,
     pub(crate) reasons: Reasons,
 }
 
-/// What is said of deliveries that end without an attempt.
+/// The reasons of deliveries that end without an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reasons {
-    /// Given up because the destination's settings did not come.
+    /// Expired because the settings of the destination did not arrive.
     pub(crate) unknown: &'static str,
-    /// Given up because the other side asked for more time.
+    /// Expired because the other side asked for a longer wait.
     pub(crate) resting: &'static str,
     pub(crate) disabled: &'static str,
-    /// Deliveries to a removed destination are skipped; without a reason they are deleted.
+    /// The reason for skipping deliveries to a removed destination. Without one, they are deleted.
     pub(crate) removed: Option<&'static str>,
 }
 
-/// What is known when an attempt is over.
+/// The state at the end of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     pub(crate) now: NaiveDateTime,
-    /// The attempts so far, this one included.
+    /// The number of attempts, including this one.
     pub(crate) tries: i64,
     pub(crate) give_up_at: NaiveDateTime,
-    /// Whether it was of several deliveries.
+    /// Whether the message had several deliveries.
     pub(crate) is_digest: bool,
-    /// Whether the destination is the one that was called. What a replaced one answered says nothing of its successor.
+    /// Whether the destination is still the one that was called. The response of a replaced one says nothing about the new one.
     pub(crate) is_current: bool,
-    /// The destination's failures in a row before.
+    /// The destination's consecutive failures before this attempt.
     pub(crate) failures: i64,
     pub(crate) failing_since: Option<NaiveDateTime>,
 }
 
-/// What an answer means.
+/// The consequences of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
     pub(crate) delivery: Next,
@@ -117,38 +117,38 @@ pub(crate) struct Transition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
     End(Ending, Option<String>),
-    /// Is told again at that time, in the same message.
+    /// Retried at that time, in the same message.
     Retry(NaiveDateTime, String),
-    /// Is told again now, in a message of its own.
+    /// Retried now, in a message of its own.
     Split(String),
-    /// Waits as before, from then on.
+    /// Waits again as if there had been no attempt; due at that time, if one is given.
     PutBack(Option<NaiveDateTime>, Option<String>),
-    /// Waits for a key, and is tried with what there is at that time; given up at the later one.
+    /// Locked until its key is there: retried at the first time, expired at the second one.
     Lock(NaiveDateTime, NaiveDateTime, String),
 }
 
-/// What a destination does next.
+/// The consequence for the destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     None,
     /// It works.
     Heard,
-    /// It is left alone until then.
+    /// It is not called until then.
     Rest(NaiveDateTime),
-    /// It failed once more, and is left alone until then.
+    /// It has failed once more, and is not called until then.
     Fail(NaiveDateTime),
-    /// It is switched off, and its owner told why.
+    /// It is disabled, and its owner is told the reason.
     Disable(String),
 }
 
-/// A longer wait would overflow a date, and the delivery expires long before.
+/// Prevents an overflow of dates. The delivery expires long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 pub(crate) fn transition(policy: &Policy, facts: &Facts, answer: &Answer) -> Transition {
     let now = facts.now;
     let (delivery, destination) = match answer {
         Answer::Delivered => (Next::End(Ending::Delivered, None), Effect::Heard),
-        // One of them may be what the other side does not take; the others are told all the same.
+        // The other side may refuse only one of them, so each is sent on its own.
         Answer::Refused(reason) if facts.is_digest => (Next::Split(reason.clone()), Effect::None),
         Answer::Refused(reason) => (failed(reason), Effect::None),
         Answer::NotYet(turn) if facts.is_current => {

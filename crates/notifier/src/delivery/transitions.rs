@@ -15,18 +15,18 @@ use super::queries::deliveries::{self, Return};
 use super::queries::destinations;
 use super::state::{Answer, Effect, Ending, Facts, LOCKED, Next, PENDING, transition};
 
-/// What a transaction did, for figures and wakes once it is committed.
+/// What a transaction did, for metrics and wakes after the commit.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) ended: Vec<(Ending, usize)>,
     pub(crate) retries: u64,
     pub(crate) possible_duplicates: usize,
     pub(crate) disabled: u64,
-    /// Events wait in the outbox.
+    /// Whether there are events in the outbox.
     pub(crate) has_events: bool,
 }
 
-/// An attempt that is over.
+/// A finished attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Conclusion<M> {
     pub(crate) medium: M,
@@ -43,12 +43,12 @@ pub(crate) struct Transitions<'a, M> {
     pub(crate) medium: &'a M,
     pub(crate) tally: Tally,
     pub(crate) now: DateTime<Utc>,
-    /// What is to be told of it.
+    /// The events that report the changes.
     pub(crate) events: Vec<NewOutboxRow>,
 }
 
 impl<M: Medium> Transitions<'_, M> {
-    /// Does `work`, in a transaction that the caller opened, and writes the events that tell of it.
+    /// Runs `work` in a transaction that the caller has opened, and stores the events that report it.
     pub(crate) fn run<T>(
         db: &mut Db,
         medium: &M,
@@ -81,23 +81,23 @@ impl<M: Medium> Transitions<'_, M> {
         self.now.naive_utc()
     }
 
-    /// Stores a delivery, once, and has its destination looked at.
+    /// Stores a delivery once, and makes its destination due.
     pub(crate) fn store(&mut self, row: NewDelivery) -> QueryResult<()> {
         let (id, give_up_at) = (row.destination_id.clone(), row.give_up_at);
-        // A copy changes nothing, though the delivery may be over by now.
+        // A redelivered event changes nothing, even if the delivery is settled by now.
         if self.insert(&[row])?.is_empty() {
             return Ok(());
         }
         self.expect(&BTreeSet::from([id]), give_up_at)
     }
 
-    /// Stores deliveries, each once, and gives the ids of the new ones; their destinations are to be expected.
+    /// Stores deliveries, each once, and returns the ids of the new ones. The caller then calls `expect` for their destinations.
     pub(crate) fn insert(&mut self, rows: &[NewDelivery]) -> QueryResult<HashSet<String>> {
         deliveries::insert(self.db, rows)
     }
 
-    /// Locks destinations, adds those that are not there yet, and has them looked at, at `give_up_at` at the latest. A process
-    /// that releases one meanwhile sees what was stored before.
+    /// Locks destinations, inserts missing ones, and makes them due, at `give_up_at` at the latest. A process that
+    /// releases one at the same time sees the deliveries that were stored before.
     pub(crate) fn expect(
         &mut self,
         ids: &BTreeSet<String>,
@@ -107,7 +107,7 @@ impl<M: Medium> Transitions<'_, M> {
         destinations::expect(self.db, M::NAME, ids, state, at, give_up_at)
     }
 
-    /// Locks destinations: before their deliveries, as everybody does.
+    /// Locks destinations. All code locks them before their deliveries.
     pub(crate) fn lock(&mut self, ids: &BTreeSet<String>) -> QueryResult<()> {
         destinations::lock(self.db, M::NAME, ids).map(drop)
     }
@@ -116,12 +116,12 @@ impl<M: Medium> Transitions<'_, M> {
         destinations::configure(self.db, M::NAME, settings, self.now.naive_utc())
     }
 
-    /// Whether nothing is kept of a destination that is removed, what is settled included.
+    /// Whether all deliveries to a removed destination are deleted, including settled ones.
     pub(super) fn deletes_deliveries_to(&self, destination: &DestinationRow) -> bool {
         destination.state == REMOVED && self.medium.policy().reasons.removed.is_none()
     }
 
-    /// Releases destinations until there is something to do for them again. One that is for a single delivery goes with it.
+    /// Releases destinations until they have something to do again. The destination of a single delivery is deleted with it.
     pub(super) fn release(&mut self, held: &[DestinationRow]) -> QueryResult<()> {
         let (gone, others): (Vec<_>, Vec<_>) =
             held.iter().partition(|it| self.deletes_deliveries_to(it));
@@ -140,8 +140,8 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(())
     }
 
-    /// Records the outcomes of attempts at different destinations and releases these. A process that has lost a lease can
-    /// record that the message was delivered and nothing else; the rest is up to the present holder.
+    /// Records the outcomes of attempts at different destinations and releases these. A process that has lost its
+    /// lease can record only that the message was delivered; everything else is up to the current owner.
     pub(crate) fn conclude(&mut self, conclusions: &[Conclusion<M>]) -> QueryResult<()> {
         let ids = conclusions
             .iter()
@@ -188,7 +188,7 @@ impl<M: Medium> Transitions<'_, M> {
         self.release(&held)
     }
 
-    /// Ends what was delivered, and reports each message by itself.
+    /// Ends delivered rows, and reports each message separately.
     fn deliver(&mut self, delivered: &[&Conclusion<M>]) -> QueryResult<()> {
         let rows = delivered
             .iter()
@@ -269,7 +269,7 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(())
     }
 
-    /// Switches a destination off and has its owner told.
+    /// Disables a destination and notifies its owner.
     fn disable(&mut self, destination: &mut DestinationRow, reason: &str) -> QueryResult<()> {
         destinations::disable(self.db, M::NAME, &destination.id, self.now.naive_utc())?;
         DISABLED.clone_into(&mut destination.state);
@@ -280,7 +280,7 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(())
     }
 
-    /// Ends deliveries and reports it, unless they had ended before.
+    /// Ends deliveries and reports it, unless they had already ended.
     pub(super) fn end(
         &mut self,
         rows: &[DeliveryRow],
@@ -292,7 +292,7 @@ impl<M: Medium> Transitions<'_, M> {
         self.report(rows, &steps, Outcome::Ended(ending), reason, reply)
     }
 
-    /// Ends deliveries and gives the steps of those that had not ended before.
+    /// Ends deliveries and returns the steps of those that had not already ended.
     fn store_end(
         &mut self,
         ids: &[&str],
@@ -308,7 +308,7 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(steps)
     }
 
-    /// Reports deliveries that ended before they were stored.
+    /// Reports deliveries that were already ended when they were stored.
     pub(crate) fn report_ended(
         &mut self,
         rows: &[DeliveryRow],

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-/// Waits between the attempts of one message, in seconds; the last one repeats until it is given up.
+/// The waits between the attempts of one message, in seconds. The last one repeats until the message expires.
 const MESSAGE_WAITS: [u64; 8] = [2, 10, 30, 120, 300, 900, 1_800, 3_600];
 
-/// Waits before a destination or a mail server is tried again with any message; short, because who is back
-/// should hear everything soon.
+/// The waits before a failing destination or mail server is called again, in seconds. They are short, so that
+/// messages flow soon after it is back.
 const DESTINATION_WAITS: [u64; 6] = [2, 5, 10, 20, 30, 60];
 
-/// Waits between the tries of one call of a webhook, as Standard Webhooks proposes: a little over three
+/// The waits between the attempts of one webhook call, in seconds, as Standard Webhooks proposes: a little over three
 /// days together.
 const CALL_WAITS: [u64; 9] = [
     5,
@@ -21,18 +21,18 @@ const CALL_WAITS: [u64; 9] = [
     24 * 3_600,
 ];
 
-/// The wait after this many tries of one call of a webhook; none when there have been enough.
+/// Returns the wait after this number of attempts of one webhook call; none after the last one.
 pub(crate) fn call_wait(tries: i64) -> Option<Duration> {
     let index = usize::try_from(tries.max(1) - 1).ok()?;
     CALL_WAITS.get(index).copied().map(Duration::from_secs)
 }
 
-/// The wait after this many attempts of one message.
+/// Returns the wait after this number of attempts of one message.
 pub(crate) fn message_wait(attempts: i64) -> Duration {
     step(&MESSAGE_WAITS, attempts)
 }
 
-/// The wait after this many sends in a row to one destination, or one mail server, that got no good answer.
+/// Returns the wait after this number of consecutive failures of a destination or mail server.
 pub(crate) fn destination_wait(failures: i64) -> Duration {
     step(&DESTINATION_WAITS, failures)
 }

@@ -11,7 +11,7 @@ use crate::delivery::model::{DeliveryRow, DestinationRow, NewDelivery};
 use crate::delivery::state::{Ending, LOCKED, PENDING, SENDING};
 use crate::schema::deliveries;
 
-/// Stores deliveries and gives the ids of those that were not there before.
+/// Inserts deliveries and returns the ids of the new ones.
 pub(crate) fn insert(db: &mut Db, rows: &[NewDelivery]) -> QueryResult<HashSet<String>> {
     let new: Vec<String> = match db {
         Db::Pg(conn) => diesel::insert_into(deliveries::table)
@@ -49,7 +49,7 @@ pub(crate) fn start_single(db: &mut Db, ids: &[&str]) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Marks deliveries as being sent, in this message.
+/// Marks deliveries as being sent in this message.
 pub(crate) fn start_attempt(db: &mut Db, ids: &[&str], message_id: &str) -> QueryResult<()> {
     diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
         .set((
@@ -62,7 +62,7 @@ pub(crate) fn start_attempt(db: &mut Db, ids: &[&str], message_id: &str) -> Quer
         .map(drop)
 }
 
-/// Puts back what was being sent under a lease that is over, to be sent again as it was; says how many those are.
+/// Makes deliveries pending again that were being sent under an expired lease, as the same message. Returns their number.
 pub(crate) fn reopen_abandoned(db: &mut Db, medium: &str, id: &str) -> QueryResult<usize> {
     let give_up_at: Option<NaiveDateTime> = open(medium, id)
         .filter(deliveries::state.eq(SENDING))
@@ -79,7 +79,7 @@ pub(crate) fn reopen_abandoned(db: &mut Db, medium: &str, id: &str) -> QueryResu
         .execute(db)
 }
 
-/// Which of these destinations have open deliveries that have run out.
+/// Returns which of these destinations have expired open deliveries.
 pub(crate) fn with_expired(
     db: &mut Db,
     medium: &str,
@@ -98,7 +98,7 @@ pub(crate) fn with_expired(
     Ok(found.into_iter().collect())
 }
 
-/// Open deliveries whose time is over; not those that nobody could open.
+/// Lists expired open deliveries, without the locked ones.
 pub(crate) fn list_expired(
     db: &mut Db,
     medium: &str,
@@ -115,7 +115,7 @@ pub(crate) fn list_expired(
         .load(db)
 }
 
-/// Open deliveries that this revision of the destination, or an older one, was meant for.
+/// Lists open deliveries for this revision of the destination or an older one.
 pub(crate) fn list_open(
     db: &mut Db,
     medium: &str,
@@ -130,7 +130,7 @@ pub(crate) fn list_open(
         .load(db)
 }
 
-/// Open deliveries whose turn it is, in their order. They were meant for the destination's revision, or an older one.
+/// Lists due open deliveries for this revision of the destination or an older one, in their order.
 pub(crate) fn list_ready(
     db: &mut Db,
     medium: &str,
@@ -153,7 +153,7 @@ pub(crate) fn list_ready(
         .load(db)
 }
 
-/// How many deliveries are open, [`COUNTED`] at most.
+/// Counts open deliveries, up to [`COUNTED`].
 pub(crate) fn count_open(db: &mut Db, medium: &str) -> QueryResult<i64> {
     let count = diesel::sql_query(
         "SELECT count(*) FROM (SELECT 1 AS one FROM deliveries WHERE medium = $1 AND settled_at IS NULL LIMIT $2) AS counted",
@@ -162,7 +162,7 @@ pub(crate) fn count_open(db: &mut Db, medium: &str) -> QueryResult<i64> {
     cached::<BigInt, _>(count).get_result(db)
 }
 
-/// What a message that was sent before is composed of.
+/// Lists the deliveries of a message that was sent before.
 pub(crate) fn list_message(
     db: &mut Db,
     medium: &str,
@@ -176,7 +176,7 @@ pub(crate) fn list_message(
         .load(db)
 }
 
-/// How deliveries go back among those that wait.
+/// How deliveries return to the queue.
 pub(crate) struct Return<'a> {
     pub(crate) state: &'static str,
     pub(crate) at: NaiveDateTime,
@@ -184,7 +184,7 @@ pub(crate) struct Return<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// Has deliveries wait for their next attempt, as the same message, and gives the steps of those that had not ended.
+/// Lets deliveries wait for their next attempt in the same message. Returns the steps of those that had not ended.
 pub(crate) fn retry(
     db: &mut Db,
     ids: &[&str],
@@ -207,7 +207,7 @@ pub(crate) fn retry(
     Ok(rows.into_iter().collect())
 }
 
-/// Takes a message apart: each delivery is one of its own from now on.
+/// Splits a message: each delivery becomes a message of its own.
 pub(crate) fn split(
     db: &mut Db,
     ids: &[&str],
@@ -229,7 +229,7 @@ pub(crate) fn split(
     .map(drop)
 }
 
-/// Makes deliveries pending again after an attempt that was none; also those that were locked.
+/// Makes deliveries pending again, also locked ones, as if the attempt had not been made.
 pub(crate) fn put_back(
     db: &mut Db,
     ids: &[&str],
@@ -254,7 +254,7 @@ pub(crate) fn put_back(
     .map(drop)
 }
 
-/// Ends deliveries and gives the steps of those that had not ended before. What people wrote is not kept longer than
+/// Ends deliveries and returns the steps of those that had not already ended. User text is not stored longer than
 /// needed.
 pub(crate) fn end(
     db: &mut Db,
@@ -281,7 +281,7 @@ pub(crate) fn end(
     Ok(rows.into_iter().collect())
 }
 
-/// Deletes up to `limit` deliveries of a destination that is gone, and says how many.
+/// Deletes up to `limit` deliveries of a removed destination and returns their number.
 pub(crate) fn delete_calls(db: &mut Db, id: &str, limit: i64) -> QueryResult<usize> {
     let some = deliveries::table
         .filter(deliveries::destination_id.eq(id))
@@ -292,9 +292,9 @@ pub(crate) fn delete_calls(db: &mut Db, id: &str, limit: i64) -> QueryResult<usi
     diesel::delete(deliveries::table.filter(deliveries::id.eq_any(&ids))).execute(db)
 }
 
-/// Forgets deliveries that were settled before `until`, at most `most`, and says how many. None of them was made later than it
-/// was settled: they come first by their ids, which begin with when that was (UUIDv7, RFC 9562 section 5.7), and so no index is
-/// kept for this alone.
+/// Deletes at most `most` deliveries that were settled before `until` and returns their number. No delivery was
+/// created after it was settled. So they come first in the order of ids, which begin with the time of creation
+/// (UUIDv7, RFC 9562 section 5.7). No other index is needed.
 pub(crate) fn forget_settled_before(
     db: &mut Db,
     until: NaiveDateTime,
@@ -322,8 +322,8 @@ fn open<'a>(medium: &'a str, id: &'a str) -> _ {
 
 type Condition = Box<dyn BoxableExpression<deliveries::table, DbBackend, SqlType = Bool>>;
 
-/// Says the same as that `settled_at` is null. Of rows that are known by their ids PostgreSQL would, told so, read all
-/// that are open.
+/// Equivalent to `settled_at` being null. With that condition, PostgreSQL would read all open rows instead of those
+/// with the given ids.
 fn is_open() -> Condition {
     let waits = deliveries::state
         .eq(PENDING)
@@ -331,7 +331,7 @@ fn is_open() -> Condition {
     Box::new(waits.or(deliveries::state.eq(SENDING)))
 }
 
-/// Not how a session ended whose plan waits.
+/// Excludes the end of a session whose plan is still open.
 fn follows_no_plan() -> Condition {
     let plans = diesel::alias!(deliveries as plans);
     let plan = plans

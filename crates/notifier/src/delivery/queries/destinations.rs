@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::delivery::model::{ACTIVE, DISABLED, DestinationRow, REMOVED, Settings};
 use crate::schema::destinations;
 
-/// When the next destination is to be looked at.
+/// Returns when the next destination is due.
 pub(crate) fn next_due(db: &mut Db, medium: &str) -> QueryResult<Option<NaiveDateTime>> {
     destinations::table
         .filter(destinations::medium.eq(medium))
@@ -20,8 +20,8 @@ pub(crate) fn next_due(db: &mut Db, medium: &str) -> QueryResult<Option<NaiveDat
         .first(db)
 }
 
-/// Destinations that are to be looked at and that nobody has leased, or whose lease is over. Locked until the
-/// transaction ends; those that another process is taking now are left to it.
+/// Lists due destinations that are not leased, or whose lease has expired, and locks them until the transaction ends.
+/// Those that another process has locked are skipped.
 pub(crate) fn list_due(
     db: &mut Db,
     medium: &str,
@@ -44,8 +44,8 @@ pub(crate) fn list_due(
     }
 }
 
-/// Locks these destinations until the transaction ends, in the order of their ids, so that two transactions cannot wait for
-/// each other. A transaction that adds a delivery meanwhile waits, so that the next look does not miss it.
+/// Locks destinations until the transaction ends, in the order of their ids, so that transactions cannot deadlock. A
+/// transaction that adds a delivery meanwhile waits, so that the next look sees it.
 pub(crate) fn lock(
     db: &mut Db,
     medium: &str,
@@ -64,8 +64,8 @@ pub(crate) fn lock(
     }
 }
 
-/// Locks destinations and has them looked at as soon as they are free, at `give_up_at` at the latest; the holder of a
-/// lease looks again when it is over. Those that are missing begin in `state`.
+/// Locks destinations and makes them due as soon as they are free, at `give_up_at` at the latest. A leased one is
+/// checked at the end of the lease. Missing ones are inserted in `state`.
 pub(crate) fn expect(
     db: &mut Db,
     medium: &'static str,
@@ -117,7 +117,7 @@ fn insert(db: &mut Db, medium: &str, id: &str, state: &str, now: NaiveDateTime) 
     on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, idle).execute(conn)).map(drop)
 }
 
-/// Stores the settings of a destination if their revision is higher than the known one, or pauses the known one.
+/// Stores the settings of a destination if their revision is higher than the stored one, or pauses the stored one.
 pub(crate) fn configure(
     db: &mut Db,
     medium: &str,
@@ -167,7 +167,7 @@ pub(crate) fn configure(
     on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, newer).execute(conn)).map(drop)
 }
 
-/// Leases destinations that the transaction has locked to `owner`.
+/// Leases destinations, which the transaction has locked, to `owner`.
 pub(crate) fn lease(
     db: &mut Db,
     medium: &str,
@@ -187,7 +187,7 @@ pub(crate) fn lease(
         .map(drop)
 }
 
-/// Releases a destination; it is looked at again at `due_at`.
+/// Releases a destination, which is due again at `due_at`.
 pub(crate) fn release_until(
     db: &mut Db,
     medium: &str,
@@ -203,7 +203,7 @@ pub(crate) fn release_until(
         .map(drop)
 }
 
-/// A destination that is released, for `release.*.sql`.
+/// A destination to release, for `release.*.sql`.
 #[derive(Serialize)]
 struct Released<'a> {
     medium: &'a str,
@@ -213,12 +213,12 @@ struct Released<'a> {
     failing_since: Option<NaiveDateTime>,
     #[serde(serialize_with = "json::timestamp")]
     free_at: NaiveDateTime,
-    /// When to look if something waits, earlier than its next attempt: more than a slice is to be skipped.
+    /// When a waiting delivery needs attention before its next attempt, because there may be more than a slice to skip.
     #[serde(serialize_with = "json::timestamp")]
     look_at: Option<NaiveDateTime>,
 }
 
-/// Releases destinations. Each is looked at again at the next attempt for its revision, or when a delivery is to be given up.
+/// Releases destinations. Each is due again at the next attempt for its revision, or when a delivery expires.
 pub(crate) fn release(
     db: &mut Db,
     medium: &str,
@@ -247,7 +247,7 @@ pub(crate) fn release(
     Ok(())
 }
 
-/// Deletes those of these destinations that nothing waits for.
+/// Deletes those of these destinations that have no waiting deliveries.
 pub(crate) fn delete_idle(db: &mut Db, medium: &str, rows: &[&DestinationRow]) -> QueryResult<()> {
     let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
     let idle = destinations::table
@@ -257,7 +257,7 @@ pub(crate) fn delete_idle(db: &mut Db, medium: &str, rows: &[&DestinationRow]) -
     diesel::delete(idle).execute(db).map(drop)
 }
 
-/// Switches a destination off.
+/// Disables a destination.
 pub(crate) fn disable(db: &mut Db, medium: &str, id: &str, now: NaiveDateTime) -> QueryResult<()> {
     diesel::update(destinations::table.find((medium, id)))
         .set((
@@ -269,7 +269,7 @@ pub(crate) fn disable(db: &mut Db, medium: &str, id: &str, now: NaiveDateTime) -
         .map(drop)
 }
 
-/// Forgets destinations that were removed before `until` and have nothing to do.
+/// Deletes destinations that were removed before `until` and have no waiting deliveries.
 pub(crate) fn forget_removed_before(
     db: &mut Db,
     medium: &str,

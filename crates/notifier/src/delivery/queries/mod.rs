@@ -1,4 +1,4 @@
-//! All SQL that the media share.
+//! The SQL that all media share.
 
 pub(crate) mod deliveries;
 pub(crate) mod destinations;

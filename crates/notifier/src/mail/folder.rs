@@ -6,10 +6,10 @@ use std::path::Path;
 use service_kit::data_dir;
 use service_kit::start::Home;
 
-/// The folder of mails that have no server to go to, in the data folder.
+/// The folder inside the data folder for mails without a mail server.
 const NAME: &str = "mail";
 
-/// Keeps mails as files that any mail program opens.
+/// Stores mails as files that any mail program can open.
 #[derive(Debug, Clone)]
 pub(super) struct Folder(Home);
 
@@ -18,8 +18,8 @@ impl Folder {
         Self(home)
     }
 
-    /// Puts a mail there, whole or not at all, for its owner's eyes only. The same name again is the
-    /// same mail again. The error is a sentence.
+    /// Stores a mail completely or not at all, readable for the owner of the process only. The same name again
+    /// replaces the same mail. The error is a sentence.
     pub(super) async fn put(&self, name: String, bytes: Vec<u8>) -> Result<(), String> {
         let home = self.0.clone();
         let put = move || {
@@ -44,7 +44,7 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temporary, folder.join(name))?;
-    // The name too must survive a power cut before the row says that the mail is safe.
+    // The name must also survive a power failure before the row says that the mail is stored.
     File::open(folder)?.sync_all()
 }
 

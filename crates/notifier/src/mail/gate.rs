@@ -7,26 +7,26 @@ use tokio::sync::Notify;
 
 use crate::delivery::destination_wait;
 
-/// What this process knows of the mail server: while it is away nobody knocks, then one mail does, and
-/// only when that one was heard come the others. Cheap to clone.
+/// The circuit breaker of the mail server, for this process. While the server is unavailable, no mail is sent. Then
+/// one mail is tried, and after it succeeds, all others. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Gate {
     state: Arc<Mutex<State>>,
     clock: Clock,
-    /// Told when the gate opens.
+    /// Signalled when the server is available again.
     wake: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Troubles in a row.
+    /// Consecutive failures.
     failures: i64,
     closed_until: Option<DateTime<Utc>>,
-    /// Counts troubles, so that those who met the same one count as one.
+    /// Counts failures, so that mails that meet the same one count as one.
     round: u64,
 }
 
-/// The trouble that a mail set out after.
+/// The number of failures before an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round(u64);
 
@@ -39,12 +39,12 @@ impl Gate {
         }
     }
 
-    /// Whether the last word of the server was a good one.
+    /// Whether the server's last response was a good one.
     pub(super) fn is_open(&self) -> bool {
         self.lock().failures == 0
     }
 
-    /// How long nobody may knock.
+    /// Returns how long no mail may be sent.
     pub(super) fn closed_for(&self) -> Duration {
         let until = self.lock().closed_until;
         until.map_or(Duration::ZERO, |until| {
@@ -56,7 +56,7 @@ impl Gate {
         Round(self.lock().round)
     }
 
-    /// The server was not to be spoken with; says whether that is news.
+    /// Records that the server was not usable. Returns whether this is the first report of the failure.
     pub(super) fn trouble(&self, round: Round) -> bool {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -69,7 +69,7 @@ impl Gate {
         true
     }
 
-    /// The server answered.
+    /// Records that the server answered.
     pub(super) fn heard(&self) {
         let mut state = self.lock();
         state.closed_until = None;

@@ -13,7 +13,7 @@ use super::message::compose;
 use crate::delivery::{Ledger, Medium, NewDelivery};
 use crate::intake::{conclude, data, decode};
 
-/// Takes mails in, or sets them aside when nobody could ever send them.
+/// Stores mails as deliveries. Mails that can never be sent become dead letters.
 #[derive(Clone)]
 pub(crate) struct Intake {
     sealer: Sealer,
@@ -40,7 +40,7 @@ impl Intake {
         }
     }
 
-    /// Starts to take in.
+    /// Starts to consume mails.
     pub(super) fn consume(self, broker: &Broker) -> ConsumerHandle {
         broker.consume(
             Queue::NotifyMail,
@@ -69,7 +69,7 @@ impl Intake {
         conclude(event.id, stored.await, &self.wake)
     }
 
-    /// Reads an event and sees whether a mail can be made of it. No reason says what is in the mail.
+    /// Decodes an event and checks that a mail can be composed from it. No error contains parts of the mail.
     fn read(&self, delivery: &Delivery) -> Result<(Event, MailRequested), String> {
         let event = decode(delivery)?;
         if event.event_type != MailRequested::TYPE {
@@ -86,18 +86,18 @@ impl Intake {
                 "the notifier of this version knows no mail {template:?}"
             ));
         }
-        // Anything else would not fit into a row.
+        // Other text may not fit into a row.
         if !requested.sealed.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("the mail is not sealed text".to_owned());
         }
         let context = MailRequested::seal_context(template);
         let opened = match self.sealer.open(&context, &requested.sealed) {
             Ok(opened) => opened,
-            // The operator's error, not the mail's: it waits in its row for the key.
+            // This is an error of the operator, not of the mail, which waits in its row for the key.
             Err(SealError::UnknownKey(_)) => return Ok((event, requested)),
             Err(error) => return Err(error.to_string()),
         };
-        // serde's message would quote what it stumbled over.
+        // An error message of serde would quote the mail.
         let mail: Mail = serde_json::from_slice(opened.expose_secret())
             .map_err(|_| "what was sealed is no mail".to_owned())?;
         if mail.text.template() != template {

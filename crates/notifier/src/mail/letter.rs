@@ -8,7 +8,7 @@ use crate::text::{line, unlinked_line};
 /// The longest name that is shown, in characters.
 const NAME_LIMIT: usize = 64;
 
-/// The longest description of a program or a change.
+/// The longest description of a program or a change, in characters.
 const FACT_LIMIT: usize = 160;
 
 const IGNORE: &str =
@@ -16,13 +16,13 @@ const IGNORE: &str =
 const NOT_YOU: &str = "If it was not you, somebody else may have your password: choose a new one at once \
     and end all other sign-ins on your account page.";
 
-/// What a mail says, ready to be set as text and as HTML. Everything that people typed is one line,
-/// short, and no link; it is not escaped yet, the templates do that.
+/// The content of a mail, ready to be rendered as text and as HTML. All user input is on one line, truncated and
+/// without links. The templates escape it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Letter {
     pub(super) subject: String,
     title: String,
-    /// Whom it speaks to, where that is known.
+    /// The recipient's name, if it is known.
     name: Option<String>,
     opening: String,
     facts: Vec<(&'static str, String)>,
@@ -30,16 +30,16 @@ pub(super) struct Letter {
     closing: &'static str,
 }
 
-/// What the reader may do.
+/// What the recipient may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Action {
     label: &'static str,
     link: String,
-    /// For how long the link is good, where it ends.
+    /// How long the link is valid, if it expires.
     term: Option<String>,
 }
 
-/// The link of a mail is none that a browser opens.
+/// The error for a link that is not a web address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the link is no web address")]
 pub(super) struct NoLink;
@@ -295,20 +295,20 @@ impl Action {
         }
         Ok(Self {
             label,
-            // As parsed: without spaces, line ends or quotation marks, whatever came.
+            // The parsed form has no spaces, line ends or quotation marks, whatever the input was.
             link: url.into(),
             term: None,
         })
     }
 }
 
-/// A chat as its makers write it.
+/// Returns the chat's name, as its vendor writes it.
 fn chat_label(provider: &str) -> String {
     let known = ChatProvider::named(provider);
     known.map_or_else(|| name(provider), |chat| chat.label().to_owned())
 }
 
-/// When, from where and with what something was done.
+/// Returns the facts about when, from which address and with which program something was done.
 fn place(
     at: DateTime<Utc>,
     address: Option<&str>,

@@ -104,7 +104,7 @@ fn each_kind_of_mail_reads_as_it_should() {
     }
 }
 
-/// Made visible: nobody sees a zero-width space in a snapshot.
+/// Makes zero-width spaces visible.
 fn seen(text: &str) -> String {
     text.replace(crate::text::ZERO_WIDTH_SPACE, "|")
 }
@@ -126,7 +126,7 @@ fn names_cannot_write_markup_lines_or_links() {
     );
     let html = letter.html().unwrap();
     assert!(!html.contains("<script") && !html.contains('\u{202e}'));
-    // What stands in it that is no markup of ours.
+    // Only the links of the template remain.
     assert_eq!(html.matches("href=").count(), 2);
     assert_eq!(html.matches("https://").count(), 3);
     assert!(!html.contains("http://"));
@@ -204,6 +204,6 @@ fn only_a_web_address_is_a_link() {
     let quoted = with("https://id.example.com/r/\"><script>\n").unwrap();
     let html = quoted.html().unwrap();
     assert!(!html.contains("<script"), "{html}");
-    // On this machine it is plain http.
+    // Local installations use plain http.
     assert!(with("http://127.0.0.1:8080/r/x").is_ok());
 }

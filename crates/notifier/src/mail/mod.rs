@@ -1,8 +1,8 @@
-//! Sending mail.
+//! Sending of mails.
 //!
-//! `intake` stores each mail as a delivery, sealed as it came. `sender` opens it, sets it (`letter`, `message`) and hands it
-//! to the mail server (`smtp`) or, where there is none, to a `folder`. `gate` keeps all mails from knocking at a server that
-//! is away.
+//! `intake` stores each mail as a delivery, still sealed. `sender` decrypts it, composes it (`letter`, `message`),
+//! and sends it to the mail server (`smtp`) or writes it to a `folder`. `gate` stops all mails while the server is
+//! unavailable.
 
 mod folder;
 mod gate;
@@ -41,17 +41,17 @@ use smtp::Smtp;
 /// The most connections to the mail server.
 const CONNECTIONS: usize = 4;
 
-/// How often the configured patience an attempt takes at the most: twice to offer the mail, once to hand
-/// it over.
+/// The longest duration of an attempt, as a multiple of the configured timeout: two for offering the mail, and one
+/// for its content.
 const LONGEST: u32 = 3;
 
-/// What a lease leaves, beyond the longest attempt, for writing down what came of it.
+/// The part of a lease, beyond the longest attempt, for storing the outcome.
 const SLACK: Duration = Duration::from_secs(60);
 
-/// Said of a mail that was given up before any try of its own.
+/// The reason of a mail that expired before its first attempt.
 const NEVER_TRIED: &str = "The mail server could not be reached in time";
 
-/// Mails; each is a destination of its own.
+/// The medium of mails. Each mail is a destination of its own.
 #[derive(Clone)]
 struct Mails {
     policy: Policy,
@@ -123,7 +123,7 @@ impl Medium for Mails {
     }
 }
 
-/// Where mails go, before anything runs.
+/// The sender address and the transport, before anything is started.
 pub(crate) struct Post {
     from: Mailbox,
     outlet: Outlet,
@@ -131,7 +131,7 @@ pub(crate) struct Post {
 
 impl Post {
     /// # Errors
-    /// [`ConfigError`] for a mail server or a sender that is none.
+    /// [`ConfigError`] when the mail server or the sender is not valid, or when TLS cannot be set up.
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let smtp = &config.smtp;
         let from = smtp.sender()?;
@@ -154,7 +154,7 @@ impl Post {
         Ok(Self { from, outlet })
     }
 
-    /// Starts to take mails in and to send them.
+    /// Starts to consume and send mails.
     pub(crate) async fn start(
         self,
         config: &Config,
@@ -185,7 +185,7 @@ impl Post {
     }
 }
 
-/// Has mails that a former run could not open tried at once: the operator may have given the key.
+/// Makes mails due at once that an earlier run could not decrypt, because the operator may have added the key.
 async fn try_locked(ledger: &Ledger<Mails>, give_up_after: Duration) -> Result<usize, DbError> {
     let work = move |transitions: &mut Transitions<'_, Mails>| {
         let now = transitions.at();

@@ -6,7 +6,7 @@ use super::Mails;
 use crate::delivery::{LOCKED, Medium, PENDING};
 use crate::schema::{deliveries, destinations};
 
-/// Has mails that wait for a key tried now, and says how many those are.
+/// Makes mails due that wait for a key, and returns their number.
 pub(super) fn try_locked(
     db: &mut Db,
     now: NaiveDateTime,

@@ -13,10 +13,10 @@ use super::message::{Composed, compose};
 use super::smtp::{Failure, Server, Session, Smtp, Step, verdict};
 use crate::delivery::{Answer, Attempt, DeliveryRow, Stopping};
 
-/// How long a stopping process waits for the answer to a mail that it has handed over.
+/// How long a stopping process waits for the response to a mail that has been sent.
 const LAST_WORD: Duration = Duration::from_secs(8);
 
-/// Opens a mail, sets it and hands it over. Its recipient and its words are in clear nowhere but here.
+/// Decrypts, composes and sends mails. Recipient and content are in plain text only here.
 #[derive(Clone)]
 pub(crate) struct Sender(Arc<Inner>);
 
@@ -26,17 +26,17 @@ struct Inner {
     outlet: Outlet,
 }
 
-/// Where mails go.
+/// The transport of mails.
 pub(super) enum Outlet {
     Server(Smtp),
     Folder(Folder),
 }
 
-/// What mails that follow each other share.
+/// What consecutive mails share.
 #[derive(Default)]
 pub(super) struct Connection {
     session: Option<Session>,
-    /// Whether a mail has gone over it.
+    /// Whether a mail has been sent over it.
     used: bool,
 }
 
@@ -49,7 +49,7 @@ impl Sender {
         }))
     }
 
-    /// Sends a mail, within three times the configured patience.
+    /// Sends a mail, within three times the configured timeout.
     pub(super) async fn send(
         &self,
         connection: &mut Connection,
@@ -135,7 +135,7 @@ async fn keep(
     }
 }
 
-/// One mail on its way to the server.
+/// One attempt to send a mail to the server.
 struct Call<'a> {
     smtp: &'a Smtp,
     gate: &'a Gate,
@@ -147,7 +147,7 @@ impl Call<'_> {
     async fn deliver(&self, connection: &mut Connection, mail: &Composed) -> Answer {
         let offered = tokio::select! {
             biased;
-            // Nothing of the mail has left yet.
+            // No part of the mail has been sent yet.
             () = self.stopping.wait() => {
                 connection.session = None;
                 return Answer::Untried(None);
@@ -174,7 +174,7 @@ impl Call<'_> {
         }
     }
 
-    /// Has the server wait for the mail's content, on the connection that is there or on a new one.
+    /// Offers the mail until the server waits for its content, on the existing connection or a new one.
     async fn offer(
         &self,
         connection: &mut Connection,
@@ -182,7 +182,7 @@ impl Call<'_> {
     ) -> Result<(), (Step, Failure)> {
         if let Some(mut session) = connection.session.take() {
             match session.offer(mail).await {
-                // It has taken as many as it wants on one connection, or waited too long for the next.
+                // The server has reached its limit of mails for one connection, or its idle timeout.
                 Err((Step::Sender, Failure::Code(421, _) | Failure::Broken(_)))
                     if connection.used => {}
                 offered => {

@@ -1,4 +1,4 @@
-//! Speaking to the mail server, step by step: what an answer means depends on what was asked.
+//! The SMTP client. It runs step by step, because the meaning of a response depends on the step.
 
 mod session;
 mod url;

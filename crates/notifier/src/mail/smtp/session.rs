@@ -16,7 +16,7 @@ use super::url::{Security, SmtpServer};
 use super::verdict::{Failure, Step};
 use crate::mail::message::Composed;
 
-/// How long a server may take for what no mail depends on.
+/// How long the server may take for steps on which no mail depends.
 const BRIEFLY: Duration = Duration::from_secs(2);
 
 /// Opens sessions with one mail server.
@@ -27,7 +27,7 @@ pub(in crate::mail) struct Smtp {
     patience: Duration,
 }
 
-/// A connection on which mails are handed over, one after the other.
+/// A connection over which mails are sent, one after the other.
 pub(in crate::mail) struct Session {
     connection: AsyncSmtpConnection,
     patience: Duration,
@@ -36,10 +36,10 @@ pub(in crate::mail) struct Session {
 type Stepped<T> = Result<T, (Step, Failure)>;
 
 impl Smtp {
-    /// `domain` is what we call ourselves; each step with the server may take `patience`.
+    /// Prepares a client. `domain` is the name in the greeting, and each step with the server may take `patience`.
     ///
     /// # Errors
-    /// In words, when TLS cannot be set up.
+    /// A sentence, when TLS cannot be set up.
     pub(in crate::mail) fn new(
         server: SmtpServer,
         domain: &str,
@@ -65,7 +65,7 @@ impl Smtp {
         })
     }
 
-    /// The longest that opening a session and offering a mail may take together.
+    /// Returns the longest duration of opening a session and offering a mail, together.
     pub(in crate::mail) fn patience_to_offer(&self) -> Duration {
         self.patience * 2
     }
@@ -144,13 +144,13 @@ impl Smtp {
 }
 
 impl Session {
-    /// Asks the server to take a mail. Until it said yes nothing of the mail has left.
+    /// Offers a mail to the server. No content is sent before the server has accepted it.
     pub(in crate::mail) async fn offer(&mut self, mail: &Composed) -> Stepped<()> {
         let mut parameters = Vec::new();
         if !is_ascii(&mail.from) || !is_ascii(&mail.to) {
             let server = self.connection.server_info();
             if !server.supports_feature(Extension::SmtpUtfEight) {
-                // RFC 6531 section 3.2, as if the server had said so.
+                // RFC 6531 section 3.2, as if the server had answered so.
                 return Err((
                     Step::Recipient,
                     Failure::Code(553, Some("5.6.7".to_owned())),
@@ -170,7 +170,7 @@ impl Session {
         Ok(())
     }
 
-    /// Hands over what was offered.
+    /// Sends the content of the offered mail.
     pub(in crate::mail) async fn hand_over(&mut self, mail: &Composed) -> Stepped<()> {
         let content = self.connection.message(&mail.bytes);
         let answer = match timeout(self.patience, content).await {
@@ -182,15 +182,15 @@ impl Session {
         Err((Step::Content, answer))
     }
 
-    /// Forgets a mail that was refused; false when the connection is of no more use.
+    /// Resets the session after a refused mail. Returns false when the connection is unusable.
     pub(in crate::mail) async fn reset(&mut self) -> bool {
         let forgotten = timeout(BRIEFLY, self.ask(Step::Sender, Rset.to_string())).await;
         matches!(forgotten, Ok(Ok(_)))
     }
 
-    /// Says goodbye.
+    /// Closes the session.
     pub(in crate::mail) async fn close(mut self) {
-        // The mails are safe, whatever comes of this.
+        // The mails are delivered, whether or not this succeeds.
         let _ = timeout(BRIEFLY, self.connection.quit()).await;
     }
 
@@ -230,7 +230,7 @@ fn failure(error: &Error) -> Failure {
     Failure::Broken(in_our_words(error))
 }
 
-/// `5.1.1` and the like, RFC 3463.
+/// Whether a word is an enhanced status code, such as `5.1.1` (RFC 3463).
 fn is_enhanced(word: &str) -> bool {
     let mut parts = word.split('.');
     let numbers = parts.by_ref().take(3).filter(|part| {
@@ -250,7 +250,7 @@ fn mentions_certificate(error: &Error) -> bool {
     false
 }
 
-/// The innermost cause, unless it is something that the server said.
+/// Returns the innermost cause, unless it is text from the server.
 fn in_our_words(error: &Error) -> String {
     if error.is_response() {
         return "an answer that is no SMTP, or none".to_owned();

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
 
-/// A text that names no mail server.
+/// The error for text that is not the URL of a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "a mail server is smtp://HOST:PORT or smtp://USER:PASSWORD@HOST:PORT, or the same with smtps://; USER and \
@@ -17,17 +17,17 @@ pub(crate) struct InvalidSmtpUrl;
 /// When a connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Security {
-    /// From the first byte (`smtps://`); the certificate must be good.
+    /// From the first byte (`smtps://`). The certificate must be valid.
     Wrapped,
-    /// By STARTTLS, or nothing is sent; the certificate must be good.
+    /// By STARTTLS, which is required. The certificate must be valid.
     Required,
-    /// By STARTTLS if it is offered. Whoever could show a false certificate could as well keep the offer
-    /// back, so that any certificate is taken: better than none.
+    /// By STARTTLS if the server offers it. Any certificate is accepted, which is better than no encryption: an
+    /// attacker who can present a false one could also remove the offer.
     Offered,
     Never,
 }
 
-/// Where mails go.
+/// The address of a mail server, with its credentials.
 #[derive(Clone)]
 pub(crate) struct SmtpServer {
     pub(super) host: String,
@@ -42,7 +42,7 @@ impl FromStr for SmtpServer {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let url = Url::parse(text).map_err(|_| InvalidSmtpUrl)?;
         let host = url.host_str().unwrap_or_default();
-        // A library that connects wants an IPv6 address without its brackets.
+        // The connecting library needs an IPv6 address without brackets.
         let host = host
             .trim_start_matches('[')
             .trim_end_matches(']')
@@ -57,7 +57,7 @@ impl FromStr for SmtpServer {
             ("smtps", None) => Security::Wrapped,
             ("smtp", Some("tls=required")) => Security::Required,
             ("smtp", Some("tls=never")) => Security::Never,
-            // A password never crosses a network in clear unless that is asked for.
+            // A password is not sent over a network unencrypted unless the URL requests that.
             ("smtp", None) if credentials.is_some() && !is_loopback(&host) => Security::Required,
             ("smtp", None) => Security::Offered,
             _ => return Err(InvalidSmtpUrl),

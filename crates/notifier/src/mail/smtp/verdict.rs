@@ -1,54 +1,54 @@
 use crate::delivery::Answer;
 
-/// What was being asked of the server.
+/// The step of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::mail) enum Step {
-    /// To be there, to greet, to encrypt.
+    /// Connection, greeting and encryption.
     Connect,
-    /// To know us.
+    /// Authentication.
     SignIn,
-    /// To take a mail from us.
+    /// The sender of a mail (`MAIL FROM`).
     Sender,
-    /// To take a mail for this recipient.
+    /// The recipient of a mail (`RCPT TO`).
     Recipient,
-    /// To take the mail's content now.
+    /// The start of the content (`DATA`).
     Data,
-    /// To have taken it.
+    /// The content and its acceptance.
     Content,
 }
 
-/// Why a step failed. Server's words are left out: they may hold addresses.
+/// Why a step failed. It contains no text from the server, which may include addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::mail) enum Failure {
-    /// It said no, with this code and, where it has one, this enhanced code.
+    /// The server refused with this status code and, if there is one, this enhanced status code.
     Code(u16, Option<String>),
-    /// The connection, or what was said on it, broke; with our own words for it.
+    /// The connection or the protocol failed; with a cause that is not the server's text.
     Broken(String),
-    /// It said nothing in time.
+    /// The server did not answer in time.
     Silent,
-    /// Its certificate, its lack of one, or of a way to sign in: nothing that passes.
+    /// The certificate or the sign-in methods are unacceptable, or there is no encryption. A retry does not help.
     Unacceptable(String),
 }
 
-/// What a failure means.
+/// The consequences of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::mail) struct Verdict {
     pub(in crate::mail) answer: Answer,
     pub(in crate::mail) server: Server,
 }
 
-/// Whom a failure concerns besides the mail.
+/// What a failure says about the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::mail) enum Server {
-    /// It is well: the failure is the mail's own, and the connection can be used on.
+    /// The server works. The failure is about the mail, and the connection can be used again.
     Fine,
-    /// It is not, and that may pass by itself.
+    /// The server has a failure that may be temporary.
     Troubled,
-    /// It is not, and only the operator can mend it.
+    /// The server has a failure that only the operator can fix.
     NeedsOperator,
 }
 
-/// Answers that say that we must sign in, or may not as we are.
+/// Status codes for a missing or refused sign-in.
 const ABOUT_SIGN_IN: [u16; 4] = [530, 534, 535, 538];
 
 pub(in crate::mail) fn verdict(step: Step, failure: &Failure) -> Verdict {
@@ -79,10 +79,10 @@ pub(in crate::mail) fn verdict(step: Step, failure: &Failure) -> Verdict {
             answer: Answer::Refused(reason),
             server: Server::Fine,
         },
-        // It closes the connection, whatever was asked.
+        // The server closes the connection, whatever the step was.
         (_, Failure::Code(421, _)) => later(false, Server::Troubled),
         (_, Failure::Code(..)) => later(false, Server::Fine),
-        // It may be this mail that breaks it: the mail waits longer each time, others go first.
+        // This mail may be what breaks the connection. It waits longer each time, and others go first.
         (_, Failure::Broken(_) | Failure::Silent) => later(false, Server::Troubled),
     }
 }

@@ -16,30 +16,30 @@ use crate::intake::{conclude, data, decode};
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "notify.webhooks";
 
-/// After this a call is given up in any case: `Retry-After` can stretch its tries, and its webhook may never
-/// become known.
+/// A call expires after this time in any case. `Retry-After` can delay its attempts, and the webhook's settings may
+/// never arrive.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(5 * 24 * 3_600);
 
-/// Calls about a user who is gone that are deleted in one transaction.
+/// How many calls about a deleted user are deleted in one transaction.
 const BATCH: i64 = 1_000;
 
-/// What an event asks of the notifier.
+/// The content of an event.
 enum Content {
-    /// Where a webhook goes.
+    /// The settings of a webhook.
     Configured(Settings),
     Due(Box<Call>),
-    /// A call to be made again.
+    /// A request to make a call again.
     Replayed(WebhookReplayed),
     User(UserChanged),
 }
 
 struct Call {
     due: WebhookDue,
-    /// What is signed and sent, to the letter.
+    /// The exact text that is signed and sent.
     body: String,
 }
 
-/// Starts to take events in; `wake` is told after each commit.
+/// Starts to consume events. `wake` is signalled after each commit.
 pub(crate) fn consume(
     broker: &Broker,
     ledger: Ledger<Webhooks>,
@@ -101,7 +101,7 @@ fn store(
     })
 }
 
-/// Has a settled call made again. One that is not kept any more is told to have failed.
+/// Makes a settled call pending again. If it is no longer stored, reports it as failed.
 fn replay(
     transitions: &mut Transitions<'_, Webhooks>,
     request_id: Option<String>,
@@ -123,14 +123,14 @@ fn replay(
     let gone = NewDelivery::new(Webhooks::NAME, id, webhook, at, GIVE_UP_AFTER);
     let last = DeliveryRow {
         request_id,
-        // Nothing that is on its way counts any more.
+        // The highest step, so that reports still on their way are ignored.
         step: i64::MAX,
         ..gone.into()
     };
     transitions.report_ended(&[last], Ending::Failed, "The call is not kept any more")
 }
 
-/// Deletes the calls that tell of a user who is gone.
+/// Deletes the calls about a deleted user.
 async fn forget_user(ledger: &Ledger<Webhooks>, user: UserId) -> Result<(), DbError> {
     loop {
         let deleted = ledger
@@ -162,7 +162,7 @@ fn call(event: &Event) -> Result<Call, String> {
 fn configured(event: &Event) -> Result<Settings, String> {
     let configured: WebhookConfigured = data(event)?;
     let sealed = configured.sealed.as_deref().unwrap_or_default();
-    // Anything else would not fit into a row.
+    // Other text may not fit into a row.
     if !sealed.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("the target is not sealed text".to_owned());
     }

@@ -1,7 +1,7 @@
-//! Calling webhooks.
+//! Webhook calls.
 //!
-//! Which webhook hears of what is the work-session service's affair. `intake` stores each call as a delivery, `sender`
-//! signs it (`signature`) and posts it, and what became of it is told back after each try.
+//! The work-session service decides which webhook gets which event. `intake` stores each call as a delivery, `sender`
+//! signs it (`signature`) and posts it. Each attempt is reported as an event.
 
 mod intake;
 mod queries;
@@ -25,7 +25,7 @@ use crate::delivery::{
 };
 
 const POLICY: Policy = Policy {
-    // A call takes ten seconds at most.
+    // A call takes at most ten seconds.
     lease: Duration::from_secs(30),
     interval: Duration::ZERO,
     retry_wait: call_wait,
@@ -41,7 +41,7 @@ const POLICY: Policy = Policy {
     },
 };
 
-/// Calls of webhooks; a destination is a webhook.
+/// The medium of webhook calls. A destination is a webhook.
 #[derive(Clone)]
 pub(crate) struct Webhooks {
     sender: Sender,

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use crate::delivery::PENDING;
 use crate::schema::deliveries;
 
-/// Opens a settled call of a webhook again, with all its tries before it; false when there is none.
+/// Makes a settled call of a webhook pending again, with all its attempts ahead. Returns false if there is none.
 pub(super) fn reopen(
     db: &mut Db,
     webhook: &str,
@@ -31,13 +31,13 @@ pub(super) fn reopen(
     Ok(reopened == 1)
 }
 
-/// Whether there is such a call.
+/// Whether the call exists.
 pub(super) fn exists(db: &mut Db, id: &str) -> QueryResult<bool> {
     let found = deliveries::table.find(id).select(deliveries::id);
     Ok(found.first::<String>(db).optional()?.is_some())
 }
 
-/// Deletes up to `limit` calls that tell of a user's doing, and says how many.
+/// Deletes up to `limit` calls about a user and returns their number.
 pub(super) fn delete_calls_about(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
     let some = deliveries::table
         .filter(deliveries::user_id.eq(user.get()))

@@ -11,7 +11,7 @@ use super::signature::sign;
 use crate::delivery::{Answer, Answered, Attempt, Reply};
 use crate::reach::forbidden;
 
-/// Opens a webhook's target, signs and posts. Address and secrets are in clear nowhere but here.
+/// Decrypts a webhook's target, signs the call and posts it. URL and secrets are in plain text only here.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     guard: GuardedClient,
@@ -28,7 +28,7 @@ impl Sender {
         }
     }
 
-    /// Makes a call; answers within about ten seconds.
+    /// Makes a call. Answers within about ten seconds.
     pub(super) async fn send(&self, attempt: &Attempt) -> Answered {
         let target = match self.open(attempt) {
             Ok(target) => target,
@@ -67,12 +67,12 @@ impl Sender {
             .sealer
             .open(&context, attempt.sealed.as_deref().unwrap_or_default())
             .map_err(|error| error.to_string())?;
-        // serde's message would quote what it stumbled over.
+        // An error message of serde would quote the secret.
         serde_json::from_slice(opened.expose_secret()).map_err(|_| "it is not a target".to_owned())
     }
 }
 
-/// For what the operator can mend: a missing key, an older version.
+/// The answer for problems that the operator can fix: a missing key or an older version.
 fn blocked(attempt: &Attempt, reason: &str) -> Answered {
     let webhook = attempt.number();
     log::error!("the target of the webhook {webhook} cannot be used: {reason}");

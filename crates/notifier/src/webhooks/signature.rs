@@ -1,4 +1,4 @@
-//! Standard Webhooks, version 1.0.0: symmetric signatures.
+//! Symmetric signatures of Standard Webhooks 1.0.0.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use event_types::WebhookSecret;
 use service_kit::crypto::hmac_sha256;
 
-/// The header `webhook-signature`: one signature for each secret that is good at `now`, with a space between
-/// them; none when a secret is not what it should be.
+/// Returns the header `webhook-signature`: a signature for each secret that is valid at `now`, separated by spaces.
+/// Returns none if there is no valid secret or one has a wrong format.
 pub(super) fn sign(
     secrets: &[WebhookSecret],
     id: &str,
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_signature_is_that_of_the_reference_implementation() {
-        // From the tests of the libraries at standardwebhooks.com.
+        // From the test suites of the libraries at standardwebhooks.com.
         let example = secret("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", None);
         let at = DateTime::from_timestamp(1_649_367_553, 0).unwrap();
         let body = r#"{"email":"test@example.com","username":"test_user"}"#;

@@ -1,27 +1,27 @@
-//! What chats have in common in their answers.
+//! The common part of all chats' responses.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use service_kit::guard::Answer;
 
-/// What an answer says of the message.
+/// What a response means for the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sense {
-    /// The chat has it.
+    /// The chat has accepted it.
     Taken,
-    /// Not now.
+    /// The chat may accept it later.
     Later,
-    /// Not this one.
+    /// The chat will never accept this message.
     Refused,
-    /// Nothing from this address, ever.
+    /// The chat will never accept a message at this address.
     Gone,
 }
 
-/// What the owner can do where the hook is not known.
+/// The hint for the owner when the chat does not know the incoming webhook.
 pub(super) const NO_HOOK: &str = ": the hook was deleted, or its address is not whole";
 
-/// What a status says of the message, unless the chat is known to say something else with it.
+/// Classifies a status, for chats that do not use it differently.
 pub(super) fn sense(status: u16) -> Sense {
     match status {
         200..=299 => Sense::Taken,
@@ -31,14 +31,14 @@ pub(super) fn sense(status: u16) -> Sense {
     }
 }
 
-/// A text in the body of an answer; "" without one.
+/// Returns a text in the body of a response; "" if there is none.
 pub(super) fn text(answer: &Answer, pointer: &str) -> String {
     let body = body(answer);
     let text = body.pointer(pointer).and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
 }
 
-/// How long the chat asks to be left alone: the longer of its header and of a field of its body, counted in `unit` seconds.
+/// Returns the longer wait of the header `Retry-After` and of a field in the body, which is in units of `unit` seconds.
 pub(super) fn asked_wait(answer: &Answer, field: &str, unit: f64) -> Option<Duration> {
     let said = body(answer).get(field).and_then(Value::as_f64);
     let said = said.and_then(|said| Duration::try_from_secs_f64(said * unit).ok());

@@ -1,4 +1,4 @@
-//! What is said of a session, in no chat's own words yet.
+//! The content of a message, before it has the markup of a chat.
 
 use chrono::{DateTime, Utc};
 use event_types::{SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted};
@@ -9,45 +9,45 @@ use crate::text::is_shown;
 /// A part of a sentence.
 #[derive(Debug, Clone)]
 pub(super) enum Piece<'a> {
-    /// Our own words; nothing in them means anything to a chat.
+    /// Text of the notifier, without characters that have a meaning in a chat.
     Ours(String),
-    /// A name or a word that people chose.
+    /// User input, such as a name or a category.
     Theirs(&'a str),
-    /// Who it is about, set off from the rest.
+    /// The user in question, highlighted.
     Who(&'a str),
-    /// A moment, in the reader's terms where the chat can.
+    /// A time, in the reader's time zone where the chat supports that.
     Time(DateTime<Utc>),
 }
 
 /// Parts that are shown one after the other.
 pub(super) type Sentence<'a> = Vec<Piece<'a>>;
 
-/// A message before it is put into a chat's shape.
+/// A message before it is formatted for a chat.
 #[derive(Debug, Clone)]
 pub(super) struct Article<'a> {
     pub(super) mood: Mood,
-    /// Who did what.
+    /// The user and what they did.
     pub(super) headline: Sentence<'a>,
-    /// The rest in one sentence, for chats that show text alone and for a line of a digest; may be empty.
+    /// The rest in one sentence, for text-only chats and for lines of a digest; may be empty.
     pub(super) detail: Sentence<'a>,
-    /// The same, a word and what it stands for at a time; for chats that have a place for it.
+    /// The same as labelled values, for chats with fields.
     pub(super) facts: Vec<(&'static str, Sentence<'a>)>,
-    /// What the user wrote; may be empty.
+    /// The user's note; may be empty.
     pub(super) note: &'a str,
 }
 
-/// The colour of a message, where there are colours.
+/// The colour of a message, in chats with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mood {
     Planned,
     Finished,
     Abandoned,
-    /// Neither: a test, or several at once.
+    /// A test, or several notifications at once.
     Neutral,
 }
 
 impl Mood {
-    /// As 24 bits of red, green and blue.
+    /// Returns the colour as 24 bits of red, green and blue.
     pub(super) fn colour(self) -> u32 {
         match self {
             Self::Planned => 0x003b_82f6,
@@ -182,7 +182,7 @@ fn ours(words: &str) -> Piece<'static> {
     Piece::Ours(words.to_owned())
 }
 
-/// What was noted; nothing if none of it can be seen, which a chat may refuse as an empty text.
+/// Returns the trimmed note. It is empty if nothing is visible, because some chats refuse such a text.
 fn note(typed: &str) -> &str {
     let is_seen = |character: char| is_shown(character) && !character.is_whitespace();
     typed.find(is_seen).map_or("", |_| typed.trim())

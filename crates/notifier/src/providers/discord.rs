@@ -1,4 +1,4 @@
-//! Discord's webhooks: the headline as content, which notifications show, and the rest in an embed.
+//! Discord's webhooks. The headline is the content, which Discord shows in notifications; the rest is in an embed.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use super::tests::limits::{is_escaped, texts};
 use super::tongue::Tongue;
 use super::{Chat, Notice};
 
-/// Discord's limit for a description is 4,096 characters, for all of an embed 6,000.
+/// Discord's limit is 4,096 characters for a description, and 6,000 for a whole embed.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
 const DIGEST: usize = 3_800;
 
-/// A backslash makes any sign plain.
+/// A backslash escapes any of these characters.
 const MARKDOWN: Markup = Markup {
     backslash: "\\*_~`|[]<>",
     at_line_start: "#-+",
@@ -38,7 +38,7 @@ impl Tongue for Discord {
         format!("**{escaped}**")
     }
 
-    /// Shown in each reader's own zone.
+    /// Discord shows the time in the time zone of each reader.
     fn time(&self, at: DateTime<Utc>) -> String {
         format!("<t:{}:t>", at.timestamp())
     }
@@ -52,8 +52,8 @@ impl Chat for Discord {
         }
     }
 
-    /// With `wait`: otherwise the answer comes before Discord knows whether it takes the message. An address that cannot be
-    /// read is left as it is; the call fails on it.
+    /// Adds `wait`. Without it, Discord answers before it knows whether it accepts the message. A URL that does not
+    /// parse is returned unchanged, and the call then fails.
     fn hook_url(&self, webhook_url: &str) -> String {
         let Ok(mut url) = Url::parse(webhook_url) else {
             return webhook_url.to_owned();
@@ -111,6 +111,6 @@ fn digest(notices: &[Notice]) -> Value {
 
 fn shown(content: &str, embed: Option<Value>) -> Value {
     let embeds: Vec<Value> = embed.into_iter().collect();
-    // Whatever slips through calls nobody.
+    // Prevents mentions even if escaping misses one.
     json!({ "content": content, "embeds": embeds, "allowed_mentions": { "parse": [] } })
 }

@@ -1,20 +1,20 @@
 use crate::text::{CUT, ZERO_WIDTH_SPACE, is_shown};
 
-/// How a chat's markup is taken away from what people typed.
+/// How to escape the markup of a chat in user input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Markup {
-    /// `&`, `<` and `>` are written as entities.
+    /// Whether `&`, `<` and `>` are written as entities.
     pub(super) entities: bool,
-    /// Characters that a backslash before them makes plain.
+    /// Characters that a backslash escapes.
     pub(super) backslash: &'static str,
-    /// Characters that mean something at the beginning of a line only and that a backslash makes plain there.
+    /// Characters that have a meaning only at the beginning of a line, where a backslash escapes them.
     pub(super) at_line_start: &'static str,
-    /// Characters that are held apart from what follows, beside `@`: for chats that know no backslash.
+    /// Characters that are separated from the next one, as `@` always is; for chats without a backslash.
     pub(super) apart: &'static str,
 }
 
 impl Markup {
-    /// Nothing means anything.
+    /// Escapes nothing but mentions.
     pub(super) const NONE: Self = Self {
         entities: false,
         backslash: "",
@@ -22,9 +22,9 @@ impl Markup {
         apart: "",
     };
 
-    /// User text with no markup that would format, link or call anybody, no control or direction-changing
-    /// characters, and at most `limit` UTF-16 units of result, never cut inside an escape. Some chats count
-    /// characters, some units: no text has fewer units than characters. Plain addresses stay what they are.
+    /// Escapes user input, so that it cannot format, link or mention. The result has no control or direction
+    /// characters and at most `limit` UTF-16 units, never cut inside an escape. Chats count characters or units, and
+    /// there are never fewer units. Plain URLs keep their characters.
     pub(super) fn text(&self, text: &str, limit: usize) -> String {
         let shown: String = text
             .chars()
@@ -37,7 +37,7 @@ impl Markup {
             if previous.is_whitespace() {
                 address = address_length(shown.get(at..).unwrap_or_default());
             }
-            // Where an entity is undone before mentions are looked for, "<!channel>" calls people.
+            // If a chat decodes entities before it looks for mentions, "<!channel>" would mention people.
             if previous == '<' && matches!(character, '!' | '@' | '#') {
                 out.push(ZERO_WIDTH_SPACE);
             }
@@ -50,7 +50,7 @@ impl Markup {
                 break;
             }
             if length < limit {
-                // Up to here there is still room for the mark of a cut.
+                // Up to here there is still room for the truncation mark.
                 whole = out.len();
             }
             previous = character;
@@ -58,7 +58,7 @@ impl Markup {
         out
     }
 
-    /// [`Self::text`] for what belongs on one line.
+    /// Escapes text like [`Self::text`], on one line.
     pub(super) fn line(&self, text: &str, limit: usize) -> String {
         let words: Vec<&str> = text.split_whitespace().collect();
         self.text(&words.join(" "), limit)
@@ -87,12 +87,12 @@ impl Markup {
     }
 }
 
-/// What a text costs of a chat's limit.
+/// Returns the length of a text in UTF-16 units, for a chat's limit.
 pub(super) fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Escaped text as a quotation, so that nobody can write lines that look like ours; at most `lines` of them.
+/// Formats escaped text as a quotation of at most `lines` lines, so that no user can imitate lines of the notifier.
 pub(super) fn quote(escaped: &str, lines: usize) -> String {
     let mut quoted = String::new();
     for (index, line) in escaped.lines().enumerate() {
@@ -110,8 +110,8 @@ pub(super) fn quote(escaped: &str, lines: usize) -> String {
     quoted
 }
 
-/// How many characters of an address without any markup in it the text begins with; every one of them is a
-/// byte. Escaped it would lead somewhere else.
+/// Returns the length of the plain URL at the beginning of the text, in characters, which are also bytes. It has no
+/// markup, and an escape would change its target.
 fn address_length(text: &str) -> usize {
     let Some(rest) = text
         .strip_prefix("https://")

@@ -1,4 +1,4 @@
-//! Rooms of Matrix: `m.notice`, which programs never answer, as text and as HTML.
+//! Rooms of Matrix. The message is an `m.notice`, which bots never answer, as text and as HTML.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::escape::{Markup, quote};
 use super::tongue::Tongue;
 use super::{Call, Chat, Method, Notice};
 
-/// An event has 64 KiB for everything, and each text is in it twice.
+/// An event has at most 64 KiB in total, and contains each text twice.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
 const DIGEST: usize = 6_000;
@@ -23,7 +23,7 @@ const PLAIN: Markup = Markup::NONE;
 
 pub(super) struct Matrix;
 
-/// The body, for programs that show text.
+/// The body, for clients that show plain text.
 struct Text;
 
 /// The formatted body.
@@ -57,7 +57,7 @@ impl Chat for Matrix {
         }
     }
 
-    /// Puts the message where the room takes it; the server keeps only one for each transaction.
+    /// Returns the call that sends the event to the room. The server stores one event per transaction id.
     fn call(&self, to: &ChatAddress, transaction: &str, body: Value) -> Option<Call> {
         let ChatAddress::Room {
             homeserver_url,
@@ -93,7 +93,7 @@ impl Chat for Matrix {
             403 if code == "M_FORBIDDEN" => {
                 (Sense::Gone, ": the token's user may not post to the room")
             }
-            // The whole server is over a limit; nothing is said of the token or the room.
+            // The server is over a limit. This says nothing about the token or the room.
             403 if code == "M_RESOURCE_LIMIT_EXCEEDED" => (Sense::Later, ""),
             status => (answers::sense(status), ""),
         }
@@ -129,11 +129,11 @@ fn message(notice: &Notice) -> Value {
     shown(&text, &formatted)
 }
 
-/// Several at once.
+/// Formats several notifications.
 fn digest(notices: &[Notice]) -> Value {
     let lines = Text.digest_lines(notices, "", DIGEST);
     let line = |(index, text): (usize, &String)| match notices.get(index) {
-        // The last line may say what is missing instead.
+        // The last line may contain the number of missing ones instead.
         Some(notice) => match Text.room_of(text, &article(notice)) {
             Some(room) => format!("<li>{}</li>", Html.digest_line(&article(notice), room)),
             None => format!("<li>{}</li>", html(text)),
@@ -158,7 +158,7 @@ fn shown(text: &str, formatted: &str) -> Value {
         "body": text,
         "format": "org.matrix.custom.html",
         "formatted_body": formatted,
-        // Says that nobody is called, so that no server looks for names in the text.
+        // States that there are no mentions, so that no server looks for names in the text.
         "m.mentions": {},
     })
 }

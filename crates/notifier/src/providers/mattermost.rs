@@ -1,4 +1,4 @@
-//! Mattermost's incoming hooks: Slack's shape, but Markdown in it.
+//! Mattermost's incoming webhooks: Slack's format with Markdown.
 
 use serde_json::{Value, json};
 use service_kit::guard::Answer;
@@ -11,12 +11,12 @@ use super::tests::limits::{is_escaped, texts};
 use super::tongue::Tongue;
 use super::{Chat, Notice};
 
-/// Mattermost's limit for a post is 16,383 characters; an attachment has room for more.
+/// Mattermost's limit for a post is 16,383 characters; attachments may be longer.
 const NOTE_LIMIT: usize = 6_000;
 const NOTE_LINES: usize = 100;
 const DIGEST: usize = 12_000;
 
-/// Slack's `<…>` is looked for before the Markdown is read, and no backslash hides it; entities do.
+/// Mattermost looks for Slack's `<…>` before it parses Markdown. A backslash does not prevent that, but entities do.
 const MARKDOWN: Markup = Markup {
     entities: true,
     backslash: "\\`*_[]~|",
@@ -47,7 +47,7 @@ impl Chat for Mattermost {
     fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
         let id = answers::text(answer, "/id");
         match answer.status {
-            // What it says of a hook that it does not know.
+            // Mattermost's response for an unknown incoming webhook.
             400 if id == "web.incoming_webhook.invalid.app_error" => (Sense::Gone, NO_HOOK),
             403 | 404 if id.starts_with("web.incoming_webhook.channel") => {
                 let advice = ": the hook may not post to the project's channel";
@@ -91,7 +91,7 @@ fn digest(notices: &[Notice], channel: &str) -> Value {
 fn shown(text: &str, attachments: &[Value], channel: &str) -> Value {
     let mut message = json!({ "text": text, "attachments": attachments });
     let channel = channel.trim().trim_start_matches('#');
-    // With "@" it would be a message to one person; without a channel the hook's own is taken.
+    // "@" would send a direct message. Without a channel, Mattermost uses that of the incoming webhook.
     if let (Some(message), false) = (
         message.as_object_mut(),
         channel.is_empty() || channel.starts_with('@'),

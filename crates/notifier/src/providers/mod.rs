@@ -1,5 +1,5 @@
-//! How each chat wants a message. Everything that a person typed is hostile here: escaped, mentions
-//! disarmed, cut to the provider's limits.
+//! The message format of each chat. All user input is untrusted: it is escaped, its mentions are disabled, and it is
+//! truncated to the chat's limits.
 
 mod answers;
 mod article;
@@ -20,7 +20,7 @@ pub(crate) use provider::{Call, Chat, Method, Notice};
 
 use event_types::{ChatDestination, ChatProvider};
 
-/// What is known of a chat.
+/// Returns the adapter of a chat.
 pub(crate) fn chat(provider: ChatProvider) -> &'static dyn Chat {
     match provider {
         ChatProvider::Slack => &slack::Slack,
@@ -33,7 +33,7 @@ pub(crate) fn chat(provider: ChatProvider) -> &'static dyn Chat {
     }
 }
 
-/// The call that tells a chat of these; none for no notice.
+/// Returns the HTTP call that posts these notifications; none for an empty list.
 pub(crate) fn call(
     destination: &ChatDestination,
     channel: &str,

@@ -1,6 +1,6 @@
-//! Microsoft Teams: an Adaptive Card, in the message that the webhook of a workflow takes.
+//! Microsoft Teams: an Adaptive Card, in a message for the webhook of a workflow.
 //!
-//! The workflow answers 202 before it posts; whether Teams then takes the card is seen in its runs alone.
+//! The workflow answers 202 before it posts. Only its list of runs shows whether Teams has accepted the card.
 
 use serde_json::{Value, json};
 use service_kit::guard::Answer;
@@ -13,13 +13,13 @@ use super::tests::limits::{is_apart, is_escaped, texts};
 use super::tongue::Tongue;
 use super::{Chat, Notice};
 
-/// Teams takes about 28 KB for everything. A unit can be two characters of JSON, and UTF-16 has two bytes for each.
+/// Teams accepts about 28 KB in total. A unit can be two characters of JSON, each of which is two bytes in UTF-16.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
 const DIGEST: usize = 5_500;
 
-/// Part of Markdown, as each client reads it. A backslash is for what nothing else takes the meaning of. `{` would begin a
-/// function such as `{{DATE(…)}}`.
+/// The subset of Markdown differs between clients. A backslash is used where nothing else removes the meaning. `{`
+/// would begin a function such as `{{DATE(…)}}`.
 const MARKDOWN: Markup = Markup {
     backslash: "\\*_`",
     at_line_start: "#-+>",
@@ -62,7 +62,7 @@ impl Chat for MsTeams {
 
     fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
         match answer.status {
-            // A deleted one answers so, too.
+            // A deleted workflow has the same response.
             400 if answers::text(answer, "/error/code") == "WorkflowTriggerIsNotEnabled" => {
                 (Sense::Gone, ": the workflow is turned off or was deleted")
             }
@@ -93,7 +93,7 @@ fn message(notice: &Notice) -> Vec<Value> {
         body.push(json!({ "type": "FactSet", "facts": facts }));
     }
     if !article.note.is_empty() {
-        // Cards have no quotations: a background sets it off, so that nobody can write lines that look like ours.
+        // Cards have no quotations. The background prevents users from imitating lines of the notifier.
         let note = text_block(&note(article.note));
         body.push(json!({ "type": "Container", "style": "emphasis", "items": [note] }));
     }
@@ -106,7 +106,7 @@ fn digest(notices: &[Notice]) -> Vec<Value> {
     vec![text_block(&headline), text_block(&lines.join("\n\n"))]
 }
 
-/// Each line becomes a paragraph, because a single line break is not shown; indentation is cut, because it would make code.
+/// Formats a note. Lines become paragraphs, because Teams ignores single line breaks. Indentation is cut: it would mean code.
 fn note(typed: &str) -> String {
     let trimmed: Vec<&str> = typed.lines().map(str::trim).collect();
     let escaped = MARKDOWN.text(&trimmed.join("\n"), NOTE_LIMIT);

@@ -1,7 +1,7 @@
-//! Chats that borrow Slack's hooks and show text alone.
+//! Text-only chats that accept the format of Slack's incoming webhooks.
 //!
-//! They know `*bold*` and `> quotations` and no backslash, so what has a meaning is held apart from what gives
-//! it one.
+//! They support `*bold*` and `> quotations` but no backslash. So a character with a meaning is separated from the
+//! next one.
 
 use super::Notice;
 use super::article::article;
@@ -10,7 +10,7 @@ use super::tongue::Tongue;
 
 /// A chat of this kind.
 pub(super) struct Plain {
-    /// What is held apart from what follows.
+    /// The characters that are separated from the next one.
     pub(super) apart: &'static str,
     pub(super) note_limit: usize,
     pub(super) digest_limit: usize,
@@ -29,7 +29,7 @@ impl Tongue for Plain {
 }
 
 impl Plain {
-    /// One in full, several in a digest.
+    /// Formats one notification in full, or several as a digest.
     pub(super) fn text(&self, notices: &[Notice]) -> String {
         match notices {
             [one] => self.message(one),

@@ -1,4 +1,4 @@
-//! What a chat is told, and what there is to know of each one.
+//! Notifications, and the interface of the chats' adapters.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use service_kit::guard::Answer;
 
 use super::answers::{self, Sense};
 
-/// What a team is told.
+/// A notification for a team.
 #[derive(Debug, Clone)]
 pub(crate) enum Notice {
     /// A timer started.
     Planned(SessionStarted),
     /// A session was submitted.
     Finished(SessionSubmitted),
-    /// Nobody submitted a session in time.
+    /// A session was not submitted in time.
     Abandoned(SessionAbandoned),
-    /// The chat is connected.
+    /// A test of the connection.
     Test(ChatTestRequested),
 }
 
-/// An HTTP call that posts a message. Has no `Debug`: the address is a secret.
+/// An HTTP call that posts a message. It has no `Debug`, because its URL is a secret.
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) url: String,
-    /// What stands behind `Bearer`.
+    /// The bearer token.
     pub(crate) bearer: Option<SecretString>,
-    /// Sent as JSON.
+    /// The JSON body.
     pub(crate) body: Value,
 }
 
-/// How a call is made.
+/// The HTTP method of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Post,
@@ -42,7 +42,7 @@ pub(crate) enum Method {
 }
 
 impl Notice {
-    /// The project's channel when it happened; "" when none was named.
+    /// Returns the channel that the project had at the time of the event; "" if it had none.
     pub(crate) fn channel(&self) -> &str {
         let chat = match self {
             Self::Planned(started) => &started.chat,
@@ -54,18 +54,18 @@ impl Notice {
     }
 }
 
-/// How a chat is called, what a message looks like in it and what its answers mean: all that there is to know of one here.
+/// The adapter of a chat: the format of its messages, its HTTP call and the meaning of its responses.
 pub(crate) trait Chat: Sync {
-    /// A message: of one notice in full, of several in a digest.
+    /// Formats a message: one notification in full, or several as a digest.
     fn write(&self, notices: &[Notice], channel: &str) -> Value;
 
-    /// Where a hook is called.
+    /// Returns the URL to call for an incoming webhook.
     fn hook_url(&self, webhook_url: &str) -> String {
         webhook_url.to_owned()
     }
 
-    /// The call that posts a message; `transaction` is the same whenever the same message is sent. None when the address is
-    /// not of this chat's kind.
+    /// Returns the call that posts a message. `transaction` is the same each time the same message is sent. Returns
+    /// none if the address is of another kind than the chat's.
     fn call(&self, to: &ChatAddress, _transaction: &str, body: Value) -> Option<Call> {
         let ChatAddress::Hook { webhook_url } = to else {
             return None;
@@ -78,23 +78,23 @@ pub(crate) trait Chat: Sync {
         })
     }
 
-    /// Whether it shows a message once however often the call is made.
+    /// Whether a repeated call shows the message only once.
     fn shows_once(&self) -> bool {
         false
     }
 
-    /// What an answer says of the message and, where it tells more than its status, what the owner can do about it; that goes on
-    /// after the status.
+    /// Classifies a response. The text is a hint for the owner, if the response says more than its status; it is
+    /// appended to the status.
     fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
         (answers::sense(answer.status), "")
     }
 
-    /// How long it wants to be left alone.
+    /// Returns the wait that the chat asks for.
     fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
         answer.retry_after
     }
 
-    /// Whether nothing that people typed means anything in this message.
+    /// Whether no user input has a meaning in this message.
     #[cfg(test)]
     fn is_harmless(&self, message: &Value) -> bool;
 }

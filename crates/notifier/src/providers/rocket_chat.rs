@@ -18,7 +18,7 @@ const TEXT: Plain = Plain {
 pub(super) struct RocketChat;
 
 impl Chat for RocketChat {
-    /// A hook may name no channel unless its owner allowed that, so none is named.
+    /// A message may set a channel only if the integration's owner has allowed it, so it sets none.
     fn write(&self, notices: &[Notice], _channel: &str) -> Value {
         json!({ "text": TEXT.text(notices) })
     }
@@ -26,7 +26,7 @@ impl Chat for RocketChat {
     fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
         match answer.status {
             404 => (Sense::Gone, NO_HOOK),
-            // The hook's own channel: no message names another.
+            // It is the integration's own channel, because no message sets another one.
             400 if answers::text(answer, "/error") == "invalid-channel" => {
                 (Sense::Gone, ": the hook's channel is gone")
             }

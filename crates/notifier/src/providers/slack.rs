@@ -1,4 +1,4 @@
-//! Slack's incoming hooks: `mrkdwn` in blocks, and the same as text for notifications.
+//! Slack's incoming webhooks: blocks with `mrkdwn`, and the same as text for notifications.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -10,16 +10,16 @@ use super::tests::limits::texts;
 use super::tongue::Tongue;
 use super::{Chat, Notice};
 
-/// Slack's limit for the text of a section is 3,000 characters, for a field 2,000.
+/// Slack's limit is 3,000 characters for the text of a section, and 2,000 for a field.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
 const SECTION: usize = 2_800;
-/// In several sections, so that each of those that are joined has its line; a message may have fifty.
+/// Spread over several sections, so that each notification has its line. A message may have fifty sections.
 const DIGEST: usize = 20_000;
-/// Of the text that stands in for the sections.
+/// The limit for the text that replaces the blocks.
 const FALLBACK: usize = 2_800;
 
-/// `&`, `<` and `>` are the only characters with meaning that cannot be left alone, says Slack.
+/// According to Slack, only `&`, `<` and `>` must be escaped.
 const MRKDWN: Markup = Markup {
     entities: true,
     ..Markup::NONE
@@ -36,7 +36,7 @@ impl Tongue for Slack {
         format!("*{escaped}*")
     }
 
-    /// Shown in each reader's own zone; the UTC text stands in where the token is not understood.
+    /// Slack shows the time in the time zone of each reader, or the UTC text in clients without support.
     fn time(&self, at: DateTime<Utc>) -> String {
         format!(
             "<!date^{}^{{time}}|{}>",
@@ -106,7 +106,7 @@ fn section(text: &str) -> Value {
     json!({ "type": "section", "text": { "type": "mrkdwn", "text": text } })
 }
 
-/// Slack shows the blocks and uses `text` where there is no room for them.
+/// Slack shows the blocks, and uses `text` where they have no room.
 fn shown(text: &str, blocks: &[Value]) -> Value {
     json!({ "text": text, "blocks": blocks, "unfurl_links": false, "unfurl_media": false })
 }

@@ -1,4 +1,4 @@
-//! How the pieces of an article become a chat's text.
+//! The markup dialects of the chats.
 
 use chrono::{DateTime, Utc};
 
@@ -6,10 +6,10 @@ use super::Notice;
 use super::article::{Article, Piece, Sentence, article};
 use super::escape::units;
 
-/// The longest name in a message of its own.
+/// The longest name in a message with a single notification.
 const NAME: usize = 300;
 
-/// How much of a notice a line of a digest shows.
+/// How much of a notification a line of a digest shows.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
     name: usize,
@@ -17,8 +17,8 @@ pub(super) struct Room {
     note: usize,
 }
 
-/// From the most to the least. With the last one twenty notices fit into every chat's message, whatever people
-/// have typed: a notice that is told of has a line.
+/// From the most to the least. With the last one, twenty notifications fit into a message of every chat, whatever the
+/// user input is. So each of them has a line.
 const ROOMS: [Room; 5] = [
     Room {
         name: 60,
@@ -30,25 +30,25 @@ const ROOMS: [Room; 5] = [
     Room { name: 8, note: 0 },
 ];
 
-/// A chat's way of putting things.
+/// How one chat writes names, bold text and times.
 pub(super) trait Tongue {
-    /// What a person typed, on one line.
+    /// Escapes user input, on one line.
     fn theirs(&self, text: &str, limit: usize) -> String;
 
-    /// What [`Self::theirs`] gave, set off from the rest.
+    /// Highlights text that [`Self::theirs`] has escaped.
     fn strong(&self, escaped: &str) -> String;
 
-    /// A moment; the same for all readers unless the chat knows better.
+    /// Formats a time; in UTC unless the chat supports the reader's time zone.
     fn time(&self, at: DateTime<Utc>) -> String {
         at.format("%H:%M UTC").to_string()
     }
 
-    /// A sentence of a message of its own.
+    /// Formats a sentence of a message with a single notification.
     fn say(&self, sentence: &Sentence<'_>) -> String {
         self.join(sentence, NAME)
     }
 
-    /// Headline and detail in one.
+    /// Formats headline and detail as one text.
     fn summary(&self, article: &Article<'_>) -> String {
         self.sum_up(article, NAME)
     }
@@ -57,8 +57,8 @@ pub(super) trait Tongue {
         self.strong(&format!("{count} focus sessions"))
     }
 
-    /// A line for each notice, each after `mark`, within `budget` with the line ends between them: with as much
-    /// of each as there is room for. Of more notices than a digest ever has, the last line says how many are left.
+    /// Formats a line with the prefix `mark` for each notification, as detailed as `budget` allows, line ends
+    /// included. For more notifications than a digest has, the last line is the number of missing ones.
     fn digest_lines(&self, notices: &[Notice], mark: &str, budget: usize) -> Vec<String> {
         let mut lines = Vec::new();
         for room in ROOMS {
@@ -71,7 +71,7 @@ pub(super) trait Tongue {
         cut(lines, budget)
     }
 
-    /// How much a line of a digest shows of its notice; None for one of another.
+    /// Returns how much a line of a digest shows of its notification; none if it belongs to another one.
     fn room_of(&self, line: &str, article: &Article<'_>) -> Option<Room> {
         let mut rooms = ROOMS.into_iter();
         rooms.find(|room| self.digest_line(article, *room) == line)
@@ -87,7 +87,7 @@ pub(super) trait Tongue {
         line
     }
 
-    /// Headline and detail with names of at most `limit`.
+    /// Formats headline and detail, with names of at most `limit`.
     fn sum_up(&self, article: &Article<'_>, limit: usize) -> String {
         let headline = self.join(&article.headline, limit);
         if article.detail.is_empty() {
@@ -96,7 +96,7 @@ pub(super) trait Tongue {
         format!("{headline}: {}", self.join(&article.detail, limit))
     }
 
-    /// The pieces one after the other, with names of at most `limit`.
+    /// Joins the parts, with names of at most `limit`.
     fn join(&self, sentence: &Sentence<'_>, limit: usize) -> String {
         let piece = |piece: &Piece<'_>| match piece {
             Piece::Ours(words) => words.clone(),
@@ -108,7 +108,7 @@ pub(super) trait Tongue {
     }
 }
 
-/// Some chats refuse a place with nothing in it.
+/// Replaces an empty text, which some chats refuse.
 fn some(shown: String) -> String {
     if shown.is_empty() {
         "–".to_owned()
@@ -117,7 +117,7 @@ fn some(shown: String) -> String {
     }
 }
 
-/// The lines that fit into `budget`, and how many do not.
+/// Returns the lines that fit into `budget`, and one with the number of the others.
 fn cut(all: Vec<String>, budget: usize) -> Vec<String> {
     let more = |count: usize| format!("… and {count} more");
     let count = all.len();

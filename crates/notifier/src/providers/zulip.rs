@@ -1,4 +1,4 @@
-//! Zulip's Slack-compatible hook: text of at most 10,000 characters.
+//! Zulip's Slack-compatible incoming webhook: text of at most 10,000 characters.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const TOPIC: usize = 60;
 pub(super) struct Zulip;
 
 impl Chat for Zulip {
-    /// The project's channel is the topic, unless the hook's address names one.
+    /// The project's channel is the topic, unless the webhook's URL contains one.
     fn write(&self, notices: &[Notice], channel: &str) -> Value {
         let text = TEXT.text(notices);
         let topic: String = channel.trim().chars().take(TOPIC).collect();

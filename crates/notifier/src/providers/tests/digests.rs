@@ -1,4 +1,4 @@
-//! Many notices in one message.
+//! Many notifications in one message.
 
 use test_kit::chat_digest;
 
@@ -22,7 +22,7 @@ fn a_digest_that_is_too_long_says_how_many_more_there_are() {
     }
 }
 
-/// As many as the ledger joins.
+/// Twenty is the most that a digest joins.
 #[test]
 fn each_of_twenty_ordinary_notices_has_its_line_in_a_digest() {
     let mut notices = Vec::new();
@@ -42,7 +42,7 @@ fn each_of_twenty_ordinary_notices_has_its_line_in_a_digest() {
     }
 }
 
-/// Names as long as they may be, of what each chat has to escape.
+/// The longest possible names, of characters that each chat escapes.
 #[test]
 fn each_of_twenty_notices_has_its_line_in_a_digest_whatever_people_typed() {
     for sign in ["a", "*", "<", "`", "\u{1F345}", "_", "\"", "\\", "漢"] {

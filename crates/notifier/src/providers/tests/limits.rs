@@ -1,4 +1,4 @@
-//! Whatever people type, no message is longer than its chat takes, and none calls anybody.
+//! No user input makes a message longer than its chat allows, or mentions anybody.
 
 use proptest::prelude::*;
 use test_kit::chat_answer;
@@ -6,7 +6,7 @@ use test_kit::chat_answer;
 use super::*;
 use crate::text::ZERO_WIDTH_SPACE;
 
-/// What people might write: anything, and the signs that mean something somewhere, again and again.
+/// Arbitrary text, mixed with repeated characters that have a meaning in some chat.
 fn typed() -> impl Strategy<Value = String> {
     let signs = "@everyone @here @all @room @channel @**all** @_**bob** <@42> <@!42> <@&7> <#9> <!channel> <!here|x> \
                  <t:0:R> <time:x> [x](https://e.example) ![x](https://e.example) <https://e.example|x> ](/ \\ ` ``` * ** \
@@ -57,14 +57,14 @@ pub(super) fn check(provider: ChatProvider, message: &Value) {
     );
 }
 
-/// Whether each of the signs is held apart from what follows.
+/// Whether each of these characters is separated from the next one.
 pub(in crate::providers) fn is_apart(text: &Value, signs: &[char]) -> bool {
     let text = text.as_str().unwrap();
     let mut found = text.match_indices(signs);
     found.all(|(index, sign)| text[index + sign.len()..].starts_with(ZERO_WIDTH_SPACE))
 }
 
-/// Whether a backslash stands before each of the signs, and not before itself.
+/// Whether each of these characters is escaped by a backslash that is not itself escaped.
 pub(in crate::providers) fn is_escaped(text: &str, signs: &[char]) -> bool {
     text.match_indices(signs).all(|(index, _)| {
         let before = text[..index].chars().rev();
@@ -72,7 +72,7 @@ pub(in crate::providers) fn is_escaped(text: &str, signs: &[char]) -> bool {
     })
 }
 
-/// Every text in a message.
+/// Returns every text in a message.
 pub(in crate::providers) fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

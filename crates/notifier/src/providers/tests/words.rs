@@ -1,4 +1,4 @@
-//! What people did, and what they may have typed.
+//! Notifications with ordinary and hostile user input.
 
 use chrono::{DateTime, TimeDelta};
 use event_types::{SessionProject, SessionUser};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 
-/// What four people did and a test, told in one digest too.
+/// The user input for messages about sessions, for a test and for a digest.
 #[derive(Debug, Clone)]
 pub(super) struct Words {
     pub(super) user: String,
@@ -29,7 +29,7 @@ impl Words {
         }
     }
 
-    /// Everything that calls, links, formats, breaks out or imitates somewhere.
+    /// Text that mentions, links, formats, breaks out or imitates in some chat.
     pub(super) fn hostile() -> Self {
         Self {
             user: "@here".to_owned(),
@@ -125,7 +125,7 @@ impl Words {
         })
     }
 
-    /// Each message that can be made of the words.
+    /// Returns each message that can be made of the words.
     pub(super) fn messages(&self) -> Vec<(&'static str, Vec<Notice>)> {
         let digest = vec![
             self.planned(),

@@ -1,4 +1,4 @@
--- Events that wait for the broker, written in the transaction of the change they tell of.
+-- Events that wait for the broker, written in the transaction of the change that they report.
 CREATE TABLE outbox (
     id TEXT NOT NULL,
     exchange TEXT NOT NULL,
@@ -6,20 +6,20 @@ CREATE TABLE outbox (
     body TEXT NOT NULL,
     created_at TIMESTAMP NOT NULL,
     state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'unroutable')),
-    -- One index serves what waits, by age, and what no queue wanted.
+    -- One index serves the pending rows, by age, and the unroutable ones.
     PRIMARY KEY (state, id)
 );
 
--- Events that are being published, as ranges of ids with both ends: holding rows and letting them go changes none.
+-- Events that are being published, as ranges of ids with both ends included. Leasing and releasing changes no outbox row.
 CREATE TABLE outbox_leases (
     first_id TEXT PRIMARY KEY,
     last_id TEXT NOT NULL,
-    -- What was taken at once, and is let go at once.
+    -- Ranges that were leased together are released together.
     batch_id TEXT NOT NULL,
     expires_at TIMESTAMP NOT NULL
 );
 
--- Events that a consumer has taken in, so that a second delivery changes nothing.
+-- Events that a consumer has processed, so that a redelivery changes nothing.
 CREATE TABLE inbox (
     consumer TEXT NOT NULL,
     event_id TEXT NOT NULL,

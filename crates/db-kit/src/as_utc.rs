@@ -2,8 +2,8 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use diesel::backend::Backend;
 use diesel::deserialize::{self, FromSql, FromSqlRow};
 
-/// Reads a timestamp column, which holds UTC, into a field of [`DateTime<Utc>`], or one that may be NULL into an
-/// [`Option`] of it: `#[diesel(deserialize_as = AsUtc<NaiveDateTime>)]`. So a row can be a body as it is.
+/// A timestamp column, which holds UTC, as a [`DateTime<Utc>`], or a nullable one as an [`Option`] of it:
+/// `#[diesel(deserialize_as = AsUtc<NaiveDateTime>)]`. This way a row can be a response body as it is.
 #[derive(Debug, FromSqlRow)]
 pub struct AsUtc<T>(T);
 

@@ -1,18 +1,19 @@
-//! Jobs of one kind, done in batches: what comes while a batch is being done is the next one. A job that comes alone waits
-//! for nobody, and many cost the database, and the threads between it and the callers, little more than one.
+//! Runs jobs of one kind in batches. Jobs that arrive while a batch runs form the next one. A single job does not wait, and a
+//! batch costs the database and the threads little more than one job.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::workers::{Missed, Workers};
 
-/// The most jobs that wait.
+/// The maximum number of waiting jobs.
 const MAX_WAITING: usize = 10_000;
 
-/// Takes the next batch out of what waits, at least one job if there is one; what it leaves comes later.
+/// A function that removes the next batch from the queue, at least one job if there is one. Jobs that it leaves come in a later
+/// batch.
 type Take<J> = fn(&mut VecDeque<J>) -> Vec<J>;
 
-/// Collects jobs and does them. What does a batch answers the callers of its jobs, and does not panic.
+/// A queue of jobs that run in batches. The function that runs a batch answers the callers and does not panic.
 pub(crate) struct Batcher<J> {
     workers: Workers,
     at_once: usize,
@@ -27,12 +28,12 @@ struct Batches<J> {
 
 struct State<J> {
     waiting: VecDeque<J>,
-    /// Threads that take batches until nothing waits.
+    /// Threads that run batches until the queue is empty.
     running: usize,
 }
 
 impl<J: Send + 'static> Batcher<J> {
-    /// At most `at_once` batches are done at the same time.
+    /// Creates a batcher that runs at most `at_once` batches at the same time.
     pub(crate) fn new(
         name: &'static str,
         at_once: usize,
@@ -54,7 +55,7 @@ impl<J: Send + 'static> Batcher<J> {
         }
     }
 
-    /// Has `job` done with the next batch. A caller that goes away leaves its job in the queue until then.
+    /// Queues `job` for the next batch. If its caller gives up, the job stays in the queue until then.
     pub(crate) fn send(&self, job: J) -> Result<(), Missed> {
         let mut state = self.batches.state();
         if state.waiting.len() >= MAX_WAITING {
@@ -73,7 +74,7 @@ impl<J: Send + 'static> Batcher<J> {
             }
         });
         if spawned.is_err() {
-            // The next job tries to start a thread again.
+            // The next job tries again to start a thread.
             self.batches.state().running -= 1;
         }
         spawned

@@ -4,11 +4,11 @@ use diesel::backend::Backend;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 
-/// A [`diesel::sql_query`] that is prepared once a connection, and whose rows have the SQL types `R`. Its text is one of the
-/// program's, such as a `.sql` file: a text that is put together at run time would fill the connection's memory.
+/// Makes a [`diesel::sql_query`] that each connection prepares once, with rows of the SQL types `R`. The text is part of the
+/// program, such as a `.sql` file: texts assembled at run time would fill the connection's statement cache.
 ///
-/// On both databases `$1`, `$2`, … stand for the values, which first appear in this order. A statement that only SQLite runs, with
-/// too many values to number by hand, has names instead: see [`bind_named`](crate::bind_named).
+/// On both databases, the placeholders `$1`, `$2`, … first appear in this order. A statement for SQLite only, with too many
+/// values to number by hand, uses names instead: see [`bind_named`](crate::bind_named).
 #[must_use]
 pub fn cached<R, Q>(query: Q) -> Cached<R, Q> {
     Cached {
@@ -17,7 +17,7 @@ pub fn cached<R, Q>(query: Q) -> Cached<R, Q> {
     }
 }
 
-/// See [`cached`].
+/// A query that each connection prepares once; see [`cached`].
 #[derive(Debug, Clone, Copy)]
 pub struct Cached<R, Q> {
     query: Q,
@@ -29,7 +29,7 @@ impl<DB: Backend, R, Q: QueryFragment<DB>> QueryFragment<DB> for Cached<R, Q> {
         self.query.walk_ast(out)
     }
 
-    /// Diesel takes any text for one that was put together.
+    /// Returns true, because the text is static. Diesel assumes that every SQL text is assembled at run time.
     fn is_safe_to_cache_prepared(&self, _: &DB) -> QueryResult<bool> {
         Ok(true)
     }
@@ -44,6 +44,6 @@ impl<R, Q, Conn> RunQueryDsl<Conn> for Cached<R, Q> {}
 impl<R, Q> QueryId for Cached<R, Q> {
     type QueryId = ();
 
-    /// Found by its text.
+    /// The statement cache finds the query by its text.
     const HAS_STATIC_QUERY_ID: bool = false;
 }

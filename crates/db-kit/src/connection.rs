@@ -1,4 +1,4 @@
-// The derive below writes public items without documentation and converts with `as`.
+// The derive below generates undocumented public items and conversions with `as`.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -17,7 +17,7 @@ use diesel::{ConnectionError, MultiConnection};
 use crate::DatabaseUrl;
 use crate::error::is_connection_lost;
 
-/// A connection to either database. One query text serves both; see [`on_backend!`](crate::on_backend) for the rest.
+/// A connection to either database. Most query texts run on both; for the others, see [`on_backend!`](crate::on_backend).
 #[derive(MultiConnection)]
 pub enum Db {
     /// PostgreSQL.
@@ -27,7 +27,7 @@ pub enum Db {
 }
 
 impl Db {
-    /// Which database this is.
+    /// Returns the kind of database.
     #[must_use]
     pub fn backend(&self) -> Backend {
         match self {
@@ -40,54 +40,54 @@ impl Db {
 /// The kinds of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// A server, shared by replicas.
+    /// A server, which replicas share.
     Postgres,
-    /// A file, for one process.
+    /// A file, which one process uses.
     Sqlite,
 }
 
-/// Opens connections by the URL's scheme.
+/// The manager of a pool's connections, which opens them according to the URL's scheme.
 ///
-/// Diesel's own manager for a multi-connection would try PostgreSQL and then SQLite, and SQLite takes
-/// any text as a path: a mistyped server address would silently become an empty file.
+/// Diesel's own manager for a multi-connection tries PostgreSQL and then SQLite, which takes any text as a path. A mistyped
+/// server address would silently create an empty file.
 pub(crate) struct Manager {
     url: DatabaseUrl,
-    /// Counts up when a connection is found dead, so that its idle siblings are not handed out.
+    /// Grows when a connection is found dead, so that its idle siblings are not handed out.
     generation: Arc<AtomicU64>,
 }
 
-/// A connection with what its pool must know of it.
+/// A connection and what its pool has to know about it.
 pub(crate) struct Managed {
     pub(crate) db: Db,
     pub(crate) generation: u64,
-    /// Set while a transaction is open: a panic inside leaves it set and the connection is dropped.
+    /// Whether a transaction is open. A panic leaves it set, and the pool drops the connection.
     pub(crate) in_transaction: bool,
     seen: Arc<Seen>,
 }
 
-/// What is seen on a connection.
+/// What the instrumentation observes on a connection.
 #[derive(Default)]
 struct Seen {
-    /// That the server is gone.
+    /// Whether the server is gone.
     lost: AtomicBool,
-    /// Statements that were run, those of transactions among them.
+    /// Executed statements, including those that begin and end transactions.
     statements: AtomicU64,
 }
 
 impl Managed {
-    /// Whether the server cut this connection.
+    /// Whether the server closed this connection.
     pub(crate) fn is_lost(&self) -> bool {
         self.seen.lost.load(Ordering::Relaxed)
     }
 
-    /// Does `work`, and says how many statements it ran.
+    /// Runs `work`, and returns its result with the number of statements that it executed.
     pub(crate) fn counting<T>(&mut self, work: impl FnOnce(&mut Db) -> T) -> (T, u64) {
         let before = self.statements();
         let outcome = work(&mut self.db);
         (outcome, self.statements() - before)
     }
 
-    /// Statements that were run on it until now.
+    /// Returns the number of statements executed on it so far.
     pub(crate) fn statements(&self) -> u64 {
         self.seen.statements.load(Ordering::Relaxed)
     }
@@ -113,9 +113,9 @@ impl Manager {
         let db = match self.url.backend() {
             Backend::Postgres => {
                 let mut conn = diesel::pg::PgConnection::establish(&postgres_url(&self.url))?;
-                // A transaction that writes is short by design; what hangs is cut by the server. Every statement has its
-                // index: a plan is kept, and one that was made while a table was small would read the whole of it when
-                // it has grown. Where nothing else will do the table is read all the same, and compiles nothing for it.
+                // Write transactions are short by design, so the server cancels those that hang. Every statement has an index: a
+                // plan is cached, and one made while a table was small would still scan it after it has grown. Where no index
+                // applies, the table is scanned all the same, without JIT compilation.
                 conn.batch_execute(
                     "SET statement_timeout = '10s'; SET idle_in_transaction_session_timeout = '10s'; \
                      SET enable_seqscan = off; SET jit = off",
@@ -140,8 +140,8 @@ impl Manager {
                 make_private(&path).map_err(refused)?;
                 let mut conn =
                     diesel::sqlite::SqliteConnection::establish(&path.to_string_lossy())?;
-                // The busy timeout comes first: switching to WAL takes a lock itself. FULL: what was
-                // answered with yes is on disk.
+                // The busy timeout comes first, because the switch to WAL takes a lock. FULL: a write that was acknowledged is on
+                // disk.
                 conn.batch_execute(
                     "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
                      PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024",
@@ -169,7 +169,7 @@ impl ManageConnection for Manager {
     }
 
     fn is_valid(&self, _conn: &mut Managed) -> Result<(), ConnectionError> {
-        // Connections are not tested at checkout (a round trip each); a lost one is noticed by its first query.
+        // A test at checkout would cost a round trip; the first query notices that a connection is lost.
         Ok(())
     }
 
@@ -180,8 +180,8 @@ impl ManageConnection for Manager {
     }
 }
 
-/// Makes the file of a new database for its owner only; SQLite would let everybody read it, and gives
-/// its journal files the same mode.
+/// Creates the file of a new database with mode 0600. SQLite would create it readable for everybody, and it gives its journal
+/// files the same mode.
 fn make_private(path: &std::path::Path) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let made = std::fs::OpenOptions::new()
@@ -195,8 +195,8 @@ fn make_private(path: &std::path::Path) -> std::io::Result<()> {
     }
 }
 
-/// Counts statements, and notices from each one's outcome that the server is gone. Whoever looks at all connections of the
-/// process (`diesel::connection::set_default_instrumentation`) goes on seeing what happens on this one.
+/// Counts statements, and detects from their outcomes that the server is gone. Passes each event on to the instrumentation of the
+/// process (`diesel::connection::set_default_instrumentation`).
 fn watch(
     seen: Arc<Seen>,
     generation: Arc<AtomicU64>,
@@ -212,7 +212,7 @@ fn watch(
                 error: Some(error), ..
             } if is_connection_lost(error) => {
                 seen.lost.store(true, Ordering::Relaxed);
-                // One step for all who notice the same outage.
+                // All who notice the same outage increment it once.
                 let _ = generation.compare_exchange(
                     born,
                     born + 1,
@@ -228,9 +228,9 @@ fn watch(
     }
 }
 
-/// What libpq is to do about a server that says nothing any more, unless the URL says it itself: give up
-/// connecting, and notice within seconds, not the system's two hours, that a server lost its power or its
-/// network, so that the connection makes room for one to its successor. The last is in milliseconds.
+/// Parameters with which libpq handles a silent server, unless the URL sets its own. They limit the time to connect, and detect
+/// within seconds, not the system's two hours, that a server lost its power or network. The dead connection then makes room for
+/// its successor. The last value is in milliseconds.
 const LIVENESS: [(&str, &str); 5] = [
     ("connect_timeout", "2"),
     ("keepalives_idle", "5"),

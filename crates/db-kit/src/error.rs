@@ -1,13 +1,13 @@
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use thiserror::Error;
 
-/// Why the database gave no answer.
+/// Why database work failed.
 #[derive(Debug, Error)]
 pub enum DbError {
-    /// Every connection, or a row, was in use for as long as a caller may wait. Passing: 503.
+    /// Every connection, or a row, was in use for as long as a caller may wait. Transient: 503.
     #[error("all database connections are in use")]
     Busy,
-    /// The server is away, restarting, or cut the connection. Passing: 503.
+    /// The server is down, restarting, or closed the connection. Transient: 503.
     #[error("the database does not answer: {0}")]
     Unreachable(String),
     /// The query itself failed.
@@ -28,7 +28,7 @@ impl From<DieselError> for DbError {
 }
 
 impl DbError {
-    /// The same, for another one who waited for what failed: it passes.
+    /// Returns the error for another caller that waited for the same work: always a transient one.
     pub(crate) fn again(&self) -> Self {
         match self {
             Self::Busy => Self::Busy,
@@ -37,8 +37,7 @@ impl DbError {
         }
     }
 
-    /// Whether the same work would fail again and again; everything else (a full disk, a server that
-    /// restarts) passes.
+    /// Whether the same work would fail again. All other errors (a full disk, a restarting server) are transient.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         use DatabaseErrorKind::{CheckViolation, NotNullViolation, UniqueViolation};
@@ -46,7 +45,7 @@ impl DbError {
             Self::Query(DieselError::SerializationError(_)) => true,
             Self::Query(DieselError::DatabaseError(kind, info)) => {
                 matches!(kind, CheckViolation | NotNullViolation | UniqueViolation)
-                    // PostgreSQL stores no NUL in a text, and has no kind for saying so.
+                    // PostgreSQL stores no NUL in a text, and has no error kind for it.
                     || info.message().contains("invalid byte sequence")
             }
             _ => false,
@@ -54,7 +53,7 @@ impl DbError {
     }
 }
 
-/// Whether the error says that the connection is of no more use.
+/// Whether the connection is unusable after this error.
 pub(crate) fn is_connection_lost(error: &DieselError) -> bool {
     match error {
         DieselError::BrokenTransactionManager => true,
@@ -63,7 +62,7 @@ pub(crate) fn is_connection_lost(error: &DieselError) -> bool {
             _,
         ) => true,
         DieselError::DatabaseError(_, info) => {
-            // libpq tells these only in words.
+            // libpq reports these only as text.
             let message = info.message();
             [
                 "server closed the connection",
@@ -86,10 +85,9 @@ fn is_lock_timeout(error: &DieselError) -> bool {
         || info.message().contains("deadlock detected"))
 }
 
-/// Whether the error is a second row with the same values in these columns of the table.
+/// Whether the error reports a second row with the same values in these columns of the table.
 ///
-/// PostgreSQL names the constraint, which is by our convention `TABLE_COL1_COL2_key`; SQLite only
-/// lists the columns.
+/// PostgreSQL names the constraint, by our convention `TABLE_COL1_COL2_key`; SQLite lists only the columns.
 #[must_use]
 pub fn is_unique_violation(error: &DbError, table: &str, columns: &[&str]) -> bool {
     let DbError::Query(DieselError::DatabaseError(DatabaseErrorKind::UniqueViolation, info)) =

@@ -1,5 +1,5 @@
-//! Work of one kind that comes at the same time, done as one. What many ask for at once then costs the database, and the
-//! threads between it and the callers, little more than what one asks for; who asks alone waits for nobody.
+//! Coalesces concurrent requests of one kind into one. Many requests then cost the database, and the threads between it and the
+//! callers, little more than one. A request that comes alone does not wait.
 
 use std::any::Any;
 use std::collections::{HashSet, VecDeque};
@@ -15,32 +15,32 @@ use crate::workers::{Missed, Pending, Ticket};
 use crate::{Backend, Db, DbError, Pool};
 
 const MOST: usize = 32;
-/// How many reads go on at the same time: the others gather meanwhile.
+/// Concurrent read batches. Requests that arrive while one runs form the next.
 const READS_AT_ONCE: usize = 1;
-/// How many writes do: one that waits for a lock does not keep all others waiting.
+/// Concurrent write batches: one that waits for a lock does not block all others.
 const WRITES_AT_ONCE: usize = 2;
 
-/// A server that gives work up before this has met a deadlock, not its limit of time.
+/// A server that gives up sooner has found a deadlock; it has not reached its statement timeout.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Gives one answer for each key, in their order; there are 1 to [`MOST`] keys, one for each caller that waits.
+/// A function that returns one value per key, in their order. There are 1 to [`MOST`] keys, one for each waiting caller.
 type Work<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
 
-/// A kind of work that is done for all who ask for it at the same time; see [`Pool::gather`], [`Pool::gather_writes`] and
+/// A coalescer of concurrent requests of one kind; see [`Pool::gather`], [`Pool::gather_writes`] and
 /// [`Pool::gather_transactions`].
 pub struct Gather<K, V> {
     pool: Pool,
-    /// None where each asks by itself: SQLite's writer has those that wait share a commit anyway.
+    /// None if each request runs alone: the writer of SQLite lets waiting requests share a commit anyway.
     batcher: Option<Batcher<Asked<K, V>>>,
     work: Work<K, V>,
-    /// Whose row a write locks; none for reads.
+    /// Returns the owner of the row that a write locks; none for reads.
     owner: Option<fn(&K) -> i64>,
 }
 
-/// How a batch is done on PostgreSQL.
+/// How a batch runs on PostgreSQL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Batch {
-    /// By statements of which each commits on its own.
+    /// As statements that each commit on their own.
     Statements,
     /// In one transaction.
     Transaction,
@@ -48,8 +48,8 @@ pub(crate) enum Batch {
 
 struct Asked<K, V> {
     key: K,
-    /// Of two with the same owner the second is left for a later batch. That one may run beside the first: only the row's lock
-    /// keeps them apart.
+    /// A second request of the same owner is left for a later batch. That batch may run beside the first: only the row lock keeps
+    /// the two apart.
     owner: Option<i64>,
     ticket: Ticket,
     answer: oneshot::Sender<Answer<V>>,
@@ -90,10 +90,10 @@ impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
         }
     }
 
-    /// Does what `key` asks for: not before it is called, and with all that was committed until then.
+    /// Runs the work for `key`. It begins after this call, so it sees everything that was committed before.
     ///
     /// # Errors
-    /// As [`Pool::read`] and [`Pool::write_one`]. What only one of those who ask together is to blame for fails that one.
+    /// Those of [`Pool::read`] and [`Pool::write_one`]. An error that one of the coalesced requests causes fails only that one.
     pub async fn run(&self, key: K) -> Result<V, DbError> {
         let Some(batcher) = &self.batcher else {
             return self.run_alone(key).await;
@@ -129,7 +129,7 @@ fn batcher<K: Send + 'static, V: Send + 'static>(
     })
 }
 
-/// Those that are to be done next, of each owner one.
+/// Takes the next batch from the queue, at most one request per owner.
 fn take<K, V>(waiting: &mut VecDeque<Asked<K, V>>) -> Vec<Asked<K, V>> {
     let (mut batch, mut later, mut owners) = (Vec::new(), Vec::new(), HashSet::new());
     while batch.len() < MOST
@@ -148,7 +148,7 @@ fn take<K, V>(waiting: &mut VecDeque<Asked<K, V>>) -> Vec<Asked<K, V>> {
 
 fn run_batch<K, V>(pool: &Pool, batch: Batch, work: Work<K, V>, asked: Vec<Asked<K, V>>) {
     let connection = pool.checkout();
-    // Not before there is a connection: until then the callers may give up.
+    // Only once there is a connection: until then the callers may give up.
     let (keys, answers) = begin(asked);
     let run = || match connection {
         Ok(mut managed) => {
@@ -161,7 +161,7 @@ fn run_batch<K, V>(pool: &Pool, batch: Batch, work: Work<K, V>, asked: Vec<Asked
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok((results, mut statements)) => {
             for (result, answer) in results.into_iter().zip(answers) {
-                // The caller may have gone. What the batch cost is counted once.
+                // The caller may be gone. The first caller counts the statements of the whole batch.
                 let _ = answer.send(Ok((result, std::mem::take(&mut statements))));
             }
         }
@@ -169,13 +169,13 @@ fn run_batch<K, V>(pool: &Pool, batch: Batch, work: Work<K, V>, asked: Vec<Asked
     }
 }
 
-/// Those that somebody still waits for; from then on they are under way.
+/// Marks the requests as begun, and leaves out those whose callers gave up.
 fn begin<K, V>(asked: Vec<Asked<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Answer<V>>>) {
     let asked = asked.into_iter().filter(|asked| asked.ticket.begin());
     asked.map(|asked| (asked.key, asked.answer)).unzip()
 }
 
-/// One result for each key.
+/// Returns one result per key.
 fn all<K, V>(
     managed: &mut Managed,
     keys: &[K],
@@ -192,7 +192,7 @@ fn all<K, V>(
     };
     match done {
         Ok(values) if values.len() == keys.len() => values.into_iter().map(Ok).collect(),
-        // Whose fault it is nobody knows.
+        // Which request caused the error is unknown, so each one runs alone.
         Err(error) if keys.len() > 1 && may_be_of_one(&error, begun.elapsed()) => {
             let alone = keys.iter().map(std::slice::from_ref);
             alone
@@ -208,7 +208,7 @@ fn all<K, V>(
     }
 }
 
-/// Whether the others may succeed without one of them. A deadlock is told soon; a server that takes its time does so for all.
+/// Whether one request may have caused the error. A deadlock is reported soon; a server that is slow is slow for all.
 fn may_be_of_one(error: &DbError, after: Duration) -> bool {
     match error {
         DbError::Query(_) => true,
@@ -217,7 +217,7 @@ fn may_be_of_one(error: &DbError, after: Duration) -> bool {
     }
 }
 
-/// What one key asked for.
+/// Returns the value of a single key.
 fn only<V>(values: Vec<V>) -> Result<V, DbError> {
     let mut values = values.into_iter();
     match (values.next(), values.next()) {
@@ -230,7 +230,7 @@ fn each<K, V>(keys: &[K], error: &DbError) -> Vec<Result<V, DbError>> {
     keys.iter().map(|_| Err(error.again())).collect()
 }
 
-/// Has the panic go on where it was called, once.
+/// Passes the panic on to one caller, and an error to the others.
 fn fail<V>(payload: Box<dyn Any + Send>, answers: Vec<oneshot::Sender<Answer<V>>>) {
     let mut payload = Some(payload);
     for answer in answers {

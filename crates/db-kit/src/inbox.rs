@@ -1,4 +1,4 @@
-//! Which events a consumer has taken in; the row is written in the transaction of what the event changes.
+//! The events that each consumer has processed. A row is written in the transaction of the event's effect.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,10 +10,10 @@ use uuid::Uuid;
 use crate::schema::inbox;
 use crate::{Db, cached, on_backend};
 
-/// Records an event for a consumer; false when it was there before and must change nothing again.
+/// Records an event for a consumer. Returns false if it was recorded before and must not take effect again.
 ///
 /// # Errors
-/// Any database error; the caller's transaction is lost.
+/// Any database error; the caller must roll back.
 pub fn record(
     db: &mut Db,
     consumer: &str,
@@ -29,11 +29,11 @@ pub fn record(
     Ok(inserted == 1)
 }
 
-/// Records events for a consumer and gives those that were not there before. Call it first in the
-/// transaction: events that two processes take in at once make one wait for the other, in the order of their ids.
+/// Records events for a consumer and returns those that are new. Call it first in the transaction: of two processes that consume
+/// the same events, one waits for the other, because both insert them in the order of their ids.
 ///
 /// # Errors
-/// Any database error; the caller's transaction is lost.
+/// Any database error; the caller must roll back.
 pub fn record_all(
     db: &mut Db,
     consumer: &str,
@@ -68,7 +68,7 @@ pub fn record_all(
     }
 }
 
-/// When the oldest event was taken in that is still remembered.
+/// Returns when the oldest recorded event was received.
 ///
 /// # Errors
 /// Any database error.
@@ -78,8 +78,8 @@ pub fn oldest(db: &mut Db) -> QueryResult<Option<NaiveDateTime>> {
         .first(db)
 }
 
-/// Forgets up to `most` of what was taken in before `until`, and says how many; the broker does not deliver again
-/// after so long.
+/// Deletes up to `most` rows that were received before `until`, and returns their number. The broker does not redeliver events
+/// that old.
 ///
 /// # Errors
 /// Any database error.

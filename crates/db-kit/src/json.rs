@@ -1,4 +1,4 @@
-//! Rows as JSON, the one argument of statements that write many of them.
+//! Rows as JSON, the single argument of statements that write many rows.
 
 use chrono::NaiveDateTime;
 use diesel::QueryResult;
@@ -6,19 +6,19 @@ use serde::{Serialize, Serializer};
 
 use crate::Db;
 
-/// The JSON text.
+/// Encodes rows as JSON.
 ///
 /// # Errors
-/// When the rows do not serialise.
+/// When the rows cannot be serialised.
 pub fn to_text(rows: &impl Serialize) -> QueryResult<String> {
     serde_json::to_string(rows)
         .map_err(|error| diesel::result::Error::SerializationError(Box::new(error)))
 }
 
-/// The arguments of a statement that is for many rows on PostgreSQL, one text of them all, and for one on SQLite.
+/// Returns the arguments of a statement that takes all rows as one text on PostgreSQL, and one row at a time on SQLite.
 ///
 /// # Errors
-/// When the rows do not serialise.
+/// When the rows cannot be serialised.
 pub fn arguments(db: &Db, rows: &[impl Serialize]) -> QueryResult<Vec<String>> {
     match db {
         Db::Pg(_) => Ok(vec![to_text(&rows)?]),
@@ -26,7 +26,7 @@ pub fn arguments(db: &Db, rows: &[impl Serialize]) -> QueryResult<Vec<String>> {
     }
 }
 
-/// For `#[serde(serialize_with)]`: a time as SQLite stores it, which PostgreSQL reads too.
+/// Serialises a time in SQLite's storage format, which PostgreSQL parses too; for `#[serde(serialize_with)]`.
 ///
 /// # Errors
 /// Those of the serialiser.

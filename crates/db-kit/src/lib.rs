@@ -1,10 +1,10 @@
-//! One data layer over PostgreSQL and SQLite: the connection enum [`Db`], a [`Pool`] that opens it by
-//! URL, reads and write transactions off the async threads, the outbox and the inbox.
+//! One data layer over PostgreSQL and SQLite: the connection enum [`Db`], a [`Pool`] that opens it by URL, reads and write
+//! transactions off the async threads, the outbox and the inbox.
 //!
-//! What it is not: it knows no table of any service except `outbox` and `inbox`, whose definition is
-//! in `sql/` and is copied into the migrations of each service that needs them.
+//! It knows no table of any service except `outbox` and `inbox`. The migrations of each service that needs these two copy their
+//! definition from `sql/`.
 
-// Linked for their `bundled` features only: Diesel finds the C libraries through them.
+// Linked only for their `bundled` features, through which Diesel finds the C libraries.
 use libsqlite3_sys as _;
 use pq_sys as _;
 
@@ -42,13 +42,13 @@ pub use workers::{Missed, Workers};
 /// The Diesel backend of [`Db`], for `Queryable` bounds and boxed queries.
 pub use connection::MultiBackend as DbBackend;
 
-/// The most rows that are counted for a figure: a backlog of any length costs the same to look at.
+/// The limit up to which rows of a backlog are counted, so that its length does not affect the cost.
 pub const COUNTED: i64 = 10_000;
 
-/// Runs one query text against whichever backend the connection is of.
+/// Runs one query text on the backend of the connection.
 ///
-/// Most queries run on [`Db`] itself. Conflict clauses, `as_returning()` and locking do not, because
-/// Diesel implements them per backend; the macro expands the body once for each.
+/// Most queries run on [`Db`] itself. Conflict clauses, `as_returning()` and locking do not, because Diesel implements them per
+/// backend. The macro expands the body once for each of them.
 ///
 /// ```text
 /// on_backend!(db, c => diesel::insert_into(outbox::table).values(&row).on_conflict_do_nothing().execute(c))

@@ -1,4 +1,4 @@
-//! Embedded migrations, applied under a lock so that replicas that start together do it once.
+//! Embedded migrations, applied under a lock, so that replicas that start together apply each one once.
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::migration::{Migration, MigrationSource};
@@ -11,7 +11,7 @@ use crate::{Db, DbError, Pool};
 /// The key of the advisory lock that PostgreSQL replicas take while they migrate.
 const LOCK_KEY: i64 = 0x686f_6c64_6661_7374;
 
-/// One service's migrations for both databases; the folders stand side by side and have the same names.
+/// One service's migrations for both databases. The two folders contain migrations of the same names.
 #[derive(Clone, Copy)]
 pub struct Migrations {
     /// `migrations/NAME/postgres`.
@@ -20,14 +20,14 @@ pub struct Migrations {
     pub sqlite: &'static EmbeddedMigrations,
 }
 
-/// Applies what is pending and returns the names of what was applied.
+/// Applies the pending migrations and returns their versions.
 ///
 /// # Errors
-/// [`DbError`] when the database is away or a migration fails; on PostgreSQL those before it stay applied.
+/// [`DbError`] when the database is unreachable or a migration fails. On PostgreSQL, the migrations before it stay applied.
 pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> {
     pool.read_blocking(|db| match db {
         Db::Pg(conn) => {
-            // A migration may take longer than a request; another replica may hold the lock as long.
+            // A migration may take longer than a request, and another replica may hold the lock just as long.
             conn.batch_execute("SET statement_timeout = 0")?;
             let lock = diesel::sql_query("SELECT pg_advisory_lock($1)");
             lock.bind::<BigInt, _>(LOCK_KEY).execute(conn)?;
@@ -38,7 +38,7 @@ pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> 
             applied
         }
         Db::Sqlite(conn) => {
-            // The write lock for all of them together: of several processes the first does the work.
+            // One write lock covers all migrations: of several processes, the first one applies them.
             AnsiTransactionManager::begin_transaction_sql(conn, "BEGIN IMMEDIATE")?;
             let applied = apply(conn, migrations.sqlite);
             if applied.is_ok() {
@@ -51,10 +51,10 @@ pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> 
     })
 }
 
-/// The names of the migrations that the database lacks.
+/// Returns the names of the migrations that the database lacks.
 ///
 /// # Errors
-/// [`DbError`] when the database is away.
+/// [`DbError`] when the database is unreachable.
 pub fn pending(db: &mut Db, migrations: Migrations) -> Result<Vec<String>, DbError> {
     let names = match db {
         Db::Pg(conn) => names(conn.pending_migrations(Lent(migrations.postgres))),
@@ -63,7 +63,7 @@ pub fn pending(db: &mut Db, migrations: Migrations) -> Result<Vec<String>, DbErr
     names.map_err(|error| DbError::Unreachable(error.to_string()))
 }
 
-/// Embedded migrations are not `Clone`; this lends them to a harness that wants to own its source.
+/// Embedded migrations, which are not `Clone`, lent to a harness that wants to own its source.
 struct Lent(&'static EmbeddedMigrations);
 
 impl<DB: diesel::backend::Backend> MigrationSource<DB> for Lent {

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::cached;
 
-/// Runs a statement on SQLite once for each row, which [`bind_named`] binds.
+/// Runs a SQLite statement once for each row, with the parameters of [`bind_named`].
 ///
 /// # Errors
-/// Those of [`bind_named`], and any database error; what ran before stays.
+/// Those of [`bind_named`], and any database error; the rows before it stay written.
 pub fn execute_named(
     conn: &mut SqliteConnection,
     text: &'static str,
@@ -24,11 +24,11 @@ pub fn execute_named(
     Ok(())
 }
 
-/// A statement of SQLite in which a parameter `:name` has the value of the row's field of this name: a text, an integer, a bool
-/// or null. Bound values cost a third of what SQLite needs to find the same values in JSON.
+/// Binds the fields of a row to a SQLite statement: the parameter `:name` gets the field `name`, which is a text, an integer, a
+/// bool or null. Bound values cost SQLite a third of what it needs to find the same values in JSON.
 ///
 /// # Errors
-/// A parameter that is no such field, or one of another type.
+/// When the row lacks a parameter's field, or the field has another type.
 pub fn bind_named(
     text: &'static str,
     row: &impl Serialize,
@@ -61,8 +61,8 @@ fn bind(
     Ok(statement)
 }
 
-/// The parameters in a statement, each once: SQLite numbers them as they appear. In such a statement a colon only begins a
-/// parameter: it has no text with one, such as '10:30', and comments have lines of their own.
+/// Returns the parameters of a statement, each once, in the order in which SQLite numbers them. A colon in such a statement
+/// always begins a parameter: no text contains one, such as '10:30', and comments have lines of their own.
 fn names(text: &'static str) -> Vec<&'static str> {
     let lines = text.lines().filter(|line| !line.starts_with("--"));
     let mut names = Vec::new();

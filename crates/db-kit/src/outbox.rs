@@ -1,5 +1,5 @@
-//! Events that wait for the broker. The row is written in the transaction of the change it tells of;
-//! the relay leases rows, publishes them outside any transaction, and deletes what was confirmed.
+//! Events that wait for the broker. A row is written in the transaction of the change that it reports. The relay leases rows,
+//! publishes them outside any transaction, and deletes those that are confirmed.
 
 mod aside;
 mod leases;
@@ -22,7 +22,7 @@ pub use leases::{end_lease, is_any_due, lease};
 const PENDING: &str = "pending";
 const UNROUTABLE: &str = "unroutable";
 
-/// An event to be published.
+/// An event to publish.
 #[derive(Debug, Clone, Serialize)]
 pub struct NewOutboxRow {
     /// The event's id.
@@ -33,12 +33,12 @@ pub struct NewOutboxRow {
     pub routing_key: &'static str,
     /// The encoded event.
     pub body: String,
-    /// When it happened.
+    /// When the event happened.
     #[serde(serialize_with = "crate::json::timestamp")]
     pub created_at: NaiveDateTime,
 }
 
-/// An event that was leased to a relay.
+/// An event that is leased to a relay.
 #[derive(Debug, Clone)]
 pub struct OutboxRow {
     /// The event's id.
@@ -49,26 +49,26 @@ pub struct OutboxRow {
     pub routing_key: String,
     /// The encoded event.
     pub body: String,
-    /// Another lease ran out before its relay said what became of it: a copy may be out already.
+    /// Whether an earlier lease expired with an unknown outcome, so that a copy may have been published.
     pub reclaimed: bool,
 }
 
-/// How much waits.
+/// The backlog of an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboxStats {
-    /// Rows that wait or are under way, [`COUNTED`] at most.
+    /// Rows that wait or are being published, at most [`COUNTED`].
     pub pending: i64,
     /// When the oldest of them was written.
     pub oldest: Option<NaiveDateTime>,
-    /// Rows that no queue wanted.
+    /// Rows for which no queue is bound.
     pub unroutable: i64,
 }
 
 impl NewOutboxRow {
-    /// The row of an event that happens `now` in the part `source`.
+    /// Creates the row of an event that happens `now` in the service `source`.
     ///
     /// # Errors
-    /// When the data does not serialise or is too long for an event: the change must not happen either.
+    /// When the data cannot be serialised or is too long for an event. The change must not happen either.
     pub fn of<T: EventData>(
         source: &str,
         now: DateTime<Utc>,
@@ -88,7 +88,7 @@ impl NewOutboxRow {
     }
 }
 
-/// An id that sorts by time, of the injected clock.
+/// Returns a UUIDv7 (RFC 9562) with the time of the injected clock, so that ids sort by time.
 #[must_use]
 pub fn uuid_v7(now: DateTime<Utc>) -> Uuid {
     let seconds = u64::try_from(now.timestamp()).unwrap_or_default();
@@ -99,10 +99,10 @@ pub fn uuid_v7(now: DateTime<Utc>) -> Uuid {
     ))
 }
 
-/// Writes an event; call it in the transaction of the change, and wake the relay after the commit.
+/// Inserts an event. Call it in the transaction of the change, and wake the relay after the commit.
 ///
 /// # Errors
-/// Any database error, or an event that cannot be encoded; the caller's transaction is lost.
+/// Any database error, or an event that cannot be encoded; the caller must roll back.
 pub fn enqueue<T: EventData>(
     db: &mut Db,
     source: &str,
@@ -113,10 +113,10 @@ pub fn enqueue<T: EventData>(
     insert(db, &NewOutboxRow::of(source, now, request_id, data)?)
 }
 
-/// Writes an event; call it in the transaction of the change.
+/// Inserts the row of an event. Call it in the transaction of the change.
 ///
 /// # Errors
-/// Any database error; the caller's transaction is lost.
+/// Any database error; the caller must roll back.
 pub fn insert(db: &mut Db, row: &NewOutboxRow) -> QueryResult<()> {
     diesel::insert_into(outbox::table)
         .values((
@@ -131,14 +131,14 @@ pub fn insert(db: &mut Db, row: &NewOutboxRow) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Writes events, as many as there are in one statement where the database can.
+/// Inserts the rows of events, on PostgreSQL in one statement.
 ///
 /// # Errors
-/// Any database error; the caller's transaction is lost.
+/// Any database error; the caller must roll back.
 pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
     match db {
         Db::Pg(conn) if rows.len() > 1 => {
-            // As arrays: one value a column, however many rows, spares the server thousands of parameters.
+            // Arrays need one parameter per column, however many rows there are.
             let ids: Vec<String> = rows.iter().map(|row| row.id.to_string()).collect();
             let exchanges: Vec<&str> = rows.iter().map(|row| row.exchange).collect();
             let keys: Vec<&str> = rows.iter().map(|row| row.routing_key).collect();
@@ -160,7 +160,7 @@ pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
     }
 }
 
-/// Deletes rows that the broker confirmed. A row that another relay leased meanwhile goes too: it is out.
+/// Deletes rows that the broker confirmed, even if another relay has leased them meanwhile: they are published.
 ///
 /// # Errors
 /// Any database error.
@@ -169,8 +169,8 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
         return Ok(0);
     };
     match db {
-        // Told so, PostgreSQL walks through the range once, and looks for each of its ids in a hash of these. Of a
-        // condition that can be made a join, or of an array, it compares each with one after the other.
+        // In this form, PostgreSQL scans the range once and looks up each id in a hash of the given ones. A condition that can
+        // become a join, or an array, makes it compare each id with one after the other.
         Db::Pg(conn) => {
             let delete = diesel::sql_query(
                 "DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN $1 AND $2 \
@@ -186,7 +186,7 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
     }
 }
 
-/// Sets rows aside that no queue wanted; they are kept for whoever mends the topology.
+/// Marks rows as unroutable. They are kept until an operator repairs the topology.
 ///
 /// # Errors
 /// Any database error.
@@ -196,12 +196,12 @@ pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
         .execute(db)
 }
 
-/// Counts what waits. The cost does not grow with it.
+/// Returns the size of the backlog. The cost does not grow with the pending rows.
 ///
 /// # Errors
 /// Any database error.
 pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
-    // The state is written out: of an argument SQLite does not see that the index of such rows serves.
+    // The state is a literal: with a parameter, SQLite does not see that the index applies.
     let pending = diesel::sql_query(
         "SELECT count(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'pending' LIMIT $1) AS counted",
     );

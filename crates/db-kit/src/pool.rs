@@ -12,22 +12,22 @@ use crate::workers::{Missed, Pending, Workers};
 use crate::writer::Writer;
 use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
-/// How a [`Pool`] is made.
+/// The settings of a [`Pool`].
 #[derive(Debug, Clone)]
 pub struct PoolOptions {
-    /// Where the database is.
+    /// The URL of the database.
     pub url: DatabaseUrl,
-    /// The most connections.
+    /// The maximum number of connections.
     pub size: u32,
     /// How long a caller waits for a connection before [`DbError::Busy`].
     pub acquire_timeout: Duration,
-    /// How long one unit of work may take before its caller is told that the database does not answer.
-    /// Longer than the server's own limits: only a server that is silent, not one that is slow, meets it.
+    /// How long one unit of work may take before its caller gets [`DbError::Unreachable`]. It exceeds the server's own limits:
+    /// only a silent server reaches it, not a slow one.
     pub answer_timeout: Duration,
 }
 
 impl PoolOptions {
-    /// Two seconds of waiting, as everywhere in the product.
+    /// Returns the product's usual timeouts: two seconds for a connection, 30 seconds for an answer.
     #[must_use]
     pub fn new(url: DatabaseUrl, size: u32) -> Self {
         Self {
@@ -41,9 +41,9 @@ impl PoolOptions {
 
 /// Connections to one database, used off the async threads.
 ///
-/// As many threads as there are connections work off one queue; each kind of gathered work has one or two threads of its own,
-/// which use the same connections. On SQLite writers have a queue of their own with one thread: the database lets one write at a
-/// time, and a fair queue beats its busy polling. Those that wait there share a commit; each is still all or nothing.
+/// As many threads as connections work off one queue. Each kind of coalesced work has one or two threads of its own, which use
+/// the same connections. On SQLite, writes have a queue of their own with one thread: SQLite allows one write at a time, and a
+/// fair queue beats its busy polling. Waiting writes share a commit; each one is still atomic.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -52,7 +52,7 @@ pub struct Pool {
 struct Inner {
     connections: Connections,
     workers: Workers,
-    /// On SQLite.
+    /// Only on SQLite.
     writer: Option<Writer>,
     refused: AtomicU64,
     options: PoolOptions,
@@ -64,14 +64,14 @@ struct Connections {
     generation: Arc<AtomicU64>,
 }
 
-/// How busy a [`Pool`] is.
+/// The load of a [`Pool`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolUsage {
-    /// The most connections.
+    /// The maximum number of connections.
     pub size: usize,
-    /// Connections on which something runs.
+    /// Connections on which work runs.
     pub in_use: usize,
-    /// Units of work since the start that got none in time, or on SQLite no turn to write.
+    /// Units of work since the start that found the queue full or did not begin in time.
     pub refused: u64,
 }
 
@@ -84,12 +84,12 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// Prepares the pool; connections are opened as they are needed, so that a service starts while its database is away.
+    /// Creates the pool. Connections open on demand, so that a service starts while its database is down.
     #[must_use]
     pub fn open(options: PoolOptions) -> Self {
         let manager = Manager::new(options.url.clone());
         let generation = Arc::clone(manager.generation());
-        // One opens connections while another hangs; more than that wait for a database that is away as well as these do.
+        // One thread opens connections while the other hangs. More threads would only wait for the same database.
         let connecting = ScheduledThreadPool::builder().num_threads(2);
         let connecting = connecting.thread_name_pattern("database pool").build();
         let pool = r2d2::Pool::builder()
@@ -104,7 +104,7 @@ impl Pool {
         let connections = Connections { pool, generation };
         let mut readers = size(&options);
         let writer = (options.url.backend() == Backend::Sqlite).then(|| {
-            // One connection is the writer's.
+            // One connection belongs to the writer.
             readers -= 1;
             let connections = connections.clone();
             Writer::new(move || connections.checkout())
@@ -120,19 +120,19 @@ impl Pool {
         }
     }
 
-    /// Which database this is.
+    /// Returns the kind of database.
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.inner.options.url.backend()
     }
 
-    /// Where the database is.
+    /// Returns the URL of the database.
     #[must_use]
     pub fn url(&self) -> &DatabaseUrl {
         &self.inner.options.url
     }
 
-    /// How busy it is now.
+    /// Returns the current load.
     #[must_use]
     pub fn usage(&self) -> PoolUsage {
         let state = self.inner.connections.pool.state();
@@ -144,10 +144,11 @@ impl Pool {
         }
     }
 
-    /// Runs queries without a transaction around them, on a blocking thread.
+    /// Runs queries without a transaction, on a blocking thread.
     ///
     /// # Errors
-    /// What the closure returns, or [`DbError::Busy`] and [`DbError::Unreachable`] before it ran.
+    /// The closure's error; [`DbError::Busy`] if it does not begin in time; [`DbError::Unreachable`] without a connection, or if
+    /// it does not end in time.
     pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
@@ -157,7 +158,7 @@ impl Pool {
         self.on(move |managed| managed.counting(work)).await
     }
 
-    /// A kind of read that is done as one for all who ask for it at the same time.
+    /// Defines a kind of read whose concurrent requests are coalesced.
     #[must_use]
     pub fn gather<K: Send + 'static, V: Send + 'static>(
         &self,
@@ -166,9 +167,9 @@ impl Pool {
         Gather::of_reads(self.clone(), read)
     }
 
-    /// A kind of write that on PostgreSQL is done as one for all who ask for it at the same time, of each `owner` one. It may read
-    /// first, but all that it writes is one statement, which commits on its own: when it fails, each is tried by itself, and
-    /// would do twice what an earlier statement did. On SQLite each is a transaction.
+    /// Defines a kind of write whose concurrent requests are coalesced on PostgreSQL, at most one per `owner`. It may read first,
+    /// but writes in one statement, which commits on its own: after a failure each request runs alone, and would repeat an
+    /// earlier statement. On SQLite, each request is a transaction.
     #[must_use]
     pub fn gather_writes<K: Send + 'static, V: Send + 'static>(
         &self,
@@ -178,7 +179,7 @@ impl Pool {
         Gather::of_writes(self.clone(), Batch::Statements, write, owner)
     }
 
-    /// As [`Pool::gather_writes`], in one transaction for all.
+    /// Defines a kind of write like [`Pool::gather_writes`], with one transaction for the whole batch.
     #[must_use]
     pub fn gather_transactions<K: Send + 'static, V: Send + 'static>(
         &self,
@@ -188,10 +189,10 @@ impl Pool {
         Gather::of_writes(self.clone(), Batch::Transaction, write, owner)
     }
 
-    /// Runs one writing statement by itself: on PostgreSQL without a transaction around it, in one round trip.
+    /// Runs one writing statement by itself, on PostgreSQL without a transaction and in one round trip.
     ///
     /// # Errors
-    /// As [`Pool::read`].
+    /// Those of [`Pool::read`].
     pub async fn write_one<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
@@ -204,10 +205,10 @@ impl Pool {
         }
     }
 
-    /// Runs a transaction that may write: committed when the closure returns `Ok`, rolled back on `Err`.
+    /// Runs a transaction that may write. It commits if the closure returns `Ok`, and rolls back on `Err`.
     ///
     /// # Errors
-    /// What the closure returns, or a [`DbError`] of beginning or committing.
+    /// Those of [`Pool::read`], or a [`DbError`] when the transaction does not begin or commit.
     pub async fn write_tx<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
@@ -227,10 +228,10 @@ impl Pool {
         }
     }
 
-    /// [`Pool::read`] for callers that have no async runtime, such as admin commands.
+    /// Runs queries like [`Pool::read`], for callers without an async runtime, such as admin commands.
     ///
     /// # Errors
-    /// As [`Pool::read`].
+    /// Those of [`Pool::read`].
     pub fn read_blocking<T, E: From<DbError>>(
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, E>,
@@ -238,10 +239,10 @@ impl Pool {
         work(&mut self.inner.connections.checkout()?.db)
     }
 
-    /// [`Pool::write_tx`] for callers that have no async runtime, such as admin commands.
+    /// Runs a transaction like [`Pool::write_tx`], for callers without an async runtime, such as admin commands.
     ///
     /// # Errors
-    /// As [`Pool::write_tx`].
+    /// Those of [`Pool::write_tx`].
     pub fn write_tx_blocking<T, E: From<DbError>>(
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, E>,
@@ -249,7 +250,7 @@ impl Pool {
         transaction(&mut *self.inner.connections.checkout()?, work)
     }
 
-    /// Opens a connection that is none of the pool's, for who listens all the time. Blocks.
+    /// Opens a connection outside the pool, for a caller that listens all the time. Blocks.
     ///
     /// # Errors
     /// [`DbError::Unreachable`] when the database does not answer.
@@ -260,10 +261,10 @@ impl Pool {
             .map_err(|error| DbError::Unreachable(error.to_string()))
     }
 
-    /// Asks the database for a sign of life.
+    /// Checks that the database answers.
     ///
     /// # Errors
-    /// [`DbError`] when there is none.
+    /// [`DbError`] when it does not.
     pub async fn ping(&self) -> Result<(), DbError> {
         self.read(|db| {
             diesel::connection::SimpleConnection::batch_execute(db, "SELECT 1")
@@ -284,7 +285,7 @@ impl Pool {
         }
     }
 
-    /// Does `work`, which counts its statements, on a connection.
+    /// Runs `work`, which counts its statements, on a connection.
     async fn on<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Managed) -> (Result<T, E>, u64) + Send + 'static,
@@ -297,8 +298,7 @@ impl Pool {
             Err(error) => (Err(error.into()), 0),
         };
         let options = &self.inner.options;
-        // A thread goes on waiting, with its connection, for the server or the network to give it up; the caller
-        // does not.
+        // A thread keeps waiting, with its connection, until the server or the network gives up; the caller does not.
         let workers = &self.inner.workers;
         let done = workers.run(options.acquire_timeout, options.answer_timeout, work);
         self.outcome(done.await)
@@ -327,7 +327,7 @@ impl Pool {
         }
     }
 
-    /// Why there is no result; a panic goes on where the work was asked for.
+    /// Converts the reason why there is no result into an error. A panic continues in the caller.
     pub(crate) fn missed(&self, missed: Missed) -> DbError {
         match missed {
             Missed::Panicked(panic) => std::panic::resume_unwind(panic),
@@ -340,7 +340,7 @@ impl Pool {
         }
     }
 
-    /// A connection, for a thread that may block.
+    /// Returns a connection, for a thread that may block.
     pub(crate) fn checkout(&self) -> Result<PooledConnection<Manager>, DbError> {
         self.inner.connections.checkout()
     }
@@ -353,7 +353,7 @@ impl Connections {
                 .pool
                 .get()
                 .map_err(|error| DbError::Unreachable(error.to_string()))?;
-            // A connection of before the last outage is dead; dropping it makes room for a fresh one.
+            // A connection from before the last outage is dead; dropping it makes room for a new one.
             if conn.generation == self.generation.load(Ordering::Acquire) {
                 return Ok(conn);
             }
@@ -361,12 +361,11 @@ impl Connections {
     }
 }
 
-/// The most connections.
 fn size(options: &PoolOptions) -> usize {
     usize::try_from(options.size).unwrap_or(usize::MAX)
 }
 
-/// r2d2 reports every failed attempt to connect; callers get their own error, so that this is detail.
+/// An error handler that logs failed attempts to connect at debug level only, because callers get an error of their own.
 #[derive(Debug)]
 struct LogQuietly;
 

@@ -5,8 +5,8 @@ tokio::task_local! {
     static STATEMENTS: Cell<u64>;
 }
 
-/// Does `work` and says how many statements it had run on pools, `BEGIN` and `COMMIT` among them: on PostgreSQL each is a
-/// round trip. What tasks run that it spawns is not counted.
+/// Runs `work`, and returns its output with the number of statements that it executed on pools, including `BEGIN` and `COMMIT`.
+/// On PostgreSQL each one is a round trip. Tasks that it spawns are not counted.
 pub async fn counted<F: Future>(work: F) -> (F::Output, u64) {
     let work = async {
         let output = work.await;
@@ -15,8 +15,8 @@ pub async fn counted<F: Future>(work: F) -> (F::Output, u64) {
     STATEMENTS.scope(Cell::new(0), work).await
 }
 
-/// Counts statements of whoever is being [`counted`].
+/// Adds statements to the count of [`counted`].
 pub(crate) fn add(statements: u64) {
-    // Outside of such work nobody asks.
+    // Without an enclosing `counted`, there is no count.
     let _ = STATEMENTS.try_with(|so_far| so_far.set(so_far.get() + statements));
 }

@@ -1,4 +1,4 @@
-// The tables that every service with events has; the same definition stands in `sql/`.
+// The tables of every service with events, as defined in `sql/`.
 #![allow(missing_docs, reason = "columns are documented in sql/")]
 
 diesel::table! {

@@ -6,8 +6,8 @@ use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use crate::connection::Managed;
 use crate::{Db, DbError, on_backend};
 
-/// SQLite takes the write lock at once: a transaction that reads first and writes later would fail as soon as another one
-/// wrote in between.
+/// Begins a transaction. On SQLite it takes the write lock at once: a transaction that reads first and writes later would fail if
+/// another one wrote in between.
 pub(crate) fn begin(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => AnsiTransactionManager::begin_transaction(conn),
@@ -15,29 +15,29 @@ pub(crate) fn begin(db: &mut Db) -> QueryResult<()> {
     }
 }
 
-/// A savepoint in an open transaction.
+/// Begins a savepoint in an open transaction.
 pub(crate) fn begin_nested(db: &mut Db) -> QueryResult<()> {
     on_backend!(db, conn => AnsiTransactionManager::begin_transaction(conn))
 }
 
-/// Ends the innermost transaction or savepoint and keeps what it wrote.
+/// Commits the innermost transaction, or releases the innermost savepoint.
 pub(crate) fn commit(db: &mut Db) -> QueryResult<()> {
     on_backend!(db, conn => AnsiTransactionManager::commit_transaction(conn))
 }
 
-/// Ends the innermost transaction or savepoint and undoes what it wrote.
+/// Rolls back the innermost transaction or savepoint.
 pub(crate) fn roll_back(db: &mut Db) -> QueryResult<()> {
     on_backend!(db, conn => AnsiTransactionManager::rollback_transaction(conn))
 }
 
-/// Does `work` in a transaction: kept when it returns `Ok`, undone when it does not.
+/// Runs `work` in a transaction, which commits on `Ok` and rolls back on `Err`.
 pub(crate) fn transaction<T, E: From<DbError>>(
     managed: &mut Managed,
     work: impl FnOnce(&mut Db) -> Result<T, E>,
 ) -> Result<T, E> {
     managed.in_transaction = true;
     if let Err(error) = begin(&mut managed.db) {
-        // Nothing is open on SQLite; a failed BEGIN on PostgreSQL is a lost connection and noticed as such.
+        // On SQLite nothing is open. On PostgreSQL a failed BEGIN is a lost connection, and is detected as one.
         managed.in_transaction = false;
         return Err(DbError::from(error).into());
     }
@@ -51,7 +51,7 @@ pub(crate) fn transaction<T, E: From<DbError>>(
             managed.in_transaction = false;
             outcome
         }
-        // The connection keeps its mark and is dropped, which rolls back.
+        // The flag stays set, so the pool drops the connection, which rolls back.
         (Ok(_), Err(error)) => Err(DbError::from(error).into()),
         (Err(error), Err(rollback)) => {
             log::debug!("a rollback failed: {rollback}");

@@ -8,14 +8,14 @@ use thiserror::Error;
 
 use crate::Backend;
 
-/// A text that names no database we can open.
+/// A text that is not the URL of a supported database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "a database URL starts with postgres:// or is sqlite:// and a path, such as sqlite://data/identity.db"
 )]
 pub struct InvalidDatabaseUrl;
 
-/// Where a database is. May hold a password, so that it is printed without its contents.
+/// The URL of a database. It may contain a password, so `Debug` prints only the scheme for PostgreSQL.
 #[derive(Clone)]
 pub struct DatabaseUrl {
     text: SecretString,
@@ -23,7 +23,7 @@ pub struct DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// The SQLite database in this file.
+    /// Returns the URL of a SQLite file.
     #[must_use]
     pub fn sqlite_file(path: &Path) -> Self {
         Self {
@@ -32,24 +32,24 @@ impl DatabaseUrl {
         }
     }
 
-    /// Which database it is.
+    /// Returns the kind of database.
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// The whole URL, password included.
+    /// Returns the whole URL, password included.
     pub(crate) fn expose(&self) -> &str {
         self.text.expose_secret()
     }
 
-    /// The file, when it is a SQLite database.
+    /// Returns the file of a SQLite database, none for PostgreSQL.
     #[must_use]
     pub fn file(&self) -> Option<PathBuf> {
         matches!(self.backend, Backend::Sqlite).then(|| self.sqlite_path())
     }
 
-    /// The file of a SQLite database.
+    /// Returns the path of a SQLite database.
     pub(crate) fn sqlite_path(&self) -> PathBuf {
         let text = self.expose();
         PathBuf::from(text.strip_prefix("sqlite://").unwrap_or(text))
@@ -80,7 +80,7 @@ impl FromStr for DatabaseUrl {
 
 impl<'de> Deserialize<'de> for DatabaseUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The value is not repeated in the error: it may hold a password.
+        // The error does not repeat the value, which may contain a password.
         String::deserialize(deserializer)?
             .parse()
             .map_err(serde::de::Error::custom)

@@ -1,5 +1,5 @@
-//! Threads that work off one bounded queue, so that async threads wait neither for a database nor for a password's hash.
-//! A thread goes on with the next job by itself: waking another one costs more than many a statement.
+//! Threads that work off one bounded queue, so that async threads wait neither for a database nor for a password hash. A thread
+//! takes the next job itself, because waking another one costs more than many a statement.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-/// A thread without work for so long ends.
+/// A thread that is idle for this long ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The most jobs that wait, unless [`Workers::max_waiting`] says otherwise.
+/// The maximum number of waiting jobs, unless [`Workers::max_waiting`] sets another.
 const MAX_WAITING: usize = 10_000;
 
-/// Threads and their queue. Threads start as they are needed; dropping this closes the queue.
+/// Threads and their queue. Threads start on demand; dropping this closes the queue.
 pub struct Workers {
     queue: Arc<Queue>,
     name: &'static str,
@@ -45,22 +45,22 @@ struct Job {
     work: Box<dyn FnOnce() + Send>,
 }
 
-/// Why there is no result.
+/// Why a job has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Missed {
-    /// Too many jobs were waiting.
+    /// Too many jobs are waiting.
     #[error("too many jobs wait")]
     Full,
-    /// It had not begun in time, and will not.
+    /// The job did not begin in time, and will not run.
     #[error("the job did not begin in time")]
     Turn,
-    /// It began and has not ended in time.
+    /// The job began, but did not end in time.
     #[error("the job did not end in time")]
     End,
-    /// The queue was closed before it began.
+    /// The queue was closed before the job began.
     #[error("the queue is closed")]
     Closed,
-    /// It panicked with this.
+    /// The job panicked with this payload.
     #[error("the job panicked")]
     Panicked(Box<dyn Any + Send>),
 }
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Workers {
 }
 
 impl Workers {
-    /// At most so many threads of this name, one at least.
+    /// Creates a queue with up to `threads` threads of this name, at least one.
     #[must_use]
     pub fn new(name: &'static str, threads: usize) -> Self {
         Self {
@@ -87,25 +87,26 @@ impl Workers {
         }
     }
 
-    /// How many jobs may wait for a thread; the next one is [`Missed::Full`].
+    /// Limits how many jobs may wait for a thread; the next one fails with [`Missed::Full`].
     #[must_use]
     pub fn max_waiting(mut self, max_waiting: usize) -> Self {
         self.max_waiting = max_waiting;
         self
     }
 
-    /// What each thread does before its first job.
+    /// Sets what each thread does before its first job.
     #[must_use]
     pub fn on_start(mut self, on_start: fn()) -> Self {
         self.on_start = on_start;
         self
     }
 
-    /// Runs `work` on a thread, first come first served. A job whose caller went away before it began does not run; one that
-    /// has begun runs to its end.
+    /// Runs `work` on a thread, in order of arrival. A job whose caller gives up before it begins does not run; one that has
+    /// begun runs to its end.
     ///
     /// # Errors
-    /// [`Missed`]: `turn` is how long the job may wait for a thread, `end` how long it may take altogether.
+    /// [`Missed`] if the job waits longer than `turn` for a thread, or takes longer than `end` in total. It also reports a full
+    /// or closed queue, and a panic of the job.
     pub async fn run<T: Send + 'static>(
         &self,
         turn: Duration,
@@ -119,7 +120,7 @@ impl Workers {
                 return;
             }
             let outcome = catch_unwind(AssertUnwindSafe(work));
-            // The caller may have gone; what is done is done.
+            // The caller may be gone; the work is done all the same.
             let _ = answer.send(outcome.map_err(Missed::Panicked));
         };
         self.push(Job {
@@ -129,7 +130,7 @@ impl Workers {
         pending.outcome(turn, end).await
     }
 
-    /// Runs `work`, which nobody waits for and which does not panic.
+    /// Runs `work`, whose end nobody awaits and which does not panic.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Missed> {
         self.push(Job {
             ticket: Ticket::default(),
@@ -140,7 +141,7 @@ impl Workers {
     fn push(&self, job: Job) -> Result<(), Missed> {
         let mut state = self.queue.state();
         if state.waiting.len() >= self.max_waiting {
-            // Jobs whose callers went away give up their places.
+            // Jobs whose callers gave up free their places.
             state.waiting.retain(|job| !job.ticket.is_given_up());
         }
         if state.waiting.len() >= self.max_waiting {
@@ -183,11 +184,11 @@ impl Drop for Workers {
 
 impl Queue {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that is done under the lock panics half way.
+        // No code panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job; none when the thread is to end.
+    /// Returns the next job, or none if the thread is to end.
     fn next(&self) -> Option<Job> {
         let mut state = self.state();
         loop {
@@ -214,7 +215,7 @@ impl Queue {
     }
 }
 
-/// Whether a job has begun, or is not to begin any more.
+/// The state of a job: waiting, begun or given up.
 #[derive(Clone, Default)]
 pub(crate) struct Ticket(Arc<AtomicU8>);
 
@@ -223,7 +224,7 @@ const BEGUN: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Ticket {
-    /// Begins the job; false when its caller gave it up.
+    /// Begins the job. Returns false if its caller gave up.
     pub(crate) fn begin(&self) -> bool {
         self.becomes(BEGUN)
     }
@@ -236,7 +237,7 @@ impl Ticket {
         self.0.load(Ordering::Acquire) == GIVEN_UP
     }
 
-    /// Moves on from waiting; false when it had moved on before.
+    /// Ends the waiting state. Returns false if it had already ended.
     fn becomes(&self, what: u8) -> bool {
         self.0
             .compare_exchange(WAITS, what, Ordering::AcqRel, Ordering::Acquire)
@@ -244,14 +245,14 @@ impl Ticket {
     }
 }
 
-/// The caller's end of a job. Dropped before the job begins, the job does not run.
+/// The caller's end of a job. If it is dropped before the job begins, the job does not run.
 pub(crate) struct Pending<T> {
     ticket: Ticket,
     outcome: oneshot::Receiver<Result<T, Missed>>,
 }
 
 impl<T> Pending<T> {
-    /// The two ends of a job.
+    /// Creates the two ends of a job.
     pub(crate) fn new() -> (oneshot::Sender<Result<T, Missed>>, Self) {
         let (answer, outcome) = oneshot::channel();
         let ticket = Ticket::default();
@@ -262,7 +263,7 @@ impl<T> Pending<T> {
         self.ticket.clone()
     }
 
-    /// Waits for the job's result: `turn` until it begins, `end` altogether.
+    /// Waits for the job's result, up to `turn` until it begins and up to `end` in total.
     pub(crate) async fn outcome(mut self, turn: Duration, end: Duration) -> Result<T, Missed> {
         let outcome = match tokio::time::timeout(turn, &mut self.outcome).await {
             Ok(outcome) => outcome,

@@ -1,5 +1,5 @@
-//! SQLite's writes. It lets one transaction write at a time and flushes its log at each commit, so one thread does them all,
-//! and the writes that wait share the next transaction, as PostgreSQL's share a flush.
+//! SQLite's writes. It allows one write transaction at a time and flushes its log at each commit. One thread therefore runs them
+//! all, and waiting writes share the next transaction, as those of PostgreSQL share a flush.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use crate::transaction::{begin, begin_nested, commit, roll_back};
 use crate::workers::{Missed, Pending, Ticket};
 use crate::{Db, DbError};
 
-/// The most writes of a transaction.
+/// The maximum number of writes in one transaction.
 const MOST: usize = 64;
 
 type Checkout = dyn Fn() -> Result<PooledConnection<Manager>, DbError> + Send + Sync;
@@ -21,36 +21,36 @@ pub(crate) struct Writer {
     batcher: Batcher<Write>,
 }
 
-/// A write and its caller.
+/// A write that waits for its turn.
 struct Write {
     ticket: Ticket,
     run: Box<Run>,
 }
 
-/// Runs a write on the connection, or says why there is none.
+/// A function that runs a write on the connection, or fails it with the reason why there is none.
 type Run = dyn FnOnce(Result<&mut Managed, DbError>) -> Ran + Send;
 
-/// A write's result and how many statements it ran.
+/// The result of a write and the number of its statements.
 type Counted<T, E> = (Result<T, E>, u64);
 
-/// A write that ran, in a transaction that is not committed yet.
+/// A write that ran in a transaction that is not committed yet.
 struct Ran {
     end: End,
-    /// Tells the caller, once it is known what became of the transaction.
+    /// Sends the result to the caller, once the outcome of the transaction is known.
     answer: Box<dyn FnOnce(Result<(), DbError>) + Send>,
 }
 
-/// What is to become of a write's changes.
+/// What happens to the changes of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Keep,
     Undo,
-    /// It panicked: nobody knows in which state it left the connection.
+    /// It panicked, and left the connection in an unknown state.
     Panic,
 }
 
 impl Writer {
-    /// Writes on connections that `checkout` gives.
+    /// Creates a writer that gets its connections from `checkout`.
     pub(crate) fn new(
         checkout: impl Fn() -> Result<PooledConnection<Manager>, DbError> + Send + Sync + 'static,
     ) -> Self {
@@ -62,8 +62,8 @@ impl Writer {
         }
     }
 
-    /// Has `work` done in a transaction, which others may share: its changes stay when it gives `Ok`. The result comes with
-    /// the number of statements that it ran.
+    /// Queues `work` for a transaction that it may share with others. Its changes are committed if it returns `Ok`. The result
+    /// comes with the number of statements.
     pub(crate) fn send<T, E, F>(&self, work: F) -> Result<Pending<Counted<T, E>>, Missed>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
@@ -87,7 +87,7 @@ impl Writer {
                     (Ok(outcome), _) => Ok(outcome),
                     (Err(panic), _) => Err(Missed::Panicked(panic)),
                 };
-                // The caller may have gone; what is done is done.
+                // The caller may be gone; the work is done all the same.
                 let _ = answer.send(outcome);
             };
             Ran {
@@ -111,11 +111,11 @@ fn take(waiting: &mut VecDeque<Write>) -> Vec<Write> {
 fn write_all(writes: Vec<Write>, checkout: &Checkout) {
     let begun = writes.into_iter().filter(|write| write.ticket.begin());
     let mut waiting = begun.peekable();
-    // Another transaction does what one that was lost left over.
+    // If a transaction is lost, the next one runs the writes that are left.
     while waiting.peek().is_some() {
         let mut ran = Vec::new();
         let committed = checkout().and_then(|mut managed| {
-            // A connection that is given back with this mark is closed, which rolls back.
+            // A connection that is returned with this flag set is closed, which rolls back.
             managed.in_transaction = true;
             let done = write_in_transaction(&mut managed, &mut waiting, &mut ran);
             managed.in_transaction = done.is_err();
@@ -124,7 +124,7 @@ fn write_all(writes: Vec<Write>, checkout: &Checkout) {
         if let Err(error) = &committed
             && ran.is_empty()
         {
-            // The database is away.
+            // The database is unavailable.
             ran.extend(
                 waiting
                     .by_ref()
@@ -137,7 +137,7 @@ fn write_all(writes: Vec<Write>, checkout: &Checkout) {
     }
 }
 
-/// Does writes, each of which stays or is undone by itself, and commits. On an error all are lost.
+/// Runs writes, each of which is committed or rolled back by itself, and commits. An error undoes all of them.
 fn write_in_transaction(
     managed: &mut Managed,
     writes: &mut impl Iterator<Item = Write>,

@@ -6,7 +6,7 @@ use super::{PENDING, UNROUTABLE};
 use crate::schema::outbox;
 use crate::{Db, cached};
 
-/// An event that was set aside.
+/// An unroutable event.
 #[derive(Debug, Clone, Queryable)]
 pub struct UnroutableRow {
     /// The event's id.
@@ -21,17 +21,17 @@ pub struct UnroutableRow {
     pub created_at: NaiveDateTime,
 }
 
-/// How many rows are set aside.
+/// Counts the unroutable rows.
 ///
 /// # Errors
 /// Any database error.
 pub fn count_unroutable(db: &mut Db) -> QueryResult<i64> {
-    // Written out, as in [`super::stats`].
+    // A literal state, as in [`super::stats`].
     let count = diesel::sql_query("SELECT count(*) FROM outbox WHERE state = 'unroutable'");
     cached::<BigInt, _>(count).get_result(db)
 }
 
-/// Rows that were set aside, in the order of their ids, which is that of time; those behind `after`.
+/// Lists unroutable rows whose id is greater than `after`, in the order of their ids, which is that of time.
 ///
 /// # Errors
 /// Any database error.
@@ -50,7 +50,7 @@ pub fn list_unroutable(
     cached::<(Text, Text, Text, Text, Timestamp), _>(rows).load(db)
 }
 
-/// Has the relay try rows again that were set aside; gives how many there were.
+/// Marks unroutable rows as pending, so that the relay publishes them again. Returns their number.
 ///
 /// # Errors
 /// Any database error.
@@ -60,7 +60,7 @@ pub fn retry_unroutable(db: &mut Db, ids: &[&str]) -> QueryResult<usize> {
         .execute(db)
 }
 
-/// Deletes rows that were set aside; gives how many there were.
+/// Deletes unroutable rows and returns their number.
 ///
 /// # Errors
 /// Any database error.

@@ -8,12 +8,12 @@ use super::OutboxRow;
 use crate::schema::outbox_leases;
 use crate::{Db, cached};
 
-/// Leases up to `limit` rows that nobody holds, the oldest first, those behind the id `after`; call it in a write
-/// transaction. [`end_lease`] with the same `batch_id` ends it.
+/// Leases up to `limit` free rows with ids greater than `after`, the oldest first. Call it in a write transaction. [`end_lease`]
+/// with the same `batch_id` ends the lease.
 ///
-/// What is leased is a range of ids, in a table of its own: taking and settling a batch changes none of its rows. Of
-/// several relays each gets rows of its own, and a lease that runs out makes its rows free again. A row that commits
-/// late, with an id inside a range that is held, is free when that lease ends: whoever ends it has to look again.
+/// A lease is a range of ids in a table of its own, so leasing and settling a batch changes none of its rows. Concurrent relays
+/// get different rows, and the rows of an expired lease become free. A row that commits late, with an id inside a leased range,
+/// becomes free when that lease ends: the relay that ends it has to look again.
 ///
 /// # Errors
 /// Any database error.
@@ -41,7 +41,7 @@ pub fn lease(
             break;
         }
     }
-    // With fewer rows than were asked for, everything behind `after` was looked at.
+    // Fewer rows than requested mean that everything after `after` was read.
     let until = ranges.last().filter(|_| left <= 0);
     for held in &expired {
         held.cut(db, after, until.map(|(_, last)| last.as_str()))?;
@@ -52,7 +52,7 @@ pub fn lease(
     Ok(rows)
 }
 
-/// Ends the lease of a batch, if it has not run out and gone to others: what is left of its rows is free.
+/// Ends the lease of a batch unless it has expired and been leased again. Its remaining rows become free.
 ///
 /// # Errors
 /// Any database error.
@@ -60,7 +60,7 @@ pub fn end_lease(db: &mut Db, batch_id: &str) -> QueryResult<usize> {
     diesel::delete(outbox_leases::table.filter(outbox_leases::batch_id.eq(batch_id))).execute(db)
 }
 
-/// Whether a row can be leased.
+/// Whether any row can be leased.
 ///
 /// # Errors
 /// Any database error.
@@ -75,12 +75,12 @@ pub fn is_any_due(db: &mut Db, now: NaiveDateTime) -> QueryResult<bool> {
     Ok(false)
 }
 
-/// Makes those who lease from the same outbox do so one after the other, until the transaction ends. On SQLite a
-/// write transaction is alone anyway.
+/// Makes relays of the same outbox lease one after the other, until the transaction ends. On SQLite, a write transaction is
+/// exclusive anyway.
 fn take_turn(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => {
-            // Of this table, not of this database: a schema may have one of its own.
+            // The key is the table's, not the database's: another schema may have an outbox of its own.
             let lock = diesel::sql_query(
                 "SELECT pg_advisory_xact_lock('outbox_leases'::regclass::oid::bigint)",
             );
@@ -90,7 +90,7 @@ fn take_turn(db: &mut Db) -> QueryResult<()> {
     }
 }
 
-/// A range of ids that was leased, both ends included. No two of them share an id, whether they have run out or not.
+/// A leased range of ids, both ends included. No two ranges share an id, expired or not.
 #[derive(Debug, Queryable)]
 struct Held {
     first_id: String,
@@ -104,8 +104,7 @@ impl Held {
         (self.first_id.as_str()..=self.last_id.as_str()).contains(&id)
     }
 
-    /// Takes out of a range that ran out what lies behind `after` and not behind `until`: it was leased again, or
-    /// there is nothing any more.
+    /// Removes the ids after `after` and up to `until` from an expired range: they were leased again, or no longer exist.
     fn cut(&self, db: &mut Db, after: &str, until: Option<&str>) -> QueryResult<()> {
         if self.last_id.as_str() <= after
             || until.is_some_and(|until| self.first_id.as_str() > until)
@@ -155,14 +154,14 @@ fn insert(
         .map(drop)
 }
 
-/// Ids between two leases, neither end included.
+/// Ids between two leases, both ends excluded.
 #[derive(Debug, PartialEq, Eq)]
 struct Gap<'a> {
     after: &'a str,
     before: Option<&'a str>,
 }
 
-/// What is behind `after` and in none of these leases, which are in the order of their ids.
+/// Returns the gaps between these leases, which are ordered by id, as far as they lie after `after`.
 fn gaps<'a>(live: &'a [Held], after: &'a str) -> Vec<Gap<'a>> {
     let (mut gaps, mut from) = (Vec::with_capacity(live.len() + 1), after);
     for held in live {
@@ -184,7 +183,7 @@ fn gaps<'a>(live: &'a [Held], after: &'a str) -> Vec<Gap<'a>> {
 type Row = (String, String, String, String);
 
 impl Gap<'_> {
-    /// The oldest rows that lie in it.
+    /// Returns its oldest rows.
     fn rows(&self, db: &mut Db, limit: i64) -> QueryResult<Vec<Row>> {
         type Columns = (Text, Text, Text, Text);
         match self.before {
@@ -210,7 +209,7 @@ impl Gap<'_> {
         }
     }
 
-    /// The oldest id that lies in it.
+    /// Returns its oldest id.
     fn first(&self, db: &mut Db) -> QueryResult<Option<String>> {
         Ok(self.rows(db, 1)?.pop().map(|row| row.0))
     }

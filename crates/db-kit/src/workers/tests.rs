@@ -10,7 +10,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 type Answer = JoinHandle<Result<(), Missed>>;
 
-/// A job that has begun and lasts until the sender is dropped.
+/// Starts a job that lasts until the sender is dropped.
 async fn held(workers: &Arc<Workers>) -> (Answer, mpsc::Sender<()>) {
     let (let_go, gate) = mpsc::channel();
     let (begun, begins) = oneshot::channel();
@@ -22,13 +22,13 @@ async fn held(workers: &Arc<Workers>) -> (Answer, mpsc::Sender<()>) {
     (job, let_go)
 }
 
-/// A job that is given up when it does not begin within `turn`.
+/// Starts a job whose caller gives up if it does not begin within `turn`.
 fn run(workers: &Arc<Workers>, turn: Duration, work: impl FnOnce() + Send + 'static) -> Answer {
     let workers = Arc::clone(workers);
     tokio::spawn(async move { workers.run(turn, LONG, work).await })
 }
 
-/// Waits until so many jobs wait.
+/// Waits until `jobs` jobs are in the queue.
 async fn until_waiting(workers: &Workers, jobs: usize) {
     while workers.queue.state().waiting.len() < jobs {
         tokio::task::yield_now().await;
@@ -103,7 +103,7 @@ async fn a_full_queue_refuses_at_once_until_a_caller_goes_away() {
     first.abort();
     first.await.unwrap_err();
     let third = run(&workers, LONG, || {});
-    // The third has the first one's place, so the next is refused.
+    // The third job has taken the place of the first, so the next one is refused.
     let refused = run(&workers, LONG, || {});
     assert!(matches!(refused.await.unwrap(), Err(Missed::Full)));
     drop(let_go);

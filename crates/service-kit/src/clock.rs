@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, NaiveDateTime, SubsecRound, TimeDelta, Utc};
 
-/// The only clock the product trusts: passed in, so that tests move it. Cheap to clone.
+/// The only clock of the product. It is passed in, so that tests can move it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
@@ -14,20 +14,20 @@ enum Source {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// Returns the machine's clock.
     #[must_use]
     pub fn system() -> Self {
         Self(Source::System)
     }
 
-    /// A clock that stands at `start` until its second half moves it.
+    /// Returns a clock that stands at `start`, and the handle that moves it.
     #[must_use]
     pub fn manual(start: DateTime<Utc>) -> (Self, ManualClock) {
         let hand = ManualClock(Arc::new(AtomicI64::new(start.timestamp_micros())));
         (Self(Source::Manual(hand.clone())), hand)
     }
 
-    /// Now, in whole microseconds: what survives both databases.
+    /// Returns the current time in whole microseconds, the precision that both databases keep.
     #[must_use]
     pub fn now(&self) -> DateTime<Utc> {
         match &self.0 {
@@ -40,14 +40,14 @@ impl Clock {
         }
     }
 
-    /// [`Clock::now`] as the databases store it.
+    /// Returns [`Clock::now`] in the form that the databases store.
     #[must_use]
     pub fn now_naive(&self) -> NaiveDateTime {
         self.now().naive_utc()
     }
 }
 
-/// Moves a manual [`Clock`].
+/// The handle of a manual [`Clock`].
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicI64>);
 
@@ -58,7 +58,7 @@ impl ManualClock {
             .fetch_add(delta.num_microseconds().unwrap_or(0), Ordering::SeqCst);
     }
 
-    /// Sets the clock.
+    /// Sets the clock to `now`.
     pub fn set(&self, now: DateTime<Utc>) {
         self.0.store(now.timestamp_micros(), Ordering::SeqCst);
     }

@@ -1,18 +1,18 @@
-//! The few primitives the services use directly, all from one library: SHA-256, HMAC-SHA-256 and
-//! the operating system's randomness. Encryption at rest is in [`crate::seal`].
+//! The primitives that the services use directly, all from one library: SHA-256, HMAC-SHA-256 and the operating system's
+//! randomness. [`crate::seal`] encrypts data at rest.
 
 use aws_lc_rs::{digest, hmac, rand};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use secrecy::SecretString;
 
-/// SHA-256 of `data`.
+/// Returns the SHA-256 of `data`.
 pub fn sha256(data: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest::digest(&digest::SHA256, data).as_ref());
     out
 }
 
-/// HMAC-SHA-256 of `data` under `key`.
+/// Returns the HMAC-SHA-256 of `data` under `key`.
 pub fn hmac_sha256(key: &[u8], data: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     let key = hmac::Key::new(hmac::HMAC_SHA256, key);
@@ -20,10 +20,9 @@ pub fn hmac_sha256(key: &[u8], data: &[u8]) -> [u8; 32] {
     out
 }
 
-/// `N` bytes from the operating system's random generator.
+/// Returns `N` bytes from the operating system's random generator.
 ///
-/// Ends the process when there is no randomness to be had: every token made after that would be
-/// worth nothing.
+/// Aborts the process if there is no randomness: every token created after that would be worthless.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut out = [0; N];
     if rand::fill(&mut out).is_err() {
@@ -33,7 +32,7 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     out
 }
 
-/// An opaque token of 256 random bits, base64url without padding (43 characters).
+/// Returns an opaque token of 256 random bits, in base64url without padding (43 characters).
 pub fn random_token() -> SecretString {
     SecretString::from(URL_SAFE_NO_PAD.encode(random_bytes::<32>()))
 }

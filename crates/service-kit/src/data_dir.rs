@@ -1,4 +1,4 @@
-//! The data folder: SQLite files, mails and the keys nobody configured.
+//! The data directory: SQLite files, mails, and keys that were not configured.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -11,28 +11,28 @@ use crate::config::SecretKey;
 use crate::crypto::random_bytes;
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-/// The folder used when none is configured, relative to the working directory.
+/// The directory if none is configured, relative to the working directory.
 pub const DEFAULT: &str = "data";
 
-/// A data folder that cannot be used. The message names the path and what to do about it.
+/// Why the data directory cannot be used. The message names the path.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
-    /// The file system refused.
+    /// A file operation failed.
     #[error("{path}: {source}")]
     Io {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A key file that holds something else.
+    /// A key file contains something else.
     #[error(
         "{0}: not a key of 32 bytes in base64; restore it, or remove it if nothing was sealed with it"
     )]
     BadKey(PathBuf),
 }
 
-/// The absolute path of the data folder, which is made, for its owner only, when it is missing.
+/// Returns the absolute path of the data directory, and creates it, for its owner only, if it is missing.
 pub fn resolve(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
     let path = given.unwrap_or(Path::new(DEFAULT));
     DirBuilder::new()
@@ -43,16 +43,16 @@ pub fn resolve(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
     path.canonicalize().map_err(failed(path))
 }
 
-/// The absolute path of the data folder, whether or not it is there: nothing is made.
+/// Returns the absolute path of the data directory, without creating it.
 pub fn locate(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
     let path = given.unwrap_or(Path::new(DEFAULT));
     std::path::absolute(path).map_err(failed(path))
 }
 
-/// The key kept in the file `name` of the folder; made on first use, with mode 0600.
+/// Returns the key in the file `name` of the directory. The first call creates it, with mode 0600.
 ///
-/// Several processes may ask at once: the file appears complete or not at all, the first one wins,
-/// and all get the same key.
+/// Several processes may call this at the same time: the file appears complete or not at all, the first one wins, and all get the
+/// same key.
 pub fn key_file(dir: &Path, name: &str) -> Result<SecretKey, DataDirError> {
     let path = dir.join(name);
     match File::open(&path) {
@@ -79,8 +79,8 @@ fn read_key(mut file: File, path: &Path) -> Result<SecretKey, DataDirError> {
     text.parse().map_err(|_| DataDirError::BadKey(path.into()))
 }
 
-/// Writes a new key beside `path` and links it there. A link, unlike a rename, never replaces what
-/// another process put there in the meantime.
+/// Writes a new key beside `path` and links it there. Unlike a rename, a link never replaces a file that another process created
+/// in the meantime.
 fn make_key(dir: &Path, path: &Path) -> Result<(), DataDirError> {
     let suffix: String = random_bytes::<8>()
         .iter()
@@ -99,7 +99,7 @@ fn make_key(dir: &Path, path: &Path) -> Result<(), DataDirError> {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             other => other,
         })
-        // The name must survive a power cut as surely as what will be sealed with the key.
+        // The directory entry must survive a power loss as surely as the data that the key will seal.
         .and_then(|()| File::open(dir)?.sync_all());
     let removed = fs::remove_file(&temporary);
     written.map_err(failed(path))?;

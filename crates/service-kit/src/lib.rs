@@ -1,8 +1,7 @@
-//! What every service of the product needs around its own work: configuration in layers, a clock that
-//! can be moved, errors in one shape per area, an HTTP server with probes and metrics, a graceful stop,
-//! sealed secrets, rate limits, and the guarded client for addresses that users give.
+//! The base of every service: layered configuration, a clock that tests can move, errors in one shape per area, an HTTP server
+//! with probes and metrics, a graceful stop, sealed secrets, rate limits, and the guarded client for addresses that users give.
 //!
-//! What it is not: it knows no feature of any service and holds no word of the domain.
+//! It knows no feature of any service, and contains nothing of the domain.
 
 mod clock;
 mod problem;

@@ -1,6 +1,6 @@
-//! Log lines on standard error: text for people, or one JSON object a line with `LOG_FORMAT=json`.
+//! Log lines on standard error: text for people, or one JSON object per line with `LOG_FORMAT=json`.
 //!
-//! `RUST_LOG` filters as usual; `info` without it. Standard output stays free for the `listening` lines.
+//! `RUST_LOG` filters as usual; the default is `info`. Standard output stays free for the `listening` lines.
 
 use std::{
     ffi::OsStr,
@@ -14,8 +14,8 @@ use log::{
     kv::{self, Key, Value, VisitSource},
 };
 
-/// Libraries whose finer levels print what must not be in a log (request lines with the path of a
-/// hook URL, headers with tokens, the broker's log-in frame) or only repeat what we say ourselves.
+/// Libraries whose finer levels are suppressed. They print what must not be in a log, such as request lines with the path of an
+/// incoming webhook, headers with tokens, and the broker's login frame. Or they only repeat our own messages.
 const QUIET: [(&str, LevelFilter); 10] = [
     ("actix_http", LevelFilter::Info),
     ("actix_server", LevelFilter::Warn),
@@ -23,14 +23,14 @@ const QUIET: [(&str, LevelFilter); 10] = [
     ("h2", LevelFilter::Info),
     ("hyper", LevelFilter::Info),
     ("hyper_util", LevelFilter::Info),
-    // Warns of a returned message by printing all of it, and calls it an error when a user may not declare what is another's.
+    // Logs a returned message in full, and logs an error when a user may not declare what belongs to another one.
     ("lapin", LevelFilter::Off),
     ("reqwest", LevelFilter::Info),
     ("rustls", LevelFilter::Info),
     ("tracing", LevelFilter::Warn),
 ];
 
-/// Installs the logger for the process. A second call changes nothing.
+/// Installs the logger of the process. A second call has no effect.
 pub fn init() {
     #[expect(
         clippy::disallowed_methods,
@@ -49,7 +49,7 @@ pub fn init() {
     }
 }
 
-/// The logger without the finer levels of [`QUIET`], whatever `RUST_LOG` asks for.
+/// The logger without the finer levels of [`QUIET`], whatever `RUST_LOG` says.
 struct Discreet(Logger);
 
 impl Log for Discreet {
@@ -74,9 +74,9 @@ fn is_discreet(metadata: &Metadata<'_>) -> bool {
     bound.is_none_or(|(_, most)| metadata.level() <= *most)
 }
 
-/// One record as a line of text, without time: `LEVEL target: message key=value …`.
+/// Formats a record as one line of text, without the time: `LEVEL target: message key=value …`.
 ///
-/// Control characters are escaped, so that what a client sends cannot forge a line.
+/// Control characters are escaped, so that input of a client cannot forge a line.
 pub fn text_line(record: &Record<'_>) -> String {
     let mut line = format!("{:5} {}: ", record.level(), record.target());
     escape(&mut line, &record.args().to_string());

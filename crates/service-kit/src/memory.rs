@@ -1,25 +1,25 @@
-//! How much memory this process may use, and which part of it each consumer gets.
+//! The memory limit of this process, and which share of it each consumer gets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Shares of the memory limit, in bytes. Of a limit of 256 MiB they leave 70 MiB to everything else.
+/// Shares of the memory limit, in bytes unless noted. Of a limit of 256 MiB they leave 70 MiB for everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryShares {
     /// Request bodies over 64 KiB, together.
     pub large_bodies: u64,
     /// Request bodies of 4 to 64 KiB, together.
     pub medium_bodies: u64,
-    /// Photos while they are decoded, together.
+    /// Photos during decoding, together.
     pub photos: u64,
-    /// Open connections of a server.
+    /// The number of open connections of a server.
     pub connections: usize,
 }
 
 impl MemoryShares {
-    /// The shares of this process's limit: that of its control groups, else half of the machine's memory.
+    /// Returns the shares of this process's limit: that of its control groups, else half of the machine's memory.
     #[must_use]
     pub fn of_this_process() -> Self {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -29,10 +29,10 @@ impl MemoryShares {
         Self::of(group.map_or(half, |group| group.min(half * 2)))
     }
 
-    /// The shares of a limit in bytes.
+    /// Returns the shares of a limit in bytes.
     #[must_use]
     pub fn of(limit: u64) -> Self {
-        // A connection that sends nothing takes some 20 KiB.
+        // An idle connection takes some 20 KiB.
         let connections = (limit / (128 * 1024)).clamp(256, 50_000);
         Self {
             large_bodies: (limit / 16 * 3).clamp(16 * MIB, 256 * MIB),
@@ -43,7 +43,7 @@ impl MemoryShares {
     }
 }
 
-/// The smallest limit of the process's memory group and of those above it. `groups` is `/proc/self/cgroup`:
+/// Returns the smallest limit of the process's memory control group and its ancestors. `groups` is `/proc/self/cgroup`:
 /// `0::/path` (version 2) or `N:memory:/path` (version 1).
 fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     let limits = groups.lines().filter_map(|line| {
@@ -60,7 +60,7 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
         group
             .ancestors()
             .take_while(|folder| folder.starts_with(&root))
-            // A group without a limit says "max", in version 1 a number near 2^63.
+            // A group without a limit contains "max", in version 1 a number near 2^63.
             .filter_map(|folder| {
                 fs::read_to_string(folder.join(file))
                     .ok()?
@@ -73,7 +73,7 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     limits.min().filter(|limit| *limit < 1 << 60)
 }
 
-/// `MemTotal` of `/proc/meminfo`, in bytes.
+/// Returns `MemTotal` of `/proc/meminfo`, in bytes.
 fn machine_memory(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
@@ -109,7 +109,7 @@ mod tests {
         );
         assert_eq!(limit("3:memory:/\n"), None);
         assert_eq!(limit(""), None);
-        // Inside of a container its own group is the root.
+        // Inside a container, its own group is the root.
         write("memory.max", "134217728\n");
         assert_eq!(limit("0::/\n"), Some(128 * MIB));
         assert_eq!(limit("0::/../other\n"), Some(128 * MIB));

@@ -1,4 +1,4 @@
-//! One Prometheus registry per service, with the figures every HTTP server has.
+//! One Prometheus registry per service, with the metrics of every HTTP server.
 
 mod pool;
 
@@ -12,7 +12,7 @@ use prometheus::{
 
 use self::pool::PoolFigures;
 
-/// The registry and the HTTP figures. Cheap to clone.
+/// The registry and the HTTP metrics. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -23,11 +23,11 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// A registry of its own, with `http_requests_total`, `http_request_duration_seconds`,
-    /// `http_request_statements_total`, `service_ready` and, on Linux, what the process takes of the machine.
+    /// Creates a registry with `http_requests_total`, `http_request_duration_seconds`, `http_request_statements_total`,
+    /// `service_ready` and, on Linux, the resources that the process uses.
     ///
     /// # Errors
-    /// When a figure's description is malformed, which a test of any service shows.
+    /// When the description of a metric is malformed, which any test of a service detects.
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let requests = IntCounterVec::new(
@@ -68,16 +68,16 @@ impl Metrics {
         })
     }
 
-    /// Where further figures are registered.
+    /// Returns the registry, for further metrics.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Registers a figure and gives it back.
+    /// Registers a metric and returns it.
     ///
     /// # Errors
-    /// When one of that name is there already.
+    /// When a metric of that name exists already.
     pub fn register<C: Collector + Clone + 'static>(
         &self,
         figure: C,
@@ -86,10 +86,10 @@ impl Metrics {
         Ok(figure)
     }
 
-    /// Registers how busy a pool is, read at each scrape.
+    /// Registers the load of a pool, which is read at each scrape.
     ///
     /// # Errors
-    /// When a pool is watched already.
+    /// When a pool is registered already.
     pub fn watch_pool(&self, pool: &Pool) -> Result<(), prometheus::Error> {
         let figures = PoolFigures::new(pool.clone())?;
         self.registry.register(Box::new(figures))
@@ -108,14 +108,14 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// Counts the statements of a request.
+    /// Counts the database statements of a request.
     pub(crate) fn asked_database(&self, method: &str, route: &str, statements: u64) {
         self.statements
             .with_label_values(&[method, route])
             .inc_by(statements);
     }
 
-    /// Everything in Prometheus's text format.
+    /// Returns all metrics in Prometheus's text format.
     pub(crate) fn render(&self) -> Result<String, prometheus::Error> {
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;

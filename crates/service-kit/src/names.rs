@@ -1,4 +1,4 @@
-//! Names that people give to things and tell them apart by.
+//! Names that people give to things, and by which they distinguish them.
 
 use icu_properties::props::{
     CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, EmojiModifier, ExtendedPictographic,
@@ -6,7 +6,7 @@ use icu_properties::props::{
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Characters that fonts draw as nothing although Unicode counts them as symbols, letters or marks.
+/// Characters that fonts draw as nothing, although Unicode counts them as symbols, letters or marks.
 const BLANKS: [char; 6] = [
     '\u{2800}',  // braille pattern blank
     '\u{FFFC}',  // object replacement character
@@ -18,11 +18,10 @@ const BLANKS: [char; 6] = [
 const EMOJI_STYLE: char = '\u{FE0F}';
 const KEYCAP: char = '\u{20E3}';
 
-/// Whether a name is one line of characters that can be seen. Two names that look the same could be confused, and
-/// a name that turns the text around it could hide what follows. So it contains no control character, nothing
-/// invisible, nothing that changes the direction of text and no private character. Joiners and variation selectors
-/// are accepted where they change what is seen: in emoji, in Arabic and Indic scripts, behind ideographs. The empty
-/// text is readable.
+/// Whether a name is one line of visible characters. Two names that look the same could be confused, and a name that changes the
+/// direction of text could hide what follows. It therefore contains no control character, nothing invisible, nothing that changes
+/// the direction of text, and no private-use character. Joiners and variation selectors are accepted where they change what is
+/// seen: in emoji, in Arabic and Indic scripts, after ideographs. The empty text is readable.
 #[must_use]
 pub fn is_readable(name: &str) -> bool {
     let mut before = None;
@@ -37,7 +36,7 @@ pub fn is_readable(name: &str) -> bool {
     name.is_empty() || name.chars().any(stands_alone)
 }
 
-/// Whether a character is drawn, or is a blank that can be seen between others.
+/// Whether a character is drawn, or is a blank that is visible between others.
 fn is_seen(sign: char) -> bool {
     let category = CodePointMapData::<GeneralCategory>::new().get(sign);
     let hidden = match category {
@@ -46,7 +45,7 @@ fn is_seen(sign: char) -> bool {
         | GeneralCategory::PrivateUse
         | GeneralCategory::LineSeparator
         | GeneralCategory::ParagraphSeparator => true,
-        // Unicode keeps places for the emoji of later versions.
+        // Unicode reserves code points for the emoji of later versions.
         GeneralCategory::Unassigned => {
             !CodePointSetData::new::<ExtendedPictographic>().contains(sign)
         }
@@ -68,7 +67,7 @@ fn changes(before: char, sign: char, after: Option<char>) -> bool {
     }
 }
 
-/// Whether a joiner stands where RFC 5892 appendix A accepts it, between letters that join, or between emoji.
+/// Whether a joiner is where RFC 5892 appendix A accepts it, between letters that join, or between emoji.
 fn joins(before: char, sign: char, after: Option<char>) -> bool {
     let virama = CodePointMapData::<CanonicalCombiningClass>::new().get(before)
         == CanonicalCombiningClass::Virama;
@@ -92,7 +91,7 @@ fn joins(before: char, sign: char, after: Option<char>) -> bool {
         })
 }
 
-/// Whether a character shows without another one: marks do not, and a name of blanks alone is none.
+/// Whether a character is visible by itself. Marks are not, and blanks alone are no name.
 fn stands_alone(sign: char) -> bool {
     let category = CodePointMapData::<GeneralCategory>::new().get(sign);
     is_seen(sign)
@@ -206,7 +205,7 @@ mod tests {
                 assert!(!is_readable(&name), "{name:?}");
             }
         }
-        // Marks and blanks alone show nothing, and a digit has no style of its own.
+        // Marks and blanks alone are invisible, and a digit has no style of its own.
         for name in [
             " ",
             "\u{3000}",

@@ -1,10 +1,10 @@
-//! What many endpoints of an area may answer, said in its description in one place.
+//! Responses that many endpoints of an area share, added to its description in one place.
 
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 
-/// Says how callers authenticate: with an access token.
+/// Adds the authentication of callers: an access token as bearer.
 pub fn add_bearer(openapi: &mut OpenApi) {
     let bearer = Http::builder()
         .scheme(HttpAuthScheme::Bearer)
@@ -14,7 +14,7 @@ pub fn add_bearer(openapi: &mut OpenApi) {
     components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
 }
 
-/// Every operation that is described, with its method and its path.
+/// Returns every operation of the description, with its method and path.
 pub fn operations(
     openapi: &mut OpenApi,
 ) -> impl Iterator<Item = (&'static str, &str, &mut Operation)> {
@@ -33,7 +33,7 @@ pub fn operations(
     })
 }
 
-/// Has every operation with query parameters say what it answers when one does not fit.
+/// Documents, for every operation with query parameters, the response to one that does not fit.
 pub fn refuses_misfits(openapi: &mut OpenApi, body: &str) {
     for (_, _, operation) in operations(openapi) {
         let mut parameters = operation.parameters.iter().flatten();
@@ -45,8 +45,8 @@ pub fn refuses_misfits(openapi: &mut OpenApi, body: &str) {
     }
 }
 
-/// Has an operation say that it may answer `status` for this reason too, with a body that is described by the schema
-/// `body`, unless it says so already, for all statuses of the kind at once perhaps.
+/// Documents that an operation may respond with `status` for this reason, with a body of the schema `body`. Does nothing if the
+/// operation has this reason already, or a response for the whole class of statuses.
 pub fn may_answer(operation: &mut Operation, status: &str, reason: &str, body: &str) {
     let answers = &mut operation.responses.responses;
     let kind = status.get(..1).unwrap_or_default();

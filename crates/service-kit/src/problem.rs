@@ -7,36 +7,36 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use serde_json::Value;
 
-/// An error as it goes to the caller. An internal cause goes to the log with the request's id, never into the body.
+/// An error as the caller sees it. An internal cause goes to the log with the request id, never into the body.
 ///
-/// Handlers return service errors that become problems; the server renders a problem in the shape of
-/// its area, so that an extractor's refusal looks like a handler's.
+/// Handlers return service errors, which become problems. The server renders a problem in the shape of its area, so that the
+/// error of an extractor looks like that of a handler.
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// The HTTP status.
     pub status: StatusCode,
-    /// The stable code of the identity area; the work-session area shows only the message.
+    /// The stable code in the identity area; the work-session area shows only the message.
     pub code: &'static str,
     /// A sentence for people.
     pub message: Cow<'static, str>,
     /// Seconds, sent as `Retry-After`.
     pub retry_after: Option<u64>,
-    /// The methods that the resource knows, sent as `Allow`.
+    /// The methods that the resource supports, sent as `Allow`.
     pub allow: Option<Box<str>>,
-    /// More fields of the body, such as `valid`.
+    /// Additional fields of the body, such as `valid`.
     pub extra: Vec<(&'static str, Value)>,
-    /// What really happened, for the log.
+    /// The internal cause, for the log.
     pub(crate) cause: Option<Box<str>>,
 }
 
-/// How an area writes the body of a problem.
+/// A function that renders the body of a problem for an area.
 pub type RenderProblem = fn(&Problem) -> Value;
 
-/// How an area shows a problem to who came with a browser; none where the request is a program's.
+/// A function that renders the page of a problem for a browser; none if the request comes from a program.
 pub type RenderPage = fn(&Problem, &HttpRequest) -> Option<HttpResponse>;
 
 impl Problem {
-    /// A problem with this status, code and sentence.
+    /// Creates a problem with this status, code and sentence.
     pub fn new(
         status: StatusCode,
         code: &'static str,
@@ -53,18 +53,18 @@ impl Problem {
         }
     }
 
-    /// 400 `validation_failed`: the request does not fit, and the sentence says how.
+    /// Creates a 400 `validation_failed`. The sentence says what is wrong with the request.
     pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "validation_failed", message)
     }
 
-    /// 404 `not_found`: no such path.
+    /// Creates a 404 `not_found`: there is no such path.
     #[must_use]
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "Not found")
     }
 
-    /// 413 `payload_too_large`: the body is over `limit` bytes.
+    /// Creates a 413 `payload_too_large`: the body is over `limit` bytes.
     #[must_use]
     pub fn payload_too_large(limit: usize) -> Self {
         Self::new(
@@ -74,7 +74,7 @@ impl Problem {
         )
     }
 
-    /// 408: the body did not arrive in time.
+    /// Creates a 408 `validation_failed`: the body did not arrive in time.
     #[must_use]
     pub fn too_slow() -> Self {
         Self::new(
@@ -84,7 +84,7 @@ impl Problem {
         )
     }
 
-    /// 429 `rate_limited`.
+    /// Creates a 429 `rate_limited`. The caller may try again after `retry_after` seconds.
     #[must_use]
     pub fn rate_limited(retry_after: u64) -> Self {
         Self::new(
@@ -95,13 +95,13 @@ impl Problem {
         .with_retry_after(retry_after)
     }
 
-    /// 503 `unavailable`: passing; the caller may try again after so many seconds.
+    /// Creates a 503 `unavailable`: a transient failure. The caller may try again after `retry_after` seconds.
     pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
             .with_retry_after(retry_after)
     }
 
-    /// 500 `internal_error`. The cause goes to the log and nowhere else.
+    /// Creates a 500 `internal_error`. The cause goes to the log only.
     pub fn internal(cause: impl fmt::Display) -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -111,7 +111,7 @@ impl Problem {
         .caused_by(cause)
     }
 
-    /// Adds what really happened, for the log alone.
+    /// Adds the internal cause, for the log only.
     #[must_use]
     pub fn caused_by(mut self, cause: impl fmt::Display) -> Self {
         self.cause = Some(cause.to_string().into());
@@ -132,7 +132,7 @@ impl Problem {
         self
     }
 
-    /// What stands for an answer that was made below us without a problem, by its status.
+    /// Returns the problem for a response that a lower layer created without one, by its status.
     pub(crate) fn from_status(status: StatusCode) -> Self {
         match status {
             StatusCode::NOT_FOUND => Self::not_found(),
@@ -149,7 +149,7 @@ impl Problem {
         }
     }
 
-    /// The answer to this request: a page where the area has one for it, else as [`Problem::render`].
+    /// Renders the response to this request: a page if the area has one for it, else as [`Problem::render`].
     pub(crate) fn render_for(
         &self,
         request: &HttpRequest,
@@ -169,7 +169,7 @@ impl Problem {
         page
     }
 
-    /// The body in an area's shape.
+    /// Returns the body in an area's shape.
     #[must_use]
     pub fn body(&self, render: RenderProblem) -> Value {
         let mut body = render(self);
@@ -181,7 +181,7 @@ impl Problem {
         body
     }
 
-    /// The whole answer in an area's shape.
+    /// Returns the whole response in an area's shape.
     pub(crate) fn render(&self, render: RenderProblem) -> HttpResponse {
         let body = self.body(render);
         let mut response = HttpResponse::build(self.status);
@@ -195,7 +195,7 @@ impl Problem {
         {
             response.insert_header((header::ALLOW, allow));
         }
-        // RFC 6750 section 3: a 401 names the scheme.
+        // RFC 6750 section 3: a 401 names the authentication scheme.
         if self.status == StatusCode::UNAUTHORIZED {
             response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
@@ -222,7 +222,7 @@ impl ResponseError for Problem {
         self.status
     }
 
-    /// An empty answer that carries the problem to the server's outermost layer, which knows the area's shape.
+    /// Returns an empty response that carries the problem to the server's outermost layer, which knows the area's shape.
     fn error_response(&self) -> HttpResponse<BoxBody> {
         let mut response = HttpResponse::new(self.status);
         response.extensions_mut().insert(self.clone());
@@ -230,7 +230,7 @@ impl ResponseError for Problem {
     }
 }
 
-/// Lets a service's error type be returned from handlers: it becomes a [`Problem`] on its way out.
+/// Lets handlers return the error type of a service, which becomes a [`Problem`] in the response.
 #[macro_export]
 macro_rules! respond_with_problem {
     ($error:ty) => {

@@ -1,7 +1,7 @@
-//! A rate limit per key (address, user, session): a burst, refilled steadily.
+//! A rate limit per key (address, user, session): a burst, which refills steadily.
 //!
-//! Works on the monotonic clock of the machine, not on the injected one: a corrected wall clock must
-//! neither lock anybody out nor let a flood in.
+//! It uses the machine's monotonic clock, not the injected one: a corrected wall clock must neither lock anybody out nor let a
+//! flood in.
 
 use std::{
     fmt,
@@ -16,26 +16,26 @@ use governor::{
     clock::{Clock, DefaultClock},
 };
 
-/// Checks between two sweeps of the keys whose bucket is full again.
+/// Checks between two sweeps of the keys whose buckets are full again.
 const SWEEP_EVERY: u32 = 4096;
 
-/// A limit that each key has for itself.
+/// A rate limit that applies to each key by itself.
 pub struct KeyedLimiter<K: Hash + Eq + Clone> {
     limiter: DefaultKeyedRateLimiter<K>,
     clock: DefaultClock,
     checks: AtomicU32,
 }
 
-/// Refused: seconds until the next request would pass, at least 1 (the value of `Retry-After`).
+/// The rejection of a request: seconds until the next one would pass, at least 1 (the value of `Retry-After`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryAfter(pub u64);
 
 impl<K: Hash + Eq + Clone> KeyedLimiter<K> {
-    /// Lets `burst` requests of a key through at once and `refill` more over each `per`. Zero counts
-    /// as one: a limit is switched off by not asking it.
+    /// Creates a limit of `burst` requests of a key at once, and `refill` more in each `per`. Zero counts as one: to switch a
+    /// limit off, do not check it.
     pub fn new(burst: u32, per: Duration, refill: u32) -> Self {
         let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
-        // `with_period` knows no zero; nobody can tell a nanosecond from no limit.
+        // `with_period` does not accept zero. A nanosecond makes no difference to having no limit.
         let period = (per / refill.max(1)).max(Duration::from_nanos(1));
         let quota = Quota::with_period(period)
             .unwrap_or_else(|| Quota::per_second(burst))
@@ -47,10 +47,10 @@ impl<K: Hash + Eq + Clone> KeyedLimiter<K> {
         }
     }
 
-    /// Takes one request of `key` from its bucket, or says how long to wait.
+    /// Takes one request of `key` from its bucket, or returns how long to wait.
     pub fn check(&self, key: &K) -> Result<(), RetryAfter> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY - 1 {
-            // Keeps memory proportional to the keys seen within one refill, not since the start.
+            // Memory stays proportional to the keys within one refill, not to all keys since the start.
             self.limiter.retain_recent();
             self.limiter.shrink_to_fit();
         }

@@ -1,4 +1,4 @@
-//! What is remembered for a while, on paths that every request takes.
+//! Values that are cached for a while, on paths that every request takes.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
-/// What is too old is given back no more often than this.
+/// The minimum time between two removals of expired entries.
 const TIDY_EVERY: Duration = Duration::from_secs(10);
 
-/// A bounded memory whose entries end by their age, and that can be emptied at once. Who asks says what time it is, so
-/// that a request looks at the clock once.
+/// A bounded cache whose entries expire by age, and which can be emptied at once. The caller passes the time, so that a request
+/// reads the clock once.
 #[derive(Debug)]
 pub struct Remembered<K, V> {
     cache: Cache<K, Kept<V>>,
     life: Duration,
-    /// Counts the emptyings; what was inserted before the last one is not there any more.
+    /// Counts how often the cache was emptied. An entry of an earlier round is invalid.
     round: AtomicU64,
     tidied_at: Mutex<Instant>,
 }
@@ -34,7 +34,7 @@ where
     K: Hash + Eq,
     V: Clone,
 {
-    /// Room for about so many entries, each of which ends after `life`.
+    /// Creates a cache of about `capacity` entries, each of which expires after `life`.
     #[must_use]
     pub fn new(capacity: usize, life: Duration) -> Self {
         Self {
@@ -45,13 +45,13 @@ where
         }
     }
 
-    /// The value that was inserted last, unless it is over.
+    /// Returns the value that was inserted last, unless it is expired or removed.
     pub fn get<Q: Equivalent<K> + Hash + ?Sized>(&self, key: &Q, now: Instant) -> Option<V> {
         let kept = self.cache.get(key)?;
         self.is_there(&kept, now).then_some(kept.value)
     }
 
-    /// Remembers a value; it is as old as `since` says.
+    /// Inserts a value whose age counts from `since`.
     pub fn insert(&self, key: K, value: V, since: Instant) {
         let kept = Kept {
             value,
@@ -62,12 +62,12 @@ where
         self.tidy_now_and_then(since);
     }
 
-    /// Forgets one.
+    /// Removes one entry.
     pub fn forget<Q: Equivalent<K> + Hash + ?Sized>(&self, key: &Q) {
         self.cache.remove(key);
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub fn forget_all(&self) {
         self.round.fetch_add(1, Ordering::AcqRel);
     }
@@ -76,7 +76,7 @@ where
         kept.round == self.round.load(Ordering::Acquire) && now < kept.until
     }
 
-    /// Gives back what nobody will be given any more. Whoever comes while another one does so does not wait.
+    /// Frees the entries that are expired or removed, now and then. A caller does not wait for another one that is doing so.
     fn tidy_now_and_then(&self, now: Instant) {
         let mut tidied_at = match self.tidied_at.try_lock() {
             Ok(tidied_at) => tidied_at,

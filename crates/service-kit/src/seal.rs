@@ -1,11 +1,9 @@
-//! Sealed values: small secrets (hook URLs, signing keys, mails) encrypted before they reach a table
-//! or the broker.
+//! Sealed values: small secrets (webhook URLs, signing keys, mails) that are encrypted before they reach a table or the broker.
 //!
-//! The text form is `v2.KID.DATA`: `KID` names the configured key, so that a rotated key still opens what
-//! it sealed, and `DATA` is base64url of nonce and AES-256-GCM ciphertext. The cipher's key is derived for
-//! one [`Purpose`] (HKDF, RFC 5869), and the additional data binds a value to its place: what was sealed
-//! for one purpose or project does not open for another. `v1` was sealed with the configured key itself;
-//! it still opens.
+//! The text form is `v2.KID.DATA`. `KID` names the configured key, so that a rotated key still opens what it sealed. `DATA` is
+//! base64url of nonce and AES-256-GCM ciphertext. The cipher's key is derived for one [`Purpose`] (HKDF, RFC 5869), and the
+//! additional data binds a value to its context: a value sealed for one purpose or project does not open for another. `v1` values
+//! were sealed with the configured key itself, and still open.
 
 use std::{fmt, sync::Arc};
 
@@ -21,58 +19,58 @@ use crate::crypto::hmac_sha256;
 const VERSION: &str = "v2";
 const UNDIVIDED: &str = "v1";
 
-/// What values are sealed for. Each purpose has a key of its own.
+/// What a value is sealed for. Each purpose has a key of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Private halves of the keys that sign tokens.
+    /// The private halves of the keys that sign tokens.
     SigningKeys,
-    /// Secrets of second factors.
+    /// The secrets of second factors.
     SecondFactors,
-    /// First steps of sign-ins that need a second one.
+    /// Sign-ins that still need their second step.
     FirstSteps,
-    /// Tokens of forms, and forms that wait for a sign-in.
+    /// CSRF tokens, and forms that are saved for the next sign-in.
     Forms,
-    /// Sign-ins at the dashboard, and what is remembered on the way to them.
+    /// Sign-ins at the dashboard, and the state of those in progress.
     DashboardSignIns,
-    /// Mails on their way.
+    /// Mails that are not sent yet.
     Mails,
-    /// Whom to tell when a hook is switched off.
+    /// The recipient of the mail about an integration that is disabled.
     Contacts,
-    /// Where a project's chat messages go.
+    /// The addresses of chats.
     Chats,
-    /// Where a webhook's calls go, and what signs them.
+    /// The addresses of webhooks, and the secrets that sign their calls.
     Webhooks,
-    /// What one service asks another about accounts and teams.
+    /// Requests of one service to another about accounts and teams.
     Questions,
 }
 
-/// The configured keys, of which each part of a service is given those for its purposes.
+/// The configured keys, from which each part of a service gets those for its purposes.
 #[derive(Debug, Clone)]
 pub struct SealingKeys {
     current: SecretKey,
     old: Vec<SecretKey>,
 }
 
-/// Seals for one purpose with the current key, and opens with the current and every old one. Cheap to clone.
+/// The keys of one purpose: the current one seals, and the current and every old one open. Cheap to clone.
 #[derive(Clone)]
 pub struct Sealer {
     current: Arc<NamedKey>,
     old: Arc<[NamedKey]>,
 }
 
-/// Why a value was not sealed or opened. Carries nothing of the value.
+/// Why a value was not sealed or opened. Contains nothing of the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// Not of the form `vN.KID.DATA` with a version that this one knows.
+    /// The text does not have the form `vN.KID.DATA` with a known version.
     #[error("not a sealed value")]
     Malformed,
-    /// Sealed with a key that is neither the current one nor among the old ones.
+    /// The value was sealed with a key that is neither the current one nor an old one.
     #[error("sealed with the key {0}, which is not configured")]
     UnknownKey(String),
-    /// Altered, or sealed for another purpose or place.
+    /// The value was altered, or sealed for another purpose or context.
     #[error("the sealed value does not open here")]
     Rejected,
-    /// The cipher refused; does not happen with keys of the right length.
+    /// The cipher failed, which does not happen with keys of the right length.
     #[error("the cipher failed")]
     Cipher,
 }
@@ -80,7 +78,7 @@ pub enum SealError {
 struct NamedKey {
     id: String,
     key: RandomizedNonceKey,
-    /// Opens what was sealed before keys were divided by purpose.
+    /// Opens values that were sealed before keys were derived per purpose.
     undivided: RandomizedNonceKey,
 }
 
@@ -99,7 +97,7 @@ impl Purpose {
         Self::Questions,
     ];
 
-    /// The key's name in its derivation (the info of HKDF): another name is another key.
+    /// Returns the name of the key in its derivation (the info of HKDF). Another name results in another key.
     fn name(self) -> &'static str {
         match self {
             Self::SigningKeys => "signing-keys",
@@ -117,7 +115,7 @@ impl Purpose {
 }
 
 impl SealingKeys {
-    /// Keys that seal with `current` and also open what the `old` ones sealed.
+    /// Creates keys that seal with `current`, and also open what the `old` ones sealed.
     #[must_use]
     pub fn new<'a>(current: &'a [u8; 32], old: impl IntoIterator<Item = &'a [u8; 32]>) -> Self {
         Self {
@@ -126,7 +124,7 @@ impl SealingKeys {
         }
     }
 
-    /// Seals and opens for one purpose.
+    /// Derives the keys of one purpose.
     pub fn sealer(&self, purpose: Purpose) -> Result<Sealer, SealError> {
         let derive = |key: &SecretKey| NamedKey::new(key.expose(), purpose);
         Ok(Sealer {
@@ -137,7 +135,7 @@ impl SealingKeys {
 }
 
 impl Sealer {
-    /// Seals `plain` for the place named by `aad` (for example `integration:42`).
+    /// Seals `plain` for the context `aad`, such as `integration:42`.
     pub fn seal(&self, aad: &str, plain: &[u8]) -> Result<String, SealError> {
         let mut buffer = plain.to_vec();
         let nonce = self
@@ -154,14 +152,14 @@ impl Sealer {
         ))
     }
 
-    /// Whether a value was sealed with the current key, derived for its purpose, as opposed to an old, an
-    /// undivided or another one.
+    /// Whether a value was sealed with the current key, derived for its purpose, as opposed to an old, an undivided or another
+    /// one.
     pub fn is_current(&self, sealed: &str) -> bool {
         let mut parts = sealed.splitn(3, '.');
         parts.next() == Some(VERSION) && parts.next() == Some(&self.current.id)
     }
 
-    /// Opens what [`Sealer::seal`] made for the same `aad`.
+    /// Opens a value that [`Sealer::seal`] sealed for the same `aad`.
     pub fn open(&self, aad: &str, sealed: &str) -> Result<SecretSlice<u8>, SealError> {
         let mut parts = sealed.splitn(3, '.');
         let (Some(version @ (VERSION | UNDIVIDED)), Some(id), Some(data)) =
@@ -193,7 +191,7 @@ impl Sealer {
         Ok(SecretSlice::from(buffer))
     }
 
-    /// [`Sealer::open`] for a value that is text.
+    /// Opens a value that is text; see [`Sealer::open`].
     pub fn open_text(&self, aad: &str, sealed: &str) -> Result<SecretString, SealError> {
         let bytes = self.open(aad, sealed)?;
         std::str::from_utf8(bytes.expose_secret())
@@ -216,7 +214,7 @@ impl fmt::Debug for Sealer {
 
 impl NamedKey {
     fn new(bytes: &[u8; 32], purpose: Purpose) -> Result<Self, SealError> {
-        // A MAC, not a plain hash of the key: the id is public and must say nothing about it.
+        // A MAC, not a plain hash of the key: the id is public and must reveal nothing about it.
         let tag = hmac_sha256(bytes, b"holdfast key id");
         let id = URL_SAFE_NO_PAD.encode(tag.get(..6).unwrap_or_default());
         let mut derived = Zeroizing::new([0; 32]);
@@ -241,7 +239,7 @@ mod tests {
     use super::{Purpose, SealError, Sealer, SealingKeys};
     use secrecy::ExposeSecret;
 
-    /// [`SECRET`] in its place, as version 1 sealed it with a key of sevens.
+    /// [`SECRET`] as version 1 sealed it for `integration:1`, with a key of sevens.
     const OF_VERSION_1: &str = "v1.qr-qwqKU.AAECAwQFBgcICQoLcPWdAG4z9mYU2oTozD0Um4xM2us2ARhcOaYM1eWkQlHuQATSuLdIhwYoge6MsivAEIY96loPA9E";
     const SECRET: &str = "https://chat.example.com/hooks/T0/B0/xyz";
 
@@ -256,7 +254,7 @@ mod tests {
         let sealers = Purpose::ALL.map(|purpose| keys.sealer(purpose).unwrap());
         for (at, sealer) in sealers.iter().enumerate() {
             let sealed = sealer.seal("integration:1", SECRET.as_bytes()).unwrap();
-            // Nor does the undivided key open it.
+            // The undivided key does not open it either.
             let forged = sealed.replacen("v2", "v1", 1);
             for (other_at, other) in sealers.iter().enumerate() {
                 let opened = other.open("integration:1", &sealed);

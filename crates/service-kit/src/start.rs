@@ -1,5 +1,4 @@
-//! What every service does before it answers: open its database and bring it up to date, find its keys
-//! and its address, and say whether it is ready.
+//! The start of a service: it opens and migrates its database, finds its keys and its address, and reports whether it is ready.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,87 +15,87 @@ use crate::guard::{GuardError, GuardOptions};
 use crate::seal::{SealError, SealingKeys};
 use crate::server::{self, ReadyCheck, ReadyReport};
 
-/// The file of the key that all parts seal with for each other, when none is configured.
+/// The file of the key that all parts use to seal for each other, if none is configured.
 pub const SECRETS_KEY: &str = "secrets.key";
 
-/// Connections of a command, which does one thing after the other.
+/// Connections of a command, which works sequentially.
 const COMMAND_CONNECTIONS: u32 = 2;
 
-/// Why a service, or a command beside it, did not start.
+/// Why a service or a command did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// A rule of the configuration.
+    /// A rule of the configuration is broken.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The data folder or a key in it.
+    /// The data directory or a key in it cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     /// The database does not answer, or a migration failed.
     #[error(transparent)]
     Database(#[from] DbError),
-    /// A command where no service has been.
+    /// A command found no data of a service.
     #[error("there is no {}; give the service's --data-dir or configuration, or start the service once", .0.display())]
     NothingThere(PathBuf),
-    /// A command on a database of an earlier version: how many migrations it lacks.
+    /// A command found a database of an earlier version, which lacks this many migrations.
     #[error(
         "{0} migrations of the database are pending; apply them first, with the command `migrate`"
     )]
     Pending(usize),
-    /// The client for addresses that users give.
+    /// The client for addresses that users give could not be created.
     #[error(transparent)]
     Guard(#[from] GuardError),
-    /// The key that seals.
+    /// The sealing key cannot be used.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// Two figures of one name.
+    /// Two metrics have the same name.
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     /// The address cannot be bound.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// A cause that only one service has; a sentence.
+    /// A cause that only one service has, as a sentence.
     #[error("{0}")]
     Other(String),
 }
 
 impl StartError {
-    /// A cause that only one service has.
+    /// Creates the error of a cause that only one service has.
     pub fn other(cause: impl ToString) -> Self {
         Self::Other(cause.to_string())
     }
 }
 
-/// Where a service's own files are. Made only when something is put there: with a database server and
-/// configured keys it need not exist.
+/// The directory of a service's own files. It is created only when a file is written: with a database server and configured keys
+/// it need not exist.
 #[derive(Debug, Clone)]
 pub struct Home(Option<PathBuf>);
 
 impl Home {
-    /// The configured folder, or the usual one.
+    /// Returns the configured directory, or the default one.
     #[must_use]
     pub fn new(configured: Option<&Path>) -> Self {
         Self(configured.map(Path::to_path_buf))
     }
 
-    /// A file in the folder, whether or not it is there; nothing is made.
+    /// Returns the path of a file in the directory, without creating anything.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         let folder = self.0.as_deref();
         folder.unwrap_or(Path::new(data_dir::DEFAULT)).join(name)
     }
 
-    /// The folder's absolute path; it is there afterwards.
+    /// Returns the absolute path of the directory, which is created if it is missing.
     ///
     /// # Errors
-    /// [`DataDirError`] when it cannot be made.
+    /// [`DataDirError`] when it cannot be created.
     pub fn folder(&self) -> Result<PathBuf, DataDirError> {
         data_dir::resolve(self.0.as_deref())
     }
 
-    /// The database that is configured, else the SQLite file `NAME.db` in the folder.
+    /// Opens the configured database, else the SQLite file `NAME.db` in the directory.
     ///
     /// # Errors
-    /// [`DataDirError`] when the folder is needed and cannot be made.
+    /// [`DataDirError`] when the directory is needed and cannot be created.
     pub fn open_pool(&self, config: &DatabaseConfig, name: &str) -> Result<Pool, DataDirError> {
         let url = match &config.url {
             Some(url) => url.clone(),
@@ -105,10 +104,10 @@ impl Home {
         Ok(Pool::open(PoolOptions::new(url, config.pool_size)))
     }
 
-    /// The same for a command beside the service: a wrong path would otherwise become an empty database there.
+    /// Opens the database of a service for a command. It must exist: a wrong path would otherwise create an empty database.
     ///
     /// # Errors
-    /// [`StartError::NothingThere`].
+    /// [`StartError::NothingThere`] when the file does not exist.
     pub fn open_existing_pool(
         &self,
         config: &DatabaseConfig,
@@ -122,10 +121,10 @@ impl Home {
         }
     }
 
-    /// The key that is configured, else that of the file `name` in the folder, which is made once.
+    /// Returns the configured key, else that of the file `name` in the directory, which is created once.
     ///
     /// # Errors
-    /// [`DataDirError`] when the folder or the key in it is of no use.
+    /// [`DataDirError`] when the directory or the key in it cannot be used.
     pub fn key(
         &self,
         configured: Option<&SecretKey>,
@@ -137,10 +136,10 @@ impl Home {
         }
     }
 
-    /// Seal and open what the parts tell each other; without a configured key the one kept in the folder.
+    /// Returns the keys that seal and open what the parts send each other; without a configured key, the one in the directory.
     ///
     /// # Errors
-    /// [`StartError`] when the folder or the key in it is of no use.
+    /// [`StartError`] when the directory or the key in it cannot be used.
     pub fn sealing_keys(&self, config: &SecretsConfig) -> Result<SealingKeys, StartError> {
         let old = config.encryption_keys_old.0.iter().map(|key| key.expose());
         let key = self.key(config.encryption_key.as_ref(), SECRETS_KEY)?;
@@ -148,10 +147,10 @@ impl Home {
     }
 }
 
-/// Applies pending migrations and says which.
+/// Applies pending migrations, logs them, and returns their versions.
 ///
 /// # Errors
-/// [`DbError`] when the database is away or a migration fails.
+/// [`DbError`] when the database is unreachable or a migration fails.
 pub async fn migrate(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> {
     let pool = pool.clone();
     let applied = tokio::task::spawn_blocking(move || migrations::run(&pool, migrations)).await;
@@ -162,10 +161,10 @@ pub async fn migrate(pool: &Pool, migrations: Migrations) -> Result<Vec<String>,
     Ok(applied)
 }
 
-/// Refuses a database that lacks migrations.
+/// Checks that the database lacks no migration.
 ///
 /// # Errors
-/// [`StartError::Pending`], and [`DbError`] when the database is away.
+/// [`StartError::Pending`] when it does, and [`StartError::Database`] when it is unreachable.
 pub async fn check_migrated(pool: &Pool, migrations: Migrations) -> Result<(), StartError> {
     let pending = pool.read(move |db| migrations::pending(db, migrations));
     match pending.await? {
@@ -174,7 +173,7 @@ pub async fn check_migrated(pool: &Pool, migrations: Migrations) -> Result<(), S
     }
 }
 
-/// Takes the service's address; who connects before it answers waits.
+/// Binds the address of the service. Connections wait until it answers.
 ///
 /// # Errors
 /// [`StartError::Listen`], with the address.
@@ -182,7 +181,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
     server::bind(address).map_err(|cause| StartError::Listen(address, cause))
 }
 
-/// The configured rules of the client for addresses that users give.
+/// Returns the configured options of the client for addresses that users give.
 #[must_use]
 pub fn guard_options(config: &HttpGuardConfig) -> GuardOptions {
     GuardOptions {
@@ -192,8 +191,8 @@ pub fn guard_options(config: &HttpGuardConfig) -> GuardOptions {
     }
 }
 
-/// Ready is who reaches a database that has all its tables. Once they were seen they are not looked for
-/// again. `broker` says how the broker is, which is reported and not required.
+/// Creates the readiness check: the database must be reachable and have all its tables. Once the tables were seen, they are not
+/// checked again. `broker` returns the state of the broker, which is reported but not required.
 pub fn ready_check(
     pool: Pool,
     migrations: Migrations,

@@ -1,7 +1,7 @@
-//! One TLS configuration for every HTTP client of the process.
+//! One TLS configuration for all HTTP clients of the process.
 //!
-//! Each client would otherwise read and parse the machine's certificates for itself, and in an image
-//! without any it could not even be made, be it for plain http inside a network.
+//! Otherwise each client would read and parse the machine's certificates itself. In an image without any, not even a client for
+//! plain http inside a network could be created.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,19 +11,19 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// The configuration to give to `reqwest::ClientBuilder::tls_backend_preconfigured`.
+/// Returns the configuration for `reqwest::ClientBuilder::tls_backend_preconfigured`.
 ///
-/// Trusts the authorities that the machine trusts; where it names none (a minimal container image),
-/// those of Mozilla's list that are compiled in. They are read when the first certificate is to be verified: that
-/// takes longer than all else that a service does before it answers, and many never call anybody.
+/// It trusts the authorities that the machine trusts. If there are none (a minimal container image), it trusts Mozilla's list,
+/// which is compiled in. The authorities are read when the first certificate is verified: this takes longer than the rest of a
+/// service's start, and many services never call anybody.
 #[must_use]
 pub fn client_config() -> ClientConfig {
     static SHARED: OnceLock<ClientConfig> = OnceLock::new();
     SHARED.get_or_init(|| with_roots(machine_roots)).clone()
 }
 
-/// Whether the machine names authorities; for libraries that make a configuration of their own, so that
-/// they trust the same ones.
+/// Whether the machine has certificate authorities. Libraries that create a configuration of their own use this to trust the same
+/// ones.
 #[must_use]
 pub fn machine_names_authorities() -> bool {
     !native_roots().is_empty()
@@ -53,7 +53,7 @@ fn with_roots(roots: fn() -> RootCertStore) -> ClientConfig {
     ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .expect("TLS 1.2 and 1.3")
-        // What the library calls dangerous is to verify in another way than its own, which is what this one asks.
+        // The library calls every verifier but its own dangerous. This one delegates to the library's own.
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Verifier {
             provider,
@@ -63,7 +63,7 @@ fn with_roots(roots: fn() -> RootCertStore) -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// The library's own verifier, made when it is first asked.
+/// A verifier that creates the library's own one at its first use.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
@@ -117,7 +117,7 @@ impl ServerCertVerifier for Verifier {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        // Asked before anything is verified.
+        // The library asks for these before it verifies anything.
         self.provider
             .signature_verification_algorithms
             .supported_schemes()

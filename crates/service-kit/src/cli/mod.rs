@@ -1,4 +1,4 @@
-//! The parts of the command line that every binary has.
+//! The parts of the command line that every binary shares.
 
 pub mod output;
 
@@ -16,19 +16,19 @@ use serde::Serialize;
 use crate::logging;
 use crate::server::on_this_machine;
 
-/// Options that stand before or after any command.
+/// Options that every command takes, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CommonArgs {
     /// Configuration file (TOML, one table per part)
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Folder for SQLite files, keys that were not configured, and mails without SMTP
+    /// Directory for SQLite files, generated keys, and mails if there is no SMTP server
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 }
 
-/// Reads the command line, the program's name being the first argument, and executes it. An error becomes one line on
-/// standard error and exit code 1; a command line that cannot be parsed ends with exit code 2.
+/// Parses the command line, whose first argument is the program's name, and executes it. An error becomes one line on standard
+/// error and exit code 1. A command line that cannot be parsed ends with exit code 2.
 pub fn run<A: Parser, E: Display>(
     args: impl IntoIterator<Item = OsString>,
     execute: impl FnOnce(A) -> Result<ExitCode, E>,
@@ -39,7 +39,7 @@ pub fn run<A: Parser, E: Display>(
             execute(args).unwrap_or_else(|error| fail(&error, false))
         }
         Err(message) => {
-            // Help and version come this way too; clap knows which stream each belongs to.
+            // Help and version arrive here too; clap knows which stream each belongs to.
             let printed = message.print().is_ok();
             match printed && !message.use_stderr() {
                 true => ExitCode::SUCCESS,
@@ -49,10 +49,10 @@ pub fn run<A: Parser, E: Display>(
     }
 }
 
-/// Two threads: the HTTP workers and the databases have threads of their own.
+/// Creates a runtime with two threads, because the HTTP workers and the databases have threads of their own.
 ///
 /// # Errors
-/// When the machine gives no threads.
+/// When the system provides no threads.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -60,9 +60,9 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-/// Prints on standard error why a command did nothing, for programs as JSON, and gives its exit code.
+/// Prints on standard error why a command failed, as JSON if `json` is set, and returns its exit code.
 pub fn fail(why: &impl Display, json: bool) -> ExitCode {
-    // libpq explains itself on several lines.
+    // libpq reports some errors on several lines.
     let why = why.to_string().replace("\n\t", " ").replace('\n', " ");
     let text = match json {
         true => serde_json::json!({ "error": why }).to_string(),
@@ -78,10 +78,10 @@ pub fn fail(why: &impl Display, json: bool) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Prints which migrations a command has applied.
+/// Prints the migrations that a command applied.
 ///
 /// # Errors
-/// As [`print()`].
+/// Those of [`print()`].
 pub fn print_applied(migrations: &[String]) -> Result<(), String> {
     match migrations {
         [] => print("nothing to apply"),
@@ -89,10 +89,10 @@ pub fn print_applied(migrations: &[String]) -> Result<(), String> {
     }
 }
 
-/// Prints the outcome of a command: for programs as JSON, for people as text.
+/// Prints the outcome of a command, as JSON for programs or as text for people.
 ///
 /// # Errors
-/// As [`print()`].
+/// Those of [`print()`].
 pub fn show<T: Serialize>(
     json: bool,
     outcome: &T,
@@ -104,10 +104,10 @@ pub fn show<T: Serialize>(
     }
 }
 
-/// Prints what a command was asked for. A reader that stops early, as `head` does, is no error.
+/// Prints the output of a command. A reader that stops early, such as `head`, is not an error.
 ///
 /// # Errors
-/// A sentence when it cannot be written.
+/// A sentence when the output cannot be written.
 pub fn print(text: &str) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     let written = writeln!(out, "{text}").and_then(|()| out.flush());
@@ -119,10 +119,10 @@ pub fn print(text: &str) -> Result<(), String> {
     }
 }
 
-/// Asks a running service on this machine whether it is ready, for containers without curl.
+/// Checks whether a service on this machine is ready, for containers without curl.
 ///
 /// # Errors
-/// A sentence when it is not.
+/// A sentence when it is not ready.
 pub async fn healthcheck(listen: SocketAddr) -> Result<(), String> {
     let addr = on_this_machine(listen);
     #[expect(clippy::disallowed_methods, reason = "calls this machine only")]

@@ -1,25 +1,25 @@
-//! Tables that people read: aligned, as wide as the terminal, long values cut.
+//! Tables for people: aligned, at most as wide as the terminal, with long values cut.
 
 use chrono::{DateTime, Utc};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-/// As wide as a table gets where there is no terminal.
+/// The width of a table without a terminal.
 const WIDTH: usize = 100;
-/// Beyond this a line is hard to follow.
+/// The maximum width; longer lines are hard to follow.
 const WIDEST: usize = 160;
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: u16 = 2;
-/// What is cut keeps this many characters.
+/// The minimum width of a column that is cut, in characters.
 const LEAST: usize = 6;
 
-/// How a column behaves.
+/// The layout of a column.
 #[derive(Debug, Clone, Copy)]
 pub enum Column {
     /// As wide as its longest value.
     Whole(&'static str),
-    /// The same, numbers under numbers.
+    /// Like [`Column::Whole`], but aligned right.
     Number(&'static str),
-    /// Cut when the table would get too wide.
+    /// Cut if the table would be too wide.
     Cut(&'static str),
 }
 
@@ -31,7 +31,7 @@ impl Column {
     }
 }
 
-/// A table under a header, or a sentence when there is nothing in it.
+/// Formats rows as a table with a header, or returns the sentence `nothing` if there are none.
 #[must_use]
 pub fn table<const N: usize>(
     columns: [Column; N],
@@ -60,7 +60,7 @@ pub fn table<const N: usize>(
     table.trim_fmt()
 }
 
-/// How wide a table may be.
+/// Returns the maximum width of a table.
 fn width() -> usize {
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).min(WIDEST),
@@ -68,7 +68,7 @@ fn width() -> usize {
     }
 }
 
-/// How wide each column may be: of those that can be cut the widest gives way first.
+/// Returns the width of each column. Of the columns that can be cut, the widest is cut first.
 fn widths<const N: usize>(columns: [Column; N], rows: &[[String; N]], width: usize) -> [usize; N] {
     let mut widths = columns.map(|column| column.name().chars().count());
     for row in rows {
@@ -99,7 +99,7 @@ fn cut(text: String, width: usize) -> String {
     kept.chain(['…']).collect()
 }
 
-/// One thing, a line for each of its fields.
+/// Formats one record, with a line for each field.
 #[must_use]
 pub fn record<const N: usize>(fields: [(&str, String); N]) -> String {
     let width = fields.iter().map(|(name, _)| name.len()).max();
@@ -111,25 +111,25 @@ pub fn record<const N: usize>(fields: [(&str, String); N]) -> String {
         .join("\n")
 }
 
-/// A moment to the minute, in UTC.
+/// Formats a time to the minute, in UTC.
 #[must_use]
 pub fn minute(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M").to_string()
 }
 
-/// A moment to the second, in UTC.
+/// Formats a time to the second, in UTC.
 #[must_use]
 pub fn second(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A moment's date, in UTC.
+/// Formats the date of a time, in UTC.
 #[must_use]
 pub fn day(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d").to_string()
 }
 
-/// `1 session`, `2 sessions`.
+/// Formats a number with its noun: `1 session`, `2 sessions`.
 #[must_use]
 pub fn count(n: usize, one: &str) -> String {
     if n == 1 {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(widths(columns, &rows, 200), [12, 20, 90]);
         assert_eq!(widths(columns, &rows, 80), [12, 20, 44]);
         assert_eq!(widths(columns, &rows, 40), [12, 12, 12]);
-        // What must be whole is whole, whatever the terminal.
+        // Columns that cannot be cut stay whole, whatever the terminal.
         assert_eq!(widths(columns, &rows, 10), [12, 6, 6]);
     }
 }

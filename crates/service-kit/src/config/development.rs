@@ -1,4 +1,4 @@
-//! What is convenient while developing on one machine, and opens a door where others come in.
+//! Settings that are convenient for development on one machine, and unsafe where others have access.
 
 use ipnet::IpNet;
 use url::Url;
@@ -6,7 +6,7 @@ use url::Url;
 use super::{ConfigError, RateLimitsConfig, SecretKey};
 use crate::http::is_loopback;
 
-/// Whether a service at this address is meant for more than the machine that it runs on.
+/// Whether a service at this address is meant for more than its own machine.
 #[must_use]
 pub fn is_public(base_url: &str) -> bool {
     let url = Url::parse(base_url).ok();
@@ -14,27 +14,27 @@ pub fn is_public(base_url: &str) -> bool {
     !host.as_ref().is_some_and(is_loopback)
 }
 
-/// Settings that every service with a public address has.
+/// The settings of a service that must be safe if its address is public.
 #[derive(Debug, Clone, Copy)]
 pub struct Exposed<'a> {
-    /// Of its environment variables.
+    /// The prefix of its environment variables, such as `IDENTITY`.
     pub prefix: &'static str,
-    /// Where it is found.
+    /// The public address.
     pub base_url: &'a str,
-    /// Whether people may sign in over plain http.
+    /// Whether sign-ins over plain http are allowed.
     pub allow_insecure_cookies: bool,
-    /// Whether rates are limited.
+    /// Whether rate limits apply.
     pub rate_limits: RateLimitsConfig,
-    /// Keys of lists of origins, and the lists.
+    /// Lists of origins, each with its configuration key.
     pub origins: &'a [(&'static str, &'a [String])],
-    /// Whose word on addresses is believed.
+    /// The networks of trusted proxies.
     pub trusted_proxies: &'a [IpNet],
-    /// Keys of secrets, and the secrets.
+    /// Secrets, each with its configuration key.
     pub secrets: &'a [(&'static str, Option<&'a SecretKey>)],
 }
 
 impl Exposed<'_> {
-    /// Those of its settings that are for development, as they are written in the environment.
+    /// Returns those of the settings that are for development, as environment variables.
     #[must_use]
     pub fn development_values(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -76,10 +76,10 @@ impl Exposed<'_> {
     }
 }
 
-/// Refuses to be public with settings of development.
+/// Rejects settings for development at a public address.
 ///
 /// # Errors
-/// One line that names them all.
+/// One line that names all of them.
 pub fn refuse_development(values: &[String]) -> Result<(), ConfigError> {
     if values.is_empty() {
         return Ok(());

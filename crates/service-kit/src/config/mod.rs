@@ -1,7 +1,7 @@
 //! Configuration in layers: built-in defaults < file (TOML, one table per part) < environment.
 //!
-//! It is read once, in `main`, into one struct per service. An unknown key under the service's own
-//! prefix and a bad value stop the start with one line that names the key.
+//! It is read once, in `main`, into one struct per service. An unknown key under the service's own prefix, or a bad value, stops
+//! the start with one line that names the key.
 
 mod development;
 mod parts;
@@ -23,23 +23,23 @@ pub use parts::{
 
 use crate::server::on_this_machine;
 
-/// The tables that a file may have, so that a misspelt one is noticed.
+/// The tables that a file may contain, so that a misspelt one is detected.
 const TABLES: [&str; 4] = ["identity", "worksession", "notifier", "standalone"];
 
-/// Why there is no configuration. One line, without any secret's value.
+/// Why a configuration was rejected, in one line without the value of any secret.
 #[derive(Debug, Error)]
 #[error("configuration: {0}")]
 pub struct ConfigError(String);
 
 impl ConfigError {
-    /// A rule that concerns several keys, or one that a type cannot hold.
+    /// Creates the error of a rule that no type can express, such as one about several keys.
     pub fn rule(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }
 }
 
-/// Whether this can be a service's public address: http or https with a host, and a path of plain segments at most. The path
-/// stands before those of routes, and in cookies.
+/// Whether this can be the public address of a service: http or https with a host, and at most a path of plain segments. The path
+/// precedes those of routes, and is used in cookies.
 #[must_use]
 pub fn is_base_url(url: &Url) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
@@ -52,7 +52,7 @@ pub fn is_base_url(url: &Url) -> bool {
         && path.split('/').skip(1).all(is_plain)
 }
 
-/// The public address without a slash at its end; that of a server that listens on `listen` where none is configured.
+/// Returns the public address without a trailing slash. If none is configured, it is that of a server that listens on `listen`.
 #[must_use]
 pub fn public_url(base_url: Option<&Url>, listen: SocketAddr) -> String {
     match base_url {
@@ -61,7 +61,7 @@ pub fn public_url(base_url: Option<&Url>, listen: SocketAddr) -> String {
     }
 }
 
-/// Seconds for `Strict-Transport-Security`; 0 when the public address is not https.
+/// Returns the seconds of `Strict-Transport-Security`, or 0 if the public address is not https.
 #[must_use]
 pub fn hsts_seconds(base_url: Option<&Url>, configured: u64) -> u64 {
     match base_url.is_some_and(|url| url.scheme() == "https") {
@@ -70,11 +70,11 @@ pub fn hsts_seconds(base_url: Option<&Url>, configured: u64) -> u64 {
     }
 }
 
-/// Reads a part's configuration from the file, if one is given, and the process's environment.
+/// Loads the configuration of a part from the environment of the process and, if one is given, a file.
 ///
-/// `prefix` is the part's own, such as `IDENTITY`: `IDENTITY__DATABASE__POOL_SIZE=4` sets
-/// `database.pool_size`, and so does `pool_size` under `[identity.database]` in the file. For secrets
-/// and database URLs `KEY_FILE` names a file with the value. Other parts' keys are ignored.
+/// `prefix` is that of the part, such as `IDENTITY`: `IDENTITY__DATABASE__POOL_SIZE=4` sets `database.pool_size`, and so does
+/// `pool_size` under `[identity.database]` in the file. For secrets and database URLs, `KEY_FILE` names a file with the value.
+/// Keys of other parts are ignored.
 ///
 /// # Errors
 /// [`ConfigError`] for unknown keys, bad values and unreadable files.
@@ -95,10 +95,10 @@ pub fn load<T: DeserializeOwned>(prefix: &str, file: Option<&Path>) -> Result<T,
     load_from(prefix, text.as_deref(), environment)
 }
 
-/// [`load`] from given text and variables.
+/// Loads the configuration from text and variables; see [`load`].
 ///
 /// # Errors
-/// As [`load`].
+/// Those of [`load`].
 pub fn load_from<T: DeserializeOwned>(
     prefix: &str,
     file: Option<&str>,
@@ -151,7 +151,7 @@ fn from_file(key: String, value: String) -> Result<(String, String), ConfigError
     }
 }
 
-/// One part's table of the file.
+/// Returns the table of one part.
 fn table_of(text: &str, prefix: &str) -> Result<Map<String, Value>, ConfigError> {
     let all = config::Config::builder()
         .add_source(config::File::from_str(text, FileFormat::Toml))
@@ -186,7 +186,7 @@ impl Source for Table {
     }
 }
 
-/// The error in one line, with the key as it is set in the environment.
+/// Describes an error in one line, with the key as it is set in the environment.
 fn describe(prefix: &str, cause: &Cause) -> String {
     let env_name = |key: &str| {
         format!(
@@ -209,7 +209,7 @@ fn describe(prefix: &str, cause: &Cause) -> String {
     text.replace('\n', " ")
 }
 
-/// The cause without the value, which may be a secret in the wrong place.
+/// Describes a cause without the value, which may be a misplaced secret.
 fn describe_cause(cause: &Cause) -> String {
     match cause {
         Cause::At { error, .. } => describe_cause(error),

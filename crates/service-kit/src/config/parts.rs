@@ -10,17 +10,16 @@ use serde::{Deserialize, Deserializer};
 
 use super::ConfigError;
 
-/// `[…database]`
+/// The table `[…database]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseConfig {
-    /// `sqlite://…` or `postgres://…`; without it a SQLite file in the data folder.
+    /// `sqlite://…` or `postgres://…`. If not set, a SQLite file in the data directory.
     pub url: Option<DatabaseUrl>,
-    /// The most connections that this process opens; at least 1. A request waits two seconds for one, and is
-    /// then answered with 503.
+    /// The maximum number of connections of this process, at least 1. A request that waits two seconds for one receives 503.
     pub pool_size: u32,
-    /// Whether `serve` applies pending migrations before it answers; without, `migrate` does, and until then
-    /// the service is not ready.
+    /// Whether `serve` applies pending migrations before it accepts requests. If not, the service is not ready until the command
+    /// `migrate` has applied them.
     pub migrate: bool,
 }
 
@@ -34,21 +33,21 @@ impl Default for DatabaseConfig {
     }
 }
 
-/// `[…broker]`
+/// The table `[…broker]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrokerConfig {
-    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or the same with `amqps://`; `memory:`, as when nothing is set,
-    /// works inside the standalone only.
+    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or the same with `amqps://`. If not set, `memory:`, a broker inside the process,
+    /// which works in the standalone only.
     pub url: Option<SecretText>,
-    /// Stands before the name of every exchange and queue; the same in all parts. With another one several
-    /// installations share a broker.
+    /// A prefix for the names of all exchanges and queues, the same in all parts. With different prefixes, several installations
+    /// can share a broker.
     pub prefix: String,
 }
 
 impl BrokerConfig {
-    /// Where the broker is, as its client reads it; the one inside the process when nothing is set. `service` is what the
-    /// names of this service's settings begin with, such as `IDENTITY`; errors name it.
+    /// Parses the address of the broker for its client; if none is set, it is the broker inside the process. `service` is the
+    /// prefix of this service's settings, such as `IDENTITY`, for the error.
     ///
     /// # Errors
     /// One line that names the key.
@@ -63,7 +62,7 @@ impl BrokerConfig {
         parsed.map_err(|cause| ConfigError::rule(format!("{service}__BROKER__URL: {cause}")))
     }
 
-    /// The same for a process of its own, which has nobody inside to talk to.
+    /// Parses the address for a process of its own, which has no broker inside.
     ///
     /// # Errors
     /// One line that names the key.
@@ -80,28 +79,28 @@ impl BrokerConfig {
     }
 }
 
-/// `[…secrets]`
+/// The table `[…secrets]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SecretsConfig {
-    /// Seals the addresses of chats and webhooks, mails on their way, and the dashboard's sign-ins; the same in
-    /// all parts. When it is not set, `secrets.key` in the data folder, which is made once.
+    /// Encrypts the addresses of chats and webhooks, mails until they are sent, and sign-ins at the dashboard. The same in all
+    /// parts. If not set, `secrets.key` in the data directory, which is created once.
     pub encryption_key: Option<SecretKey>,
-    /// Keys that still open what they sealed before there was another one.
+    /// Earlier keys, which still decrypt what was encrypted with them.
     pub encryption_keys_old: CommaList<SecretKey>,
 }
 
-/// `[…http]`: the guarded client for addresses that users give.
+/// The table `[…http]`: the guarded client for addresses that users give.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpGuardConfig {
-    /// Networks, such as `10.0.0.0/8`, that addresses given by users may lie in although they are not public.
+    /// Networks, such as `10.0.0.0/8`, in which addresses given by users may lie although they are not public.
     pub allowed_cidrs: CommaList<IpNet>,
-    /// Whether addresses given by users may be plain http.
+    /// Whether addresses given by users may use plain http.
     pub allow_plain: bool,
 }
 
-/// `[…cors]`
+/// The table `[…cors]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorsConfig {
@@ -109,15 +108,15 @@ pub struct CorsConfig {
     pub allowed_origins: CommaList<String>,
 }
 
-/// `[…rate_limits]`
+/// The table `[…rate_limits]`.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimitsConfig {
-    /// Whether requests beyond a rate are refused with 429; they are when nothing is set.
+    /// Whether requests beyond a rate limit are rejected with 429. If not set, they are.
     pub enabled: Option<bool>,
 }
 
-/// A list written with commas in the environment, and so or as an array in the file.
+/// A list: separated by commas in the environment; in the file, separated by commas or an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommaList<T>(pub Vec<T>);
 
@@ -165,7 +164,7 @@ impl<'de> Deserialize<'de> for SecretText {
 }
 
 impl SecretText {
-    /// The text itself.
+    /// Returns the text.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
@@ -178,18 +177,18 @@ impl From<&str> for SecretText {
     }
 }
 
-/// A key of 32 bytes, written in base64.
+/// A key of 32 bytes, configured in base64.
 #[derive(Debug)]
 pub struct SecretKey(SecretBox<[u8; 32]>);
 
 impl SecretKey {
-    /// A key of these bytes.
+    /// Creates a key from bytes.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(SecretBox::new(Box::new(bytes)))
     }
 
-    /// The bytes themselves.
+    /// Returns the bytes.
     #[must_use]
     pub fn expose(&self) -> &[u8; 32] {
         self.0.expose_secret()

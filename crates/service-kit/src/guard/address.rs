@@ -1,10 +1,10 @@
-//! Which addresses are the public internet.
+//! Which addresses belong to the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// True for an address that belongs to the public internet and carries no other address inside.
+/// Whether an address belongs to the public internet and embeds no other address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !NOT_PUBLIC_V4.iter().any(|net| net.contains(&address)),
@@ -33,15 +33,15 @@ const NOT_PUBLIC_V4: [Ipv4Net; 15] = [
     v4([240, 0, 0, 0], 4),     // reserved, broadcast
 ];
 
-/// The only block that global unicast addresses are given from. Outside lie loopback, link-local,
-/// ULA, multicast, the mapped and compatible forms of IPv4 and both NAT64 prefixes.
+/// The only block from which global unicast addresses are assigned. Outside of it lie loopback, link-local, ULA, multicast, the
+/// mapped and compatible forms of IPv4, and both NAT64 prefixes.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// What lies inside that block and is not the public internet.
+/// Blocks inside [`GLOBAL_V6`] that are not the public internet.
 const NOT_PUBLIC_V6: [Ipv6Net; 4] = [
     v6([0x2001, 0, 0], 23),     // protocol assignments: Teredo, benchmarks, ORCHID
     v6([0x2001, 0xdb8, 0], 32), // documentation
-    v6([0x2002, 0, 0], 16),     // 6to4: any IPv4 address inside
+    v6([0x2002, 0, 0], 16),     // 6to4: embeds any IPv4 address
     v6([0x3fff, 0, 0], 20),     // documentation
 ];
 

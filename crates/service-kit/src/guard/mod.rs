@@ -1,10 +1,9 @@
-//! The guarded HTTP client: every call to an address that a user gave (chat hooks, photo URLs)
-//! goes through it, so that nobody can make the service knock at doors inside its own network.
+//! The guarded HTTP client. Every call to an address that a user gave (chats, webhooks, photo URLs) goes through it. Otherwise
+//! users could make the service call addresses inside its own network (SSRF).
 //!
-//! https only unless plain http is allowed on purpose; no redirects; no proxy from the environment;
-//! every address is checked after resolution and before connecting, and literals in the URL too,
-//! because the HTTP library never asks its resolver about those. Errors and logs carry no URL: a hook
-//! URL is a secret.
+//! It accepts https only, unless plain http is enabled, follows no redirects, and ignores proxies in the environment. Every
+//! address is checked after resolution and before connecting. Literal addresses in the URL are checked too, because the HTTP
+//! library does not pass them to its resolver. Errors and logs contain no URL: that of an incoming webhook is a secret.
 
 mod address;
 mod resolver;
@@ -29,20 +28,20 @@ use url::{Host, Url};
 
 use resolver::{FilteringResolver, Lookup, NothingAllowed};
 
-/// Connections to one host that are kept for the next calls, for half a minute: the hooks of all teams may lie at the same
-/// one, and making a connection costs more than the call.
+/// Idle connections to one host, which are kept for half a minute. The incoming webhooks of all teams may be at the same host,
+/// and connecting costs more than the call.
 const IDLE_CONNECTIONS: usize = 64;
 
-/// How the client is set up.
+/// The settings of a [`GuardedClient`].
 #[derive(Debug, Clone)]
 pub struct GuardOptions {
-    /// Networks that may be called although they are not public (self-hosted chat, tests).
+    /// Networks that may be called although they are not public (self-hosted chats, tests).
     pub allowed_cidrs: Vec<IpNet>,
-    /// Also allow `http://`.
+    /// Whether `http://` is allowed, too.
     pub allow_plain: bool,
-    /// Time for a whole call: resolving, connecting, answer and body.
+    /// The time limit of a whole call: resolving, connecting, response and body.
     pub timeout: Duration,
-    /// Bytes of an answer's body that are kept; the rest is not read.
+    /// Bytes of a response body that are kept; the rest is not read.
     pub max_body: usize,
 }
 
@@ -53,42 +52,42 @@ pub struct GuardedClient {
     rules: Arc<Rules>,
 }
 
-/// What the other side answered.
+/// The response of the called server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The HTTP status. A redirect is an answer like any other: it is not followed.
+    /// The HTTP status. A redirect is a response like any other: it is not followed.
     pub status: u16,
-    /// How long the other side asked us to wait (`Retry-After`, in seconds or as a date).
+    /// How long the server asks to wait (`Retry-After`, in seconds or as a date).
     pub retry_after: Option<Duration>,
     /// The body, up to the limit.
     pub body: Vec<u8>,
-    /// False when the body was longer than the limit, broke off or took too long. The status holds
-    /// all the same: a hook that answered 200 has taken the message.
+    /// Whether the body is complete. It is not if it was longer than the limit, broke off or took too long. The status is valid
+    /// all the same: a chat that responded with 200 has accepted the message.
     pub complete: bool,
 }
 
-/// Why there was no answer. Never says where the call went.
+/// Why there was no response. Never contains the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GuardError {
-    /// Not an absolute URL with a host.
+    /// The text is not an absolute URL with a host.
     #[error("not a valid URL")]
     InvalidUrl,
-    /// Neither https nor, where allowed, http.
+    /// The scheme is neither https nor, where allowed, http.
     #[error("the URL must start with https://")]
     SchemeNotAllowed,
     /// The host is, or resolves only to, addresses that must not be called.
     #[error("the address is not a public one")]
     ForbiddenAddress,
-    /// Nothing came in time.
+    /// No response arrived in time.
     #[error("no answer in time")]
     Timeout,
-    /// The name did not resolve, nobody listened or TLS failed: nothing was sent.
+    /// The name did not resolve, nothing listened, or TLS failed. Nothing was sent.
     #[error("could not connect")]
     Connect,
-    /// The connection broke, or the answer was not HTTP, after something was sent.
+    /// The connection broke, or the response was not HTTP, after something was sent.
     #[error("the connection broke before the answer")]
     Broken,
-    /// The TLS library did not come up.
+    /// The HTTP client could not be created.
     #[error("the HTTP client could not be set up")]
     Setup,
 }
@@ -111,7 +110,7 @@ impl Default for GuardOptions {
 }
 
 impl GuardedClient {
-    /// Sets the client up; connects to nothing.
+    /// Creates the client, without connecting to anything.
     pub fn new(options: GuardOptions) -> Result<Self, GuardError> {
         Self::asking(resolver::system(), options)
     }
@@ -139,8 +138,8 @@ impl GuardedClient {
         Ok(Self { client, rules })
     }
 
-    /// Checks syntax and scheme of a URL as a user typed it. Addresses are checked when it is called:
-    /// what a name resolves to now says nothing about then.
+    /// Checks the syntax and scheme of a URL that a user entered. Addresses are checked at each call, because the name may
+    /// resolve to others by then.
     pub fn check_url(&self, url: &str) -> Result<Url, GuardError> {
         let url = Url::parse(url).map_err(|_| GuardError::InvalidUrl)?;
         self.rules.check_scheme(&url)?;
@@ -151,7 +150,7 @@ impl GuardedClient {
         }
     }
 
-    /// Posts `body` as JSON; with `bearer` as the call's authorization.
+    /// Posts `body` as JSON, with `bearer` as the authorization of the call.
     pub async fn post_json(
         &self,
         url: &Url,
@@ -161,7 +160,7 @@ impl GuardedClient {
         self.send_json(Method::POST, url, body, bearer).await
     }
 
-    /// [`Self::post_json`] with PUT.
+    /// Puts `body` as JSON, with `bearer` as the authorization of the call.
     pub async fn put_json(
         &self,
         url: &Url,
@@ -186,7 +185,7 @@ impl GuardedClient {
         Ok(read(response, self.rules.max_body).await)
     }
 
-    /// Posts `body` as it is, with `headers`, which say its type too.
+    /// Posts `body` unchanged, with `headers`, which include its content type.
     pub async fn post(
         &self,
         url: &Url,
@@ -201,7 +200,7 @@ impl GuardedClient {
         Ok(read(response, self.rules.max_body).await)
     }
 
-    /// Fetches what is there, once. An answer that announces more than the limit is not read at all.
+    /// Fetches a resource once. A response that announces more than the limit is not read at all.
     pub async fn get(&self, url: &Url, accept: &'static str) -> Result<Answer, GuardError> {
         let request = self.client.get(url.clone()).header(ACCEPT, accept);
         let response = self.send(url, request).await?;
@@ -236,8 +235,7 @@ impl fmt::Debug for GuardedClient {
 impl Rules {
     fn check(&self, url: &Url) -> Result<(), GuardError> {
         self.check_scheme(url)?;
-        // WHATWG parsing has already turned 0x7f.1, 017700000001, 2130706433 and the like into an
-        // address.
+        // The URL parser (WHATWG) has already converted 0x7f.1, 017700000001, 2130706433 and the like to an address.
         let literal = match url.host().ok_or(GuardError::InvalidUrl)? {
             Host::Domain(_) => return Ok(()),
             Host::Ipv4(address) => IpAddr::V4(address),
@@ -305,8 +303,8 @@ async fn read(mut response: Response, limit: usize) -> Answer {
     }
 }
 
-/// RFC 9110 §10.2.3. A date is read against the answer's own `Date`, so that two clocks that
-/// disagree do not change the wait.
+/// Returns the wait that `Retry-After` asks for (RFC 9110 section 10.2.3). A date is compared with the `Date` of the same
+/// response, so that a difference between the two clocks does not change the wait.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let value = text(RETRY_AFTER)?.trim();

@@ -7,19 +7,19 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::Rules;
 
-/// What finds a name's addresses.
+/// A function that resolves a name to its addresses.
 pub(super) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
 type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
-/// The operating system.
+/// Resolves names by the operating system.
 pub(super) fn system() -> Lookup {
     Arc::new(|name| {
         Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
     })
 }
 
-/// Resolves and lets through only what may be called. Those addresses are the ones that are connected to:
-/// nobody asks again, so that a name cannot answer differently the second time.
+/// A resolver that returns only the addresses that may be called. The client connects to exactly these and does not resolve
+/// again, so that a name cannot give other addresses the second time.
 pub(super) struct FilteringResolver {
     lookup: Lookup,
     rules: Arc<Rules>,
@@ -31,7 +31,7 @@ impl FilteringResolver {
     }
 }
 
-/// Travels through the HTTP library's error to whoever classifies it.
+/// The error of a name without an allowed address, which `classify` finds inside the error of the HTTP library.
 #[derive(Debug, thiserror::Error)]
 #[error("the name resolves to no address that may be called")]
 pub(super) struct NothingAllowed;

@@ -14,7 +14,7 @@ use super::{GuardError, GuardOptions, GuardedClient, address::is_public, resolve
 
 mod answers;
 
-/// May call these networks, and without TLS.
+/// Returns options that allow these networks and plain http.
 fn options(networks: &[&str]) -> GuardOptions {
     GuardOptions {
         allowed_cidrs: networks.iter().map(|net| net.parse().unwrap()).collect(),
@@ -124,17 +124,17 @@ async fn a_private_address_is_refused_in_every_spelling_and_behind_a_name() {
         "http://127.1/",
         "http://127.0.1/",
         "http://0/",
-        // What only looks like a name.
+        // Addresses that look like names.
         "http://127.0.0.1./",
         "http://%31%32%37.0.0.1/",
         "http://1２7.0.0.1/",
         "http://①②⑦.⓪.⓪.①/",
         "http://127。0。0。1/",
         "http://127．0｡0.1/",
-        // What stands before the @ is no host.
+        // The text before the @ is not the host.
         "http://1.1.1.1@127.0.0.1/",
         "http://one.one.one.one:443@127.0.0.1/",
-        // Version 6, and version 4 inside it.
+        // IPv6, and IPv4 inside of it.
         "http://[::1]/",
         "http://[::]/",
         "http://[::127.0.0.1]/",
@@ -148,7 +148,7 @@ async fn a_private_address_is_refused_in_every_spelling_and_behind_a_name() {
         "http://[fe80::1]/",
         "http://[fd00::1]/",
         "http://169.254.169.254/",
-        // Names that this machine knows.
+        // Names of this machine.
         "http://LOCALHOST/",
         "http://localhost/",
     ] {
@@ -176,7 +176,7 @@ async fn what_is_no_address_at_all_is_refused_before_anything_is_asked() {
     }
 }
 
-/// A name server that answers with the next of these each time.
+/// Returns a name server that gives the next of these answers at each call, and the count of its calls.
 fn answering(answers: Vec<Vec<IpAddr>>) -> (Lookup, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
@@ -191,7 +191,7 @@ fn answering(answers: Vec<Vec<IpAddr>>) -> (Lookup, Arc<AtomicUsize>) {
     (lookup, asked)
 }
 
-/// A server that counts who comes, and says 200 and goodbye.
+/// Starts a server that counts connections, answers 200 and closes them.
 fn counting(listener: TcpListener) -> Arc<AtomicUsize> {
     let came = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&came);
@@ -209,7 +209,7 @@ fn counting(listener: TcpListener) -> Arc<AtomicUsize> {
 
 #[tokio::test]
 async fn a_name_that_changes_its_mind_is_called_where_it_was_checked_or_not_at_all() {
-    // On Linux the whole of 127/8 is this machine: one address stands for the public one.
+    // On Linux, all of 127/8 is this machine. One of its addresses stands for the public one.
     let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = good.local_addr().unwrap().port();
     let bad = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
@@ -264,10 +264,10 @@ async fn an_allowed_network_is_allowed_and_its_neighbour_is_not() {
     }
 }
 
-/// Says where the child of the test below is to call.
+/// Names the URL that the child process of the test below calls.
 const TARGET: &str = "HOLDFAST_TEST_GUARD_TARGET";
 
-/// The environment of a process is set before it starts, so that the test runs itself again.
+/// A process gets its environment when it starts, so the test runs itself as a child process.
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,

@@ -1,9 +1,9 @@
 use url::{ParseError, Url};
 
-/// The address of `path` at a service whose own address may have a path, which [`Url::join`] would drop.
+/// Returns the URL of `path` at a service whose own address may have a path, which [`Url::join`] would drop.
 ///
 /// # Errors
-/// When the two make no address.
+/// When the two form no URL.
 pub fn below(base: &Url, path: &str) -> Result<Url, ParseError> {
     Url::parse(&format!("{}{path}", base.as_str().trim_end_matches('/')))
 }

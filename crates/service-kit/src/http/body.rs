@@ -15,21 +15,21 @@ use super::budget::{BodyBudget, BodyHolder, BodyPermit, MEDIUM, TINY};
 use super::json::parse_object;
 use crate::Problem;
 
-/// Sizes, in bytes, and slowness that are refused.
+/// Limits on the size and duration of requests.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Bytes of a JSON body: 413 beyond them.
+    /// The maximum size of a JSON body in bytes. A larger one receives 413.
     pub json_bytes: usize,
-    /// Bytes of all header lines together: 431 beyond them.
+    /// The maximum size of all headers together in bytes. Larger ones receive 431.
     pub header_bytes: usize,
-    /// Seconds in which a body must have arrived: 408 after them.
+    /// Seconds within which a body must arrive. A slower one receives 408.
     pub body_seconds: u64,
-    /// MiB of memory for all bodies over 64 KiB that are received at the same time: 503 beyond them. 3/16 of
-    /// the memory limit (of the control group, else of half of the machine) when not set, 16 to 256.
+    /// MiB of memory for all bodies over 64 KiB that are received at the same time. Further ones receive 503. If not set, 3/16 of
+    /// the memory limit (of the control group, else half of the machine's memory), from 16 to 256.
     pub large_bodies_mib: Option<u32>,
-    /// Connections that may be open at the same time; further ones wait. One for each 128 KiB of the memory
-    /// limit when not set, 256 to 50,000.
+    /// Connections that may be open at the same time; further ones wait. If not set, one for each 128 KiB of the memory limit,
+    /// from 256 to 50,000.
     pub connections: Option<usize>,
 }
 
@@ -45,20 +45,20 @@ impl Default for Limits {
     }
 }
 
-/// A JSON body that was read but not yet judged.
+/// A JSON body that was read but not yet checked.
 ///
-/// Extractors of one handler run side by side, and the token is to be checked before the body: a
-/// malformed body must not turn a 401 into a 400. So this extractor never refuses; the handler asks
-/// for the value with [`Json::into_inner`] once its other arguments have passed.
+/// The extractors of a handler run concurrently, and the token has to be checked before the body: a malformed body must not turn
+/// a 401 into a 400. This extractor therefore never fails. The handler calls [`Json::into_inner`] once its other arguments are
+/// accepted.
 #[derive(Debug)]
 pub struct Json<T>(Result<T, Problem>);
 
 impl<T> Json<T> {
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
-    /// 413 over [`Limits::json_bytes`]; 400 for another content type, for what is no JSON or not of the
-    /// wanted shape, and for text with NUL.
+    /// 413 over [`Limits::json_bytes`]; 400 for another content type, invalid JSON, JSON of another shape, and text with NUL; the
+    /// others of [`Unread::bytes`].
     pub fn into_inner(self) -> Result<T, Problem> {
         self.0
     }
@@ -78,15 +78,15 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
     }
 }
 
-/// A JSON body that may be absent: nothing sent is `None`, whatever the content type says.
+/// A JSON body that may be absent: an empty body is `None`, whatever its content type.
 #[derive(Debug)]
 pub struct OptionalJson<T>(Result<Option<T>, Problem>);
 
 impl<T> OptionalJson<T> {
-    /// The value, if a body was sent.
+    /// Returns the value, if a body was sent.
     ///
     /// # Errors
-    /// As [`Json::into_inner`].
+    /// Those of [`Json::into_inner`].
     pub fn into_inner(self) -> Result<Option<T>, Problem> {
         self.0
     }
@@ -109,8 +109,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
     }
 }
 
-/// A body that nobody has read yet. For bodies larger than most: a handler reads it once it knows who
-/// sends it and that they may, with a limit of its own.
+/// A body that is not read yet, for bodies larger than most. The handler reads it with a limit of its own, once it has checked
+/// who the caller is and what they may do.
 pub struct Unread {
     req: HttpRequest,
     payload: Payload,
@@ -131,41 +131,41 @@ impl FromRequest for Unread {
 }
 
 impl Unread {
-    /// The same body as one of this account, whose large bodies are counted together.
+    /// Counts the body as one of this account, whose large bodies are counted together.
     #[must_use]
     pub fn of_account(mut self, account: i64) -> Self {
         self.account = Some(account);
         self
     }
 
-    /// The bytes, at most `limit` of them.
+    /// Reads the bytes, at most `limit` of them.
     ///
     /// # Errors
-    /// 413 over the limit, 408 after [`Limits::body_seconds`], 400 for a body that breaks off, 503 when
-    /// [`BodyBudget`] has no room.
+    /// 413 over the limit, 408 after [`Limits::body_seconds`], 400 for a body that breaks off, 503 when [`BodyBudget`] has no
+    /// room, and the error of a [`SlowBodyCheck`].
     pub async fn bytes(mut self, limit: usize) -> Result<Bytes, Problem> {
         read(&self.req, &mut self.payload, Some(limit), self.account).await
     }
 
-    /// The bytes as JSON.
+    /// Reads the bytes as JSON.
     ///
     /// # Errors
-    /// As [`Unread::bytes`] and [`Json::into_inner`].
+    /// Those of [`Unread::bytes`] and [`Json::into_inner`].
     pub async fn json<T: DeserializeOwned>(self, limit: usize) -> Result<T, Problem> {
         let is_json = has_json_content_type(&self.req);
         parse(is_json, &self.bytes(limit).await?)
     }
 
-    /// The request's headers.
+    /// Returns the headers of the request.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.req.headers()
     }
 
-    /// The body as it comes, and how long all of it may take. The caller counts the bytes.
+    /// Returns the body as a stream, and how long all of it may take. The caller counts the bytes.
     ///
     /// # Errors
-    /// 413 when more than `limit` bytes are announced, 503 when [`BodyBudget`] has no room for the body.
+    /// 413 when the announced length is over `limit`, 503 when [`BodyBudget`] has no room for the body.
     pub fn into_stream(self, limit: usize) -> Result<(Payload, Duration), Problem> {
         let announced = announced(&self.req);
         if announced.is_some_and(|length| length > limit) {
@@ -177,12 +177,12 @@ impl Unread {
     }
 }
 
-/// Judges once more who sent a request whose body took long to arrive: extractors run side by side, and a token that was good
-/// when the headers came may have been withdrawn since. App data; without it nobody is judged again.
+/// A second check of the caller, after a body that was slow to arrive. Extractors run concurrently, and a token that was valid
+/// when the headers came may have been revoked since. It is app data; without it there is no second check.
 #[derive(Debug, Clone, Copy)]
 pub struct SlowBodyCheck(pub fn(HttpRequest) -> LocalBoxFuture<'static, Result<(), Problem>>);
 
-/// A body that is here within this time is not slow.
+/// A body that arrives within this time is not slow.
 const PROMPT: Duration = Duration::from_millis(500);
 
 /// The part of the budget that a request's body holds until the request is answered.
@@ -201,7 +201,7 @@ impl Share {
         }
     }
 
-    /// Makes sure that the share is at least so large.
+    /// Makes the share at least this large.
     fn cover(&mut self, bytes: usize) -> Result<(), Problem> {
         let budget = self.req.app_data::<Data<BodyBudget>>();
         let Some(budget) = budget.filter(|_| bytes > self.covered) else {
@@ -212,7 +212,7 @@ impl Share {
             None => BodyHolder::Address(ClientIp::of(&self.req).0),
         };
         let mut extensions = self.req.extensions_mut();
-        // The smaller share is given back first: a body counts once.
+        // The smaller share is returned first, so that a body counts once.
         extensions.remove::<BodyPermit>();
         if let Some(permit) = budget.take(holder, bytes)? {
             extensions.insert(permit);
@@ -221,7 +221,7 @@ impl Share {
         Ok(())
     }
 
-    /// The same for a body of unknown length, which counts as the largest of its kind.
+    /// Makes the share large enough for a body of unknown length, which counts as the largest of its class.
     fn cover_unannounced(&mut self, bytes: usize, limit: usize) -> Result<(), Problem> {
         if bytes <= self.covered {
             return Ok(());
@@ -266,9 +266,8 @@ fn announced(req: &HttpRequest) -> Option<usize> {
     length.to_str().ok()?.parse().ok()
 }
 
-/// Reads the whole body, up to `limit` or else [`Limits::json_bytes`], and no further. A client that sends a byte
-/// now and then, or stops in the middle, would otherwise hold its connection for ever. The memory is counted
-/// before it is filled.
+/// Reads the whole body, but no more than `limit` or else [`Limits::json_bytes`]. The time limit ends the connection of a client
+/// that sends a byte now and then, or stops in the middle. The memory is counted before it is allocated.
 fn read(
     req: &HttpRequest,
     payload: &mut Payload,

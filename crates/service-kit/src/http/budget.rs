@@ -1,4 +1,4 @@
-//! How much memory all request bodies of a process take together.
+//! The memory that all request bodies of a process may take together.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,50 +11,50 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::Problem;
 use crate::memory::MemoryShares;
 
-/// Bytes of a body that only the number of connections bounds: nearly all bodies are smaller.
+/// A body up to this size in bytes needs no share: the number of connections bounds these. Nearly all bodies are smaller.
 pub(crate) const TINY: usize = 4 * 1024;
-/// Bytes up to which a body is not large.
+/// A body over this size in bytes is large.
 pub(crate) const MEDIUM: usize = 64 * 1024;
-/// What the connection of a body holds besides: the HTTP library's buffers, which a sender can fill. For a large body
-/// it is little.
+/// Bytes that the connection of a body takes besides: the buffers of the HTTP library, which a sender can fill. They matter
+/// little for a large body.
 const BUFFERS: usize = 128 * 1024;
-/// Large bodies of one holder at a time.
+/// Large bodies that one holder may send at the same time.
 const MOST_PER_HOLDER: usize = 2;
-/// When a refused caller may try again, in seconds.
+/// Seconds after which a rejected caller may try again.
 const RETRY_SECONDS: u64 = 5;
 
-/// Whose large bodies are counted together.
+/// The sender whose large bodies are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BodyHolder {
     /// An account, known from its token before the body is read.
     Account(i64),
-    /// The client's address, where no account is known.
+    /// The address of the client, if no account is known.
     Address(IpAddr),
 }
 
 /// The memory for request bodies, shared by all servers of a process.
 ///
-/// A body takes its share before it is read, and keeps it until its request is answered. Without a free share the
-/// answer is 503 with `Retry-After`, and nothing of the body is read.
+/// A body takes its share before it is read, and keeps it until its request is answered. Without a free share, the response is
+/// 503 with `Retry-After`, and nothing of the body is read.
 #[derive(Debug, Clone)]
 pub struct BodyBudget(Arc<Shares>);
 
 #[derive(Debug)]
 struct Shares {
-    /// In bytes, both.
+    /// Both count bytes.
     large: Arc<Semaphore>,
     medium: Arc<Semaphore>,
     holders: Mutex<HashMap<BodyHolder, usize>>,
 }
 
-/// A share of the budget; given back when dropped.
+/// A share of the budget, which is returned when this is dropped.
 #[derive(Debug)]
 pub struct BodyPermit {
     _bytes: OwnedSemaphorePermit,
     _place: Option<Place>,
 }
 
-/// One of the places of a holder.
+/// One of the large bodies that a holder may send.
 #[derive(Debug)]
 struct Place {
     shares: Arc<Shares>,
@@ -62,7 +62,7 @@ struct Place {
 }
 
 impl BodyBudget {
-    /// A budget for bodies over 64 KiB of so many MiB; 3/16 of the process's memory limit when not given.
+    /// Creates a budget of `large_mib` MiB for bodies over 64 KiB; if not given, that of [`MemoryShares`].
     #[must_use]
     pub fn new(large_mib: Option<u32>) -> Self {
         let shares = MemoryShares::of_this_process();
@@ -82,10 +82,10 @@ impl BodyBudget {
         }))
     }
 
-    /// A share for so many bytes; none for a tiny body.
+    /// Takes a share of this many bytes; none for a tiny body.
     ///
     /// # Errors
-    /// 503 when too much is being received, from this holder or from all.
+    /// 503 when this holder, or all of them together, send too much at the moment.
     pub fn take(&self, holder: BodyHolder, bytes: usize) -> Result<Option<BodyPermit>, Problem> {
         if bytes <= TINY {
             return Ok(None);
@@ -153,7 +153,7 @@ mod tests {
             (503, Some(5))
         );
         let _of_bob = budget.take(BOB, 300 * KIB).expect("free");
-        // Nothing is left that is as large; the refused one holds nothing.
+        // No share of that size is left. A rejected request holds nothing.
         assert!(budget.take(BOB, 300 * KIB).is_err());
         let fits = budget.take(BOB, 100 * KIB).expect("free");
         drop((first, fits));

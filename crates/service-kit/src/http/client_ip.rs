@@ -12,17 +12,17 @@ use ipnet::IpNet;
 use super::forwarded;
 use super::inside::Inside;
 
-/// Who is believed about the address of a caller.
+/// The proxies that are trusted to name the address of a client.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies {
-    /// The networks of proxies.
+    /// The networks of the proxies.
     pub networks: Vec<IpNet>,
-    /// What another part of the same process shows.
+    /// The secret that another part of the same process presents.
     pub inside: Option<Inside>,
 }
 
-/// The address of whoever asks. Behind trusted proxies it is the last address in `X-Forwarded-For` or `Forwarded`
-/// that is none of theirs; anything to the left of it was written by the caller.
+/// The address of the client. Behind trusted proxies it is the last address in `X-Forwarded-For` or `Forwarded` that is not one
+/// of theirs. Any address to the left of it may be the client's invention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientIp(pub IpAddr);
 
@@ -42,7 +42,7 @@ impl FromRequest for ClientIp {
 }
 
 impl ClientIp {
-    /// The address of this request's caller.
+    /// Returns the address of a request's client.
     pub(super) fn of(req: &HttpRequest) -> Self {
         let peer = req
             .peer_addr()
@@ -66,14 +66,14 @@ impl TrustedProxies {
         let standard = forwarded::standard_hops(headers).map(|hops| self.walk(peer, &hops));
         match (usual, standard) {
             (Some(client), None) | (None, Some(client)) => client,
-            // A proxy writes one of the two and may pass on the other as the caller wrote it: which one is not known.
+            // A proxy writes one of the two and may pass on the other one as the client wrote it. Which one is unknown.
             (Some(client), Some(other)) if client == other => client,
             _ => peer,
         }
     }
 
-    /// Follows the hops from a peer that is believed, the last one first, as far as who wrote them is believed. One that
-    /// cannot be read ends the walk at the last one that could.
+    /// Follows the hops from a trusted peer, the last one first, as long as they are trusted themselves. A hop that cannot be
+    /// parsed ends this at the last one that could.
     fn walk(&self, peer: IpAddr, hops: &[Option<IpAddr>]) -> IpAddr {
         let mut client = peer;
         for hop in hops.iter().rev() {
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// The client of a peer behind `10.0.0.0/8`, with these header lines.
+    /// Returns the client of a peer with these header lines, where `10.0.0.0/8` is trusted.
     fn client(peer: &str, lines: &[(&str, &str)]) -> String {
         let proxies = TrustedProxies {
             networks: vec!["10.0.0.0/8".parse().expect("a network")],
@@ -158,7 +158,7 @@ mod tests {
                 ],
                 "203.0.113.9",
             ),
-            // What the caller opened swallows nothing that the proxy wrote after it.
+            // A quotation mark that the client opens swallows nothing that the proxy appends.
             (
                 &[("forwarded", "for=1.1.1.1;x=\", for=\"[2001:db8::1]:80\"")],
                 "10.0.0.1",

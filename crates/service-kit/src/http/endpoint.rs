@@ -4,13 +4,13 @@ use actix_web::{FromRequest, Handler, Resource, Responder, guard, web};
 
 use crate::Problem;
 
-/// A path with its methods. Another method answers 405 with `Allow`; HEAD answers as GET.
+/// A path with its methods. Another method receives 405 with `Allow`; HEAD is answered like GET.
 pub struct Endpoint {
     resource: Resource,
     allow: Vec<Method>,
 }
 
-/// Starts the description of what a path answers.
+/// Starts the definition of a path.
 ///
 /// ```text
 /// cfg.service(endpoint("/api/teams").get(list).post(create));
@@ -24,7 +24,7 @@ pub fn endpoint(path: &str) -> Endpoint {
 }
 
 impl Endpoint {
-    /// Answers GET and HEAD.
+    /// Sets the handler of GET and HEAD.
     #[must_use]
     pub fn get<Args: FromRequest + 'static>(
         mut self,
@@ -38,7 +38,7 @@ impl Endpoint {
         self
     }
 
-    /// Answers POST.
+    /// Sets the handler of POST.
     #[must_use]
     pub fn post<Args: FromRequest + 'static>(
         self,
@@ -47,7 +47,7 @@ impl Endpoint {
         self.method(Method::POST, handler)
     }
 
-    /// Answers PUT.
+    /// Sets the handler of PUT.
     #[must_use]
     pub fn put<Args: FromRequest + 'static>(
         self,
@@ -56,7 +56,7 @@ impl Endpoint {
         self.method(Method::PUT, handler)
     }
 
-    /// Answers PATCH.
+    /// Sets the handler of PATCH.
     #[must_use]
     pub fn patch<Args: FromRequest + 'static>(
         self,
@@ -65,7 +65,7 @@ impl Endpoint {
         self.method(Method::PATCH, handler)
     }
 
-    /// Answers DELETE.
+    /// Sets the handler of DELETE.
     #[must_use]
     pub fn delete<Args: FromRequest + 'static>(
         self,

@@ -1,17 +1,17 @@
-//! For whom proxies say that they ask: `X-Forwarded-For`, and `Forwarded` (RFC 7239).
+//! The hops that proxies report: `X-Forwarded-For`, and `Forwarded` (RFC 7239).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use actix_web::http::header::HeaderMap;
 
-/// The hops of all `X-Forwarded-For` lines in order; none when there is no such line. What is no address is none.
+/// Returns the hops of all `X-Forwarded-For` lines in order, or none without such a line. A hop that is no address is none.
 pub(super) fn usual_hops(headers: &HeaderMap) -> Option<Vec<Option<IpAddr>>> {
     hops(headers, "x-forwarded-for", |line| {
         line.split(',').map(address).collect()
     })
 }
 
-/// The same of all `Forwarded` lines. A line that breaks the grammar is one hop that cannot be read.
+/// Returns the hops of all `Forwarded` lines in the same way. A line that breaks the grammar is one hop that cannot be parsed.
 pub(super) fn standard_hops(headers: &HeaderMap) -> Option<Vec<Option<IpAddr>>> {
     hops(headers, "forwarded", |line| {
         elements(line).unwrap_or_else(|| vec![None])
@@ -31,7 +31,7 @@ fn hops(
     })
 }
 
-/// What the elements of a line say after `for=`, none for `unknown`, for made-up names and for nothing at all.
+/// Parses the elements of a line: the address after `for=`, or none for `unknown`, obfuscated names and a missing `for=`.
 fn elements(line: &str) -> Option<Vec<Option<IpAddr>>> {
     let mut hops = Vec::new();
     let mut rest = line;
@@ -61,10 +61,10 @@ fn elements(line: &str) -> Option<Vec<Option<IpAddr>>> {
     }
 }
 
-/// A token or a quoted text, and what follows it.
+/// Splits a token or a quoted string from what follows it.
 fn value(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
-        // Colons and brackets have to be quoted, and often are not.
+        // Colons and brackets must be quoted, and often are not.
         let end = text.find(|c| !is_of_token(c) && !":[]".contains(c));
         let (value, rest) = text.split_at_checked(end.unwrap_or(text.len()))?;
         return (!value.is_empty()).then(|| (value.to_owned(), rest));
@@ -84,7 +84,7 @@ fn is_of_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }
 
-/// The address of a node, which may have a port, and brackets if it is of IPv6.
+/// Parses the address of a node, which may have a port, and brackets if it is IPv6.
 fn address(node: &str) -> Option<IpAddr> {
     let node = node.trim();
     if let Some(bracketed) = node.strip_prefix('[') {
@@ -105,7 +105,7 @@ fn address(node: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// The hops as text, `-` for one that cannot be read; none for a line that breaks the grammar.
+    /// Returns the hops as text, `-` for one that cannot be parsed; none for a line that breaks the grammar.
     fn read(line: &str) -> Option<String> {
         let hops = elements(line)?;
         let text = |hop: Option<IpAddr>| hop.map_or("-".to_owned(), |hop| hop.to_string());

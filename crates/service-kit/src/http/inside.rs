@@ -6,22 +6,22 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::crypto::random_token;
 
-/// Shows one part of a process to another that they are one: what it says about callers' addresses is believed. Nobody
-/// else knows it, so that a proxy on the same machine, which calls from the same address, is not taken for it.
+/// A secret by which one part of a process recognises another one, and trusts the client addresses that it reports. A proxy on
+/// the same machine calls from the same address, but does not know the secret.
 #[derive(Debug, Clone)]
 pub struct Inside(Arc<SecretString>);
 
 impl Inside {
-    /// The header that carries it.
+    /// The header that carries the secret.
     pub const HEADER: &str = "x-holdfast-inside";
 
-    /// Another one for each process.
+    /// Creates a secret; each process has its own.
     #[must_use]
     pub fn fresh() -> Self {
         Self(Arc::new(random_token()))
     }
 
-    /// The header's value.
+    /// Returns the value of the header.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose_secret()

@@ -1,13 +1,13 @@
-//! What of a JSON body is refused, and how that is told.
+//! Which JSON bodies are rejected, and with which message.
 
 use serde::de::DeserializeOwned;
 
 use crate::Problem;
 
-/// The deepest nesting of arrays and objects in a body; the parser's own limit.
+/// The maximum nesting of arrays and objects in a body, which is also the parser's limit.
 const MAX_DEPTH: usize = 127;
 
-/// Serde also reads a struct from an array of its fields in order, which no body of ours means.
+/// Parses a JSON object. Serde also reads a struct from an array of its fields in order, which no request body means.
 pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let start = bytes.trim_ascii_start();
     if !start.is_empty() && !start.starts_with(b"{") {
@@ -19,7 +19,7 @@ pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Probl
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    // The parser looks only at the text of fields that it knows.
+    // The parser checks only the text of fields that it knows.
     if std::str::from_utf8(bytes).is_err() {
         return Err(Problem::bad_request("The request body is not valid UTF-8"));
     }
@@ -38,7 +38,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         ));
     }
     serde_json::from_slice(bytes).map_err(|error| {
-        // Messages of syntax errors name a place, those of shape errors a field; neither repeats a string value.
+        // Messages of syntax errors name a position, those of shape errors a field. Neither repeats a string value.
         match error.classify() {
             serde_json::error::Category::Data => Problem::bad_request(format!(
                 "The request body does not fit: {}",
@@ -53,8 +53,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })
 }
 
-/// An id with NUL names nothing, which is for the handler to say: the body with each NUL in its field `session_id` replaced
-/// by a character that no id has.
+/// Returns the body with each NUL in its field `session_id` replaced by a character that no id contains. An id with NUL names
+/// nothing, which is for the handler to report.
 fn mark_nul_in_id(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut body: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(bytes).ok()?;
@@ -63,8 +63,8 @@ fn mark_nul_in_id(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&body).ok()
 }
 
-/// Whether arrays and objects are nested deeper than [`MAX_DEPTH`]. The parser has that limit for what it
-/// keeps; it skips fields that it does not know however deep they are.
+/// Whether arrays and objects are nested deeper than [`MAX_DEPTH`]. The parser applies that limit to the fields that it knows,
+/// and skips others however deep they are.
 fn is_too_deep(bytes: &[u8]) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     bytes.iter().any(|byte| {
@@ -80,7 +80,7 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     })
 }
 
-/// Serde's message without the offending value, which may be a password.
+/// Returns serde's message without the offending value, which may be a password.
 fn without_values(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text
@@ -105,7 +105,7 @@ fn without_values(error: &serde_json::Error) -> String {
     }
 }
 
-/// Whether a `\u0000` escape stands in the text, its backslash not being escaped itself.
+/// Whether the text contains a `\u0000` escape whose backslash is not itself escaped.
 fn holds_escaped_nul(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
@@ -113,7 +113,7 @@ fn holds_escaped_nul(bytes: &[u8]) -> bool {
         if rest.starts_with(b"u0000") {
             return true;
         }
-        // Whatever follows a backslash belongs to it.
+        // The character after a backslash belongs to it.
         rest = rest.get(1..).unwrap_or_default();
     }
     false

@@ -1,6 +1,6 @@
 use url::Host;
 
-/// Whether a host, as the URL standard reads it, is this machine.
+/// Whether a host, as the URL standard parses it, is this machine.
 #[must_use]
 pub fn is_loopback(host: &Host<&str>) -> bool {
     match host {

@@ -1,4 +1,4 @@
-//! Extractors and routes whose refusals are [`Problem`](crate::Problem)s.
+//! Extractors and routes whose errors are [`Problem`](crate::Problem)s.
 
 mod below;
 mod body;

@@ -8,9 +8,9 @@ use url::form_urlencoded;
 
 use crate::Problem;
 
-/// The variable segments of the path, each read with `FromStr`.
+/// The variable segments of the path, each parsed with `FromStr`.
 ///
-/// A segment that does not read answers 404: what cannot be a name or an id names nothing.
+/// A segment that cannot be parsed results in 404: what cannot be a name or an id names nothing.
 ///
 /// ```text
 /// async fn get_user(Path((id,)): Path<(UserId,)>) -> …
@@ -18,9 +18,9 @@ use crate::Problem;
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
-/// Reads a tuple from path segments; implemented for one and two of them.
+/// A tuple that is parsed from path segments; implemented for one and two of them.
 pub trait FromSegments: Sized {
-    /// The tuple, when there are as many segments as it has places and each reads.
+    /// Parses the tuple, if there are as many segments as it has fields and each one parses.
     fn from_segments(segments: &[String]) -> Option<Self>;
 }
 
@@ -47,7 +47,7 @@ impl<T: FromSegments> FromRequest for Path<T> {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        // actix decodes the percent escapes and refuses what is no UTF-8.
+        // actix decodes the percent escapes and rejects invalid UTF-8.
         let segments = web::Path::<Vec<String>>::from_request(req, payload).into_inner();
         let value = segments
             .ok()
@@ -57,15 +57,15 @@ impl<T: FromSegments> FromRequest for Path<T> {
     }
 }
 
-/// The query string, read with serde; 400 when it does not fit, with a sentence that names the parameter.
+/// The query string, parsed with serde. If it does not fit, the response is 400 with a sentence that names the parameter.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> Query<T> {
-    /// Reads a query string.
+    /// Parses a query string.
     ///
     /// # Errors
-    /// 400.
+    /// 400 when a parameter is missing, is given twice, or does not fit.
     pub fn read(query: &str) -> Result<Self, Problem> {
         let parse = |query: &str| web::Query::<T>::from_query(query).map(web::Query::into_inner);
         let reason = |query: &str| parse(query).err().map(|error| error.to_string());
@@ -82,7 +82,7 @@ impl<T: DeserializeOwned> Query<T> {
         if let Some(name) = quoted(&error, "duplicate field `") {
             return Err(misfit(name, "is given twice"));
         }
-        // serde does not say which value it stumbles over: it is the one that does not fit alone either.
+        // serde does not say which value fails: it is the one that also fails alone.
         let alone = pairs().find_map(|(name, value)| {
             let pair = form_urlencoded::Serializer::new(String::new())
                 .append_pair(&name, &value)
@@ -116,13 +116,13 @@ fn misfit(name: &str, reason: &str) -> Problem {
     })
 }
 
-/// What stands between `before` and the next back quote.
+/// Returns the text between `before` and the next back quote.
 fn quoted<'a>(error: &'a str, before: &str) -> Option<&'a str> {
     let (_, rest) = error.split_once(before)?;
     rest.split_once('`').map(|(name, _)| name)
 }
 
-/// What a value has to be, by what serde says of it. It never repeats the value.
+/// Returns what a value must be, according to serde's message. It never repeats the value.
 fn wanted(reason: &str) -> &'static str {
     const NUMBER: [&str; 5] = [
         "invalid digit",

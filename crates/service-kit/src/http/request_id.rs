@@ -8,15 +8,15 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use uuid::Uuid;
 
-/// The header that carries the id in requests and answers.
+/// The header that carries the id in requests and responses.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Names one request in answers, logs, calls to the other service and events.
+/// The id of a request in responses, logs, calls to the other service, and events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// The caller's id when it is a sane token of at most 64 characters, else a new one.
+    /// Returns the caller's id if it has 1 to 64 letters, digits, `-`, `_` and `.`, else a new one.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let sane = |id: &&str| {
             (1..=64).contains(&id.len())
@@ -34,7 +34,7 @@ impl RequestId {
         }
     }
 
-    /// The id's text.
+    /// Returns the text of the id.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

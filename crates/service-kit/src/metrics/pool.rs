@@ -4,13 +4,13 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntGauge};
 
-/// How busy a pool of connections is: asked when somebody looks, so that no unit of work pays for it.
+/// The load of a connection pool. It is read at each scrape, so that no unit of work pays for it.
 pub(super) struct PoolFigures {
     pool: Pool,
     size: IntGauge,
     in_use: IntGauge,
     refused: IntCounter,
-    /// Two scrapes at once must not both bring `refused` up to date.
+    /// Two concurrent scrapes must not both update `refused`.
     collecting: Mutex<()>,
 }
 

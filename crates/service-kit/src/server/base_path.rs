@@ -1,5 +1,5 @@
-//! A public address with a path, such as `https://example.com/auth`, behind proxies that take the path away and proxies that
-//! leave it. Routes, links and redirects are written without it. Here it is taken from requests and added to answers.
+//! A public address with a path, such as `https://example.com/auth`, behind proxies that remove the path and proxies that keep
+//! it. Routes, links and redirects are written without it. This module removes it from requests and adds it to responses.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use actix_web::http::Uri;
 use actix_web::http::header::{self, HeaderValue};
 use url::Url;
 
-/// Where addresses of our own stand in pages. Text has no quotation mark there: templates escape it.
+/// The attributes in which pages have our own addresses. Text cannot match: templates escape its quotation marks.
 const ATTRIBUTES: [&str; 5] = [
     " href=\"",
     " src=\"",
@@ -18,10 +18,10 @@ const ATTRIBUTES: [&str; 5] = [
     " data-clock=\"",
     " data-path=\"",
 ];
-/// What programs find out by is asked for before the path of an issuer too (RFC 8414 section 3).
+/// Programs request discovery documents with this before the path of an issuer, too (RFC 8414 section 3).
 const WELL_KNOWN: &str = "/.well-known/";
 
-/// The path of a public address without a slash at its end; empty where there is none.
+/// The path of a public address, without a trailing slash; empty if there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct BasePath(Arc<str>);
 
@@ -32,12 +32,12 @@ impl BasePath {
         Self(path.trim_end_matches('/').into())
     }
 
-    /// Whether there is none, and nothing to do.
+    /// Whether there is no path, and so nothing to do.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Has a request that names the path routed as one that does not.
+    /// Removes the path from a request before it is routed.
     pub(super) fn enter(&self, req: &mut ServiceRequest) {
         let uri = req.uri();
         let Some(inside) = self.inside(uri.path(), |path| req.resource_map().has_resource(path))
@@ -56,7 +56,7 @@ impl BasePath {
         }
     }
 
-    /// Adds the path to where an answer leads.
+    /// Adds the path to the redirects and links of a response.
     pub(super) fn leave<B: MessageBody + 'static>(
         &self,
         mut response: ServiceResponse<EitherBody<B>>,
@@ -79,8 +79,8 @@ impl BasePath {
         })
     }
 
-    /// How a path with ours before it is called inside; none for one that is called so already. A path that is a route as it
-    /// stands is one, unless it is one without ours as well.
+    /// Returns a path without the base path, or none if the base path is not part of it. A path that is a route as it stands has
+    /// no base path, unless it is also a route without it.
     fn inside<'a>(&self, path: &'a str, is_route: impl Fn(&str) -> bool) -> Option<&'a str> {
         if let Some(known) = path.strip_suffix(&*self.0)
             && known.starts_with(WELL_KNOWN)
@@ -95,14 +95,14 @@ impl BasePath {
         }
     }
 
-    /// A path as browsers know it. One that somebody has written with ours before it already stays as it is.
+    /// Returns a path as browsers see it. A path that has the base path already stays as it is.
     fn outside(&self, path: &str, routes: &ResourceMap) -> String {
         let (start, query) = path.split_at(path.find(['?', '#']).unwrap_or(path.len()));
         let inside = self.inside(start, |path| routes.has_resource(path));
         format!("{}{}{query}", self.0, inside.unwrap_or(start))
     }
 
-    /// A page whose links, forms and files are below the path.
+    /// Returns a page whose links, forms and files are below the base path.
     fn linked(&self, page: &[u8]) -> String {
         let mut page = String::from_utf8_lossy(page);
         for attribute in ATTRIBUTES {
@@ -133,7 +133,7 @@ mod tests {
             ("https://a.example/id", "/idle", None),
             ("https://a.example/a/b", "/a/b/login", Some("/login")),
             ("https://a.example/a/b", "/a/login", None),
-            // One that begins as routes of our own do.
+            // A base path that begins like our own routes.
             ("https://a.example/auth", "/auth/login", Some("/login")),
             ("https://a.example/auth", "/auth/auth/x", Some("/auth/x")),
             ("https://a.example/auth", "/auth/x", None),

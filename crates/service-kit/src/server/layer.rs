@@ -16,10 +16,10 @@ use super::Shared;
 use crate::Problem;
 use crate::http::RequestId;
 
-/// The route of a request that none fits.
+/// The label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
 
-/// The outermost layer of every request.
+/// Wraps every request, as the outermost layer.
 pub(super) async fn outermost<B: MessageBody + 'static>(
     mut req: ServiceRequest,
     next: Next<B>,
@@ -75,7 +75,7 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// What answers where no route does.
+/// Answers requests that match no route.
 pub(super) async fn no_such_path() -> Result<HttpResponse, Problem> {
     Err(Problem::not_found())
 }
@@ -87,7 +87,7 @@ fn header_bytes(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-/// Replaces an answer that carries a problem, or an error without a body, by the area's error body.
+/// Replaces a response that carries a problem, or an error without a body, by the area's error body.
 fn in_area_shape<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
     id: &RequestId,
@@ -118,7 +118,7 @@ fn in_area_shape<B: MessageBody + 'static>(
             log_cause(&problem, id);
             let (request, replaced) = response.into_parts();
             let mut rendered = problem.render_for(&request, shared.render, shared.render_page);
-            // Without the headers of the CORS layer a page could not read why it was refused.
+            // Without the headers of the CORS layer, a page could not read why its request failed.
             for (name, value) in replaced.headers() {
                 if !rendered.headers().contains_key(name) {
                     rendered.headers_mut().append(name.clone(), value.clone());
@@ -141,7 +141,7 @@ fn log_cause(problem: &Problem, id: &RequestId) {
     }
 }
 
-/// The answer where the request itself is gone, so that it cannot go on as a response to it.
+/// Returns the error response where the request itself is gone, so that it cannot become a response to it.
 fn refusal(response: &HttpResponse<BoxBody>, id: &RequestId, shared: &Shared) -> actix_web::Error {
     let problem = response.extensions().get::<Problem>().cloned();
     let problem = problem.unwrap_or_else(|| Problem::from_status(response.status()));
@@ -163,7 +163,7 @@ fn set_headers<B>(response: &mut HttpResponse<B>, id: &RequestId, is_api: bool, 
     if let Some(hsts) = &shared.hsts {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, hsts.clone());
     }
-    // Most answers hold tokens or personal data; what may be cached says so itself.
+    // Most responses contain tokens or personal data; those that may be cached say so themselves.
     if is_api && !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
@@ -174,7 +174,7 @@ fn set_headers<B>(response: &mut HttpResponse<B>, id: &RequestId, is_api: bool, 
     }
 }
 
-/// The pages of the API description call this service alone, run no script but its own, and stand in no frame.
+/// Restricts the pages of the API description: they call only this service, run only its scripts, and cannot be framed.
 fn protect_docs(headers: &mut HeaderMap) {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
     headers.insert(
@@ -202,7 +202,7 @@ fn asked_database<B>(response: &ServiceResponse<B>, statements: u64, shared: &Sh
 fn report<B>(response: &ServiceResponse<B>, id: &RequestId, shared: &Shared, started: Instant) {
     let took = started.elapsed();
     let request = response.request();
-    // The pattern, not the path: paths hold ids and, for invitations, secrets.
+    // The pattern, not the path: paths contain ids and, for invitations, secrets.
     let route = request.match_pattern();
     let route = route.as_deref().unwrap_or(UNMATCHED);
     let status = response.status();

@@ -1,5 +1,5 @@
-//! One HTTP server: request ids, limits, errors in the area's shape, security headers, CORS, probes,
-//! metrics, API description, and a stop that loses no request.
+//! One HTTP server: request ids, limits, errors in the area's shape, security headers, CORS, probes, metrics, API description,
+//! and a stop that loses no request.
 
 mod base_path;
 mod layer;
@@ -35,49 +35,49 @@ use crate::memory::MemoryShares;
 use crate::metrics::Metrics;
 use crate::problem::{RenderPage, RenderProblem};
 
-/// How a server is set up.
+/// The settings of a server.
 #[derive(Clone)]
 pub struct ServerOptions {
-    /// As in `listening NAME http://…`.
+    /// The name in the line `listening NAME http://…`.
     pub name: &'static str,
-    /// Where to listen; port 0 picks one.
+    /// The address to listen on; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// The public address, whose path a proxy may leave in requests; empty where there is none.
+    /// The public address, whose path a proxy may keep in requests; empty if there is none.
     pub base_url: String,
-    /// Threads that answer.
+    /// The number of worker threads.
     pub workers: usize,
-    /// What is refused for its size.
+    /// The limits on requests.
     pub limits: Limits,
     /// The memory for request bodies, shared with the other servers of this process.
     pub bodies: BodyBudget,
-    /// Origins of pages that may call; none by default.
+    /// The origins whose pages may call the API.
     pub cors_origins: Vec<String>,
-    /// Whose `X-Forwarded-For` and `Forwarded` are believed.
+    /// The proxies whose `X-Forwarded-For` and `Forwarded` are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// By what a part of the same process is known, whose word is believed too.
+    /// The secret by which another part of the same process is trusted, too.
     pub inside: Option<Inside>,
-    /// Seconds for which browsers keep to https (RFC 6797); 0 for a service that does not say so.
+    /// Seconds for which browsers use https only (RFC 6797); 0 to send no such header.
     pub hsts_seconds: u64,
-    /// The area's error body.
+    /// Renders the error body of the area.
     pub render: RenderProblem,
-    /// What browsers are shown of errors, where the area has pages.
+    /// Renders errors for browsers, if the area has pages.
     pub render_page: Option<RenderPage>,
-    /// The service's figures.
+    /// The metrics of the service.
     pub metrics: Metrics,
-    /// Asked by `/health/ready`.
+    /// The check behind `/health/ready`.
     pub ready: ReadyCheck,
-    /// Makes what is served at `/openapi.json` and shown at `/docs`.
+    /// Creates the API description, which is served at `/openapi.json` and shown at `/docs`.
     pub openapi: Option<fn() -> OpenApi>,
-    /// How long after SIGTERM requests are still accepted, so that balancers notice.
+    /// How long requests are still accepted after SIGTERM, so that load balancers notice.
     pub drain: Duration,
 }
 
-/// How long a connection may rest between two requests. Longer than the proxies before us let theirs rest (Caddy as
-/// deploy/proxy says, nginx 60 s, most balancers 60 s): whoever hears of the end only after sending a POST cannot send it
-/// again, and has to answer 502.
+/// How long a connection may be idle between two requests. Proxies in front close idle connections sooner (Caddy as configured in
+/// deploy/proxy, nginx 60 s, most load balancers 60 s). A proxy that learns only after sending a POST that the connection is
+/// closed cannot send it again, and has to answer 502.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// What the outer layer of every request needs.
+/// The state of the outermost layer.
 pub(crate) struct Shared {
     pub(crate) render: RenderProblem,
     pub(crate) render_page: Option<RenderPage>,
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
     base_path: BasePath,
 }
 
-/// A server that answers.
+/// A running server.
 #[derive(Debug)]
 pub struct Running {
     name: &'static str,
@@ -99,9 +99,9 @@ pub struct Running {
     drain: Duration,
 }
 
-/// Binds and starts to answer.
+/// Binds the address and starts to answer.
 ///
-/// `configure` adds the service's own routes; it runs once for each worker.
+/// `configure` adds the routes of the service; it runs once for each worker.
 ///
 /// # Errors
 /// When the address cannot be bound.
@@ -112,8 +112,8 @@ where
     start_on(bind(options.listen)?, options, configure)
 }
 
-/// Takes the address, so that a service that listens on port 0 knows its own address before it answers.
-/// Who connects meanwhile waits.
+/// Binds the address, so that a service that listens on port 0 knows its own address before it answers. Connections wait
+/// meanwhile.
 ///
 /// # Errors
 /// When the address cannot be bound.
@@ -128,7 +128,7 @@ pub fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(1024)?.into_std()
 }
 
-/// [`start`] on an address that is bound already.
+/// Starts a server on an address that is bound already; see [`start`].
 ///
 /// # Errors
 /// When the socket cannot be used.
@@ -203,16 +203,15 @@ where
 }
 
 impl Running {
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Tells whoever started the process that the server answers: one line on standard output, and systemd in
-    /// its own way.
+    /// Announces that the server answers: by one line on standard output, and to systemd.
     pub fn announce(&self) {
-        // The launch contract: these lines and nothing else on standard output.
+        // The launch contract: standard output contains these lines and nothing else.
         let line = format!("listening {} http://{}", self.name, self.addr);
         if let Err(error) = print(&line) {
             log::error!("nobody is told {line:?}: {error}");
@@ -220,8 +219,8 @@ impl Running {
         tell_supervisor(NotifyState::Ready);
     }
 
-    /// Stops without losing a request: not ready and `Connection: close` while still accepting, then no
-    /// new connections, then what is in flight is finished for up to ten seconds.
+    /// Stops without losing a request. While it still accepts connections, it sends `Connection: close` and reports that it is
+    /// not ready. Then it accepts no more, and finishes running requests for up to ten seconds.
     pub async fn stop(self) {
         self.draining.store(true, Ordering::Release);
         tell_supervisor(NotifyState::Stopping);
@@ -233,15 +232,15 @@ impl Running {
     }
 }
 
-/// Tells systemd, where it started the process and waits to be told (`Type=notify`). Several servers of one
-/// process start before the first of them is announced, and stop together: what is said twice stays true.
+/// Notifies systemd, if that started the process and waits for it (`Type=notify`). Several servers of one process all start
+/// before the first one is announced, and stop together, so that a repeated notification is still true.
 fn tell_supervisor(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         log::warn!("systemd is not told: {error}");
     }
 }
 
-/// None for no time at all, which would make browsers forget what a proxy has told them.
+/// Returns the header, or none for zero seconds, which would make browsers drop the policy of a proxy.
 fn hsts(seconds: u64) -> Option<HeaderValue> {
     let value = format!("max-age={seconds}");
     (seconds > 0).then(|| HeaderValue::from_str(&value).ok())?

@@ -14,24 +14,24 @@ use super::Shared;
 use crate::Problem;
 use crate::http::{ClientIp, endpoint};
 
-/// How long a scrape waits for the database: a collector gives the whole answer up after ten seconds.
+/// How long a scrape waits for the readiness check. A collector gives up the whole response after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The header of `/health/live` and `/health/serving` with the caller's address, as it is seen here.
+/// The header of `/health/live` and `/health/serving` with the caller's address as this service sees it.
 pub const CLIENT_ADDRESS: &str = "x-client-address";
 
-/// What `/health/ready` tells.
+/// The body of `/health/ready`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReadyReport {
-    /// Whether requests should come here.
+    /// Whether the service can answer requests.
     pub ready: bool,
-    /// `connected` or what is wrong.
+    /// `connected`, or what is wrong.
     pub database: String,
-    /// Reported, not required: starts and submits need no broker.
+    /// The state of the broker. It is not required: starts and submits need no broker.
     pub broker: String,
 }
 
-/// Asks the service whether it is ready.
+/// A function that checks whether the service is ready.
 pub type ReadyCheck = Arc<dyn Fn() -> BoxFuture<'static, ReadyReport> + Send + Sync>;
 
 pub(super) fn routes(cfg: &mut ServiceConfig, description: Option<Data<Description>>) {
@@ -47,11 +47,11 @@ pub(super) fn routes(cfg: &mut ServiceConfig, description: Option<Data<Descripti
     }
 }
 
-/// The API description as it is sent: one text for all workers, made when somebody first asks. Few ever do, and the tree
-/// that it is made from is the largest thing that a service would hold at its start.
+/// The API description as it is sent: one text for all workers, created at the first request for it. Such requests are rare, and
+/// the tree behind the text would be the largest object in memory after the start.
 pub(super) struct Description {
     make: fn() -> OpenApi,
-    /// The public address, where it has a path: the one that the description is read from says nothing of it.
+    /// The public address, if it has a path: clients cannot derive it from the address of the description.
     server: Option<String>,
     text: OnceLock<Result<Bytes, String>>,
 }
@@ -85,15 +85,15 @@ async fn describe(description: Data<Description>) -> Result<HttpResponse, Proble
         .body(text))
 }
 
-/// Says as whom the caller is counted too, so that a service which passes addresses on learns whether it is believed.
+/// Reports that the process is alive, and the caller's address: a service that forwards addresses learns whether it is trusted.
 async fn live(client: ClientIp) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CLIENT_ADDRESS, client.to_string()))
         .json(serde_json::json!({ "status": "alive" }))
 }
 
-/// What a balancer asks of a replica: whether this process takes requests, which it says no to from SIGTERM on while it
-/// still answers them. A database that is away is every replica's trouble; the answer to that is the request's own.
+/// Tells a load balancer whether this process takes requests. From SIGTERM on it does not, although it still answers them. An
+/// unreachable database affects every replica, so it does not count here: each request reports it by itself.
 async fn serving(client: ClientIp, shared: Data<Shared>) -> HttpResponse {
     let serving = !shared.draining.load(Ordering::Acquire);
     let mut response = if serving {

@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// How a server that listens there is called from the same machine: "all addresses" is none to call.
+/// Returns the address at which the same machine calls a server: the loopback address if it listens on all addresses.
 #[must_use]
 pub fn on_this_machine(listen: SocketAddr) -> SocketAddr {
     let ip: IpAddr = match listen.ip() {

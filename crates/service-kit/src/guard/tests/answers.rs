@@ -1,4 +1,4 @@
-//! What is read of an answer, and for how long.
+//! What is read of a response, and for how long.
 
 use std::{
     net::SocketAddr,
@@ -115,7 +115,7 @@ fn retry_after_is_read_as_seconds_and_as_a_date() {
     assert_eq!(retry_after(&HeaderMap::new()), None);
 }
 
-/// Calls a server on loopback that reads a little, sends `answer` and, when that is empty, hangs.
+/// Calls a server on loopback that reads the request and sends `answer`, or hangs if it is empty.
 async fn call(answer: Vec<u8>) -> Result<Answer, GuardError> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -126,7 +126,7 @@ async fn call(answer: Vec<u8>) -> Result<Answer, GuardError> {
         if answer.is_empty() {
             std::future::pending::<()>().await;
         }
-        // The client hangs up in the middle of a long answer.
+        // The client closes the connection in the middle of a long response.
         let _ = socket.write_all(&answer).await;
     });
     let result = post(address).await;
@@ -134,7 +134,7 @@ async fn call(answer: Vec<u8>) -> Result<Answer, GuardError> {
     result
 }
 
-/// Waits and reads little.
+/// Returns a client with a short timeout and a small limit for bodies.
 fn impatient() -> GuardedClient {
     GuardedClient::new(GuardOptions {
         timeout: Duration::from_millis(400),
@@ -144,7 +144,7 @@ fn impatient() -> GuardedClient {
     .unwrap()
 }
 
-/// A server on loopback that answers once, and then tells the request.
+/// Starts a server on loopback that responds once, and then returns the request.
 async fn answering_once(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -9,14 +9,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use service_kit::Problem;
 use service_kit::crypto::sha256;
 
-/// Where pages load files from.
+/// The path below which pages load files.
 const FOLDER: &str = "/assets/";
 
-/// The style sheet of all pages: names for colours, spaces and sizes, and the components made of them.
+/// The style sheet of all pages: names for colours, spaces and sizes, and the components that use them.
 pub static STYLESHEET: LazyLock<Asset> =
     LazyLock::new(|| Asset::stylesheet("holdfast", include_str!("../assets/holdfast.css")));
 
-/// A file that is compiled in.
+/// A file that is compiled into the program.
 #[derive(Debug)]
 pub struct Asset {
     path: String,
@@ -25,13 +25,13 @@ pub struct Asset {
 }
 
 impl Asset {
-    /// A style sheet; `name` is what its path begins with.
+    /// Creates a style sheet; its file name begins with `name`.
     #[must_use]
     pub fn stylesheet(name: &str, content: &'static str) -> Self {
         Self::new(name, "css", "text/css; charset=utf-8", content)
     }
 
-    /// A JavaScript module.
+    /// Creates a JavaScript module; its file name begins with `name`.
     #[must_use]
     pub fn module(name: &str, content: &'static str) -> Self {
         Self::new(name, "js", "text/javascript; charset=utf-8", content)
@@ -47,13 +47,13 @@ impl Asset {
         }
     }
 
-    /// Where it is.
+    /// Returns the path at which it is served.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The answer with it. What is under this name never changes.
+    /// Returns the response with the file, which browsers may cache: the content under this path never changes.
     #[must_use]
     pub fn answer(&self) -> HttpResponse {
         HttpResponse::Ok()
@@ -63,7 +63,7 @@ impl Asset {
     }
 }
 
-/// Serves the one of these files that has this name; a name of another version is not there.
+/// Serves the file of this name. The name of another version does not exist.
 ///
 /// # Errors
 /// 404 for any other name.

@@ -1,4 +1,4 @@
-//! How cookies are named and sent.
+//! Names and attributes of cookies.
 
 use std::borrow::Cow;
 
@@ -9,20 +9,20 @@ use actix_web::{HttpRequest, HttpResponse};
 use service_kit::http::is_loopback;
 use url::Url;
 
-/// The rules for a service's cookies, which go by its public address. Scripts see none of them, and other
-/// sites' forms and pictures send none of them.
+/// The rules for a service's cookies, which follow from its public address. Scripts cannot read them, and forms and images of
+/// other sites do not send them.
 #[derive(Debug, Clone)]
 pub struct Cookies {
-    /// Over https: a prefix keeps plain http from setting ours, and other hosts where the path is `/`
-    /// (RFC 6265bis section 4.1.3).
+    /// Whether the public address is https. A name prefix then keeps plain http from setting our cookies and, if the path is `/`,
+    /// other hosts too (RFC 6265bis section 4.1.3).
     secure: bool,
-    /// The path of the public address: other services of the host get none of ours.
+    /// The path of the public address, so that other services of the host get no cookie of ours.
     path: String,
-    /// Where a sign-in may be put in a cookie.
+    /// Where a cookie may contain a sign-in.
     sign_ins: SignIns,
 }
 
-/// Over plain http only on this machine, unless the operator says otherwise.
+/// The browsers that may get a sign-in cookie. Over plain http, only those on this machine, unless the operator allows others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SignIns {
     Anywhere,
@@ -31,7 +31,7 @@ enum SignIns {
 }
 
 impl Cookies {
-    /// The rules for a public address; `insecure` allows plain http beyond this machine.
+    /// Creates the rules for a public address; `insecure` allows plain http from other machines.
     #[must_use]
     pub fn new(base_url: &str, insecure: bool) -> Self {
         let url = Url::parse(base_url).ok();
@@ -55,8 +55,8 @@ impl Cookies {
         }
     }
 
-    /// Whether a sign-in may be put in a cookie of whoever sends this request. A service that is meant for this machine
-    /// may well be reached from others: the host that the browser was told says so.
+    /// Whether the browser that sent this request may get a sign-in cookie. A service that is meant for this machine may be
+    /// reachable from others; the request names the host that the browser called.
     #[must_use]
     pub fn allow(&self, req: &HttpRequest) -> bool {
         match self.sign_ins {
@@ -71,7 +71,7 @@ impl Cookies {
         }
     }
 
-    /// The value that a request carries, if it carries it once: two could be read differently elsewhere.
+    /// Returns the value of a cookie, if the request has exactly one of this name: programs differ in which of two they read.
     #[must_use]
     pub fn read(&self, req: &HttpRequest, name: &'static str) -> Option<String> {
         let cookies = req.cookies().ok()?;
@@ -83,7 +83,7 @@ impl Cookies {
         }
     }
 
-    /// A cookie for so many seconds.
+    /// Creates a cookie that lasts this many seconds.
     #[must_use]
     pub fn lasting(&self, name: &'static str, value: String, seconds: i64) -> Cookie<'static> {
         let mut cookie = self.until_closed(name, value);
@@ -91,7 +91,7 @@ impl Cookies {
         cookie
     }
 
-    /// A cookie until the browser is closed.
+    /// Creates a cookie that lasts until the browser is closed.
     #[must_use]
     pub fn until_closed(&self, name: &'static str, value: String) -> Cookie<'static> {
         Cookie::build(self.full(name), value)
@@ -102,7 +102,7 @@ impl Cookies {
             .finish()
     }
 
-    /// What makes a browser forget a cookie.
+    /// Creates the cookie that makes a browser delete one.
     #[must_use]
     pub fn forgotten(&self, name: &'static str) -> Cookie<'static> {
         self.lasting(name, String::new(), 0)
@@ -117,9 +117,9 @@ impl Cookies {
     }
 }
 
-/// Adds a cookie to an answer.
+/// Adds a cookie to a response.
 pub fn set_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) {
-    // What is made here is always a header's text.
+    // Our cookies are always valid in a header.
     drop(answer.add_cookie(cookie));
 }
 
@@ -165,7 +165,7 @@ mod tests {
             https.forgotten("holdfast_id").to_string(),
             "__Host-holdfast_id=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0"
         );
-        // That prefix takes the path / (RFC 6265bis section 4.1.3.2).
+        // The prefix `__Host-` requires the path / (RFC 6265bis section 4.1.3.2).
         let below = Cookies::new("https://example.com/auth/", false);
         assert_eq!(
             below.forgotten("holdfast_id").to_string(),

@@ -1,6 +1,6 @@
-//! The guards of forms: that one was sent from a page of ours, by who was shown it, and can be read.
+//! The checks of a form: it was sent from a page of ours, by the account to which it was shown, and it can be parsed.
 //!
-//! A handler asks them in this order: [`check_site`], [`read`], [`FormToken::open`], [`fields`].
+//! A handler calls them in this order: [`check_site`], [`read`], [`FormToken::open`], [`fields`].
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
@@ -13,15 +13,16 @@ use service_kit::http::Unread;
 use service_kit::seal::Sealer;
 use url::form_urlencoded;
 
-/// The field that carries the token of a form.
+/// The field that carries the CSRF token of a form.
 pub const CSRF_FIELD: &str = "csrf";
-/// No form of ours is larger.
+/// The maximum size of a form in bytes; none of ours is larger.
 const MAX_FORM_BYTES: usize = 64 * 1024;
 
-/// Refuses what a browser says comes from another site's page. Old browsers say nothing: the token decides.
+/// Rejects a form that, according to the browser, comes from a page of another site. Old browsers do not say; then the CSRF token
+/// decides.
 ///
 /// # Errors
-/// 403.
+/// 403 for such a form.
 pub fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
     let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
     match site {
@@ -30,10 +31,10 @@ pub fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// The body of a form without files.
+/// Reads the body of a form without files.
 ///
 /// # Errors
-/// 400 for another content type, and as [`Unread::bytes`].
+/// 400 for another content type, and those of [`Unread::bytes`].
 pub async fn read(body: Unread) -> Result<Bytes, Problem> {
     if !is_form(body.headers()) {
         return Err(Problem::bad_request("This takes a form"));
@@ -41,7 +42,7 @@ pub async fn read(body: Unread) -> Result<Bytes, Problem> {
     body.bytes(MAX_FORM_BYTES).await
 }
 
-/// The token in a form.
+/// Returns the CSRF token in a form.
 #[must_use]
 pub fn token_in(body: &[u8]) -> Option<String> {
     form_urlencoded::parse(body)
@@ -49,32 +50,33 @@ pub fn token_in(body: &[u8]) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-/// What the token of a form says, sealed for the browser that the form was shown in. A cookie that outlives sign-ins names
-/// the browser: the form proves where it comes from after its sender has signed out, too, and says who they were.
+/// The content of a CSRF token, which is sealed for the browser that the form was shown in. A cookie that outlives sign-ins
+/// identifies the browser. A form therefore proves where it comes from even after its sender has signed out, and names the
+/// sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormToken {
-    /// Whom the form was shown to; empty for somebody who was not signed in.
+    /// The account to which the form was shown; empty for a visitor who was not signed in.
     pub account: String,
-    /// The path of the page that the form stands on.
+    /// The path of the page with the form.
     pub page: String,
 }
 
 impl FormToken {
-    /// For a form that is shown to `account` on `page`.
+    /// Creates the token of a form that is shown to `account` on `page`.
     #[must_use]
     pub fn new(account: impl Into<String>, page: impl Into<String>) -> Self {
         let (account, page) = (account.into(), page.into());
         Self { account, page }
     }
 
-    /// The value of the field. Empty, which no form can be sent with, when the cipher fails.
+    /// Returns the value of the field. It is empty if the cipher fails, and such a form is rejected.
     #[must_use]
     pub fn seal(&self, sealer: &Sealer, browser: &str) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
         sealer.seal(&place(browser), &text).unwrap_or_default()
     }
 
-    /// Reads the field of a form that this browser sent.
+    /// Opens the token in a form that this browser sent.
     ///
     /// # Errors
     /// 403 for a form that was not shown in this browser.
@@ -85,10 +87,10 @@ impl FormToken {
             .ok_or_else(not_ours)
     }
 
-    /// Refuses a form that was shown to another account.
+    /// Rejects a form that was shown to another account.
     ///
     /// # Errors
-    /// 403.
+    /// 403 for such a form.
     pub fn check_account(&self, account: &str) -> Result<(), Problem> {
         match self.account == account {
             true => Ok(()),
@@ -101,11 +103,10 @@ fn place(browser: &str) -> String {
     format!("form/{browser}")
 }
 
-/// What a form says. Absent text fields read as empty ones only where the shape says so with
-/// `#[serde(default)]`.
+/// Parses the fields of a form. A missing field is accepted, as an empty text, only if the type says so with `#[serde(default)]`.
 ///
 /// # Errors
-/// 400 for NUL, which PostgreSQL has no text with, and for a field that is missing.
+/// 400 for NUL, which PostgreSQL cannot store, and for a field that is missing.
 pub fn fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if form_urlencoded::parse(body).any(|(_, value)| value.contains('\0')) {
         return Err(Problem::bad_request("The form has a NUL in it"));

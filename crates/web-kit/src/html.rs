@@ -1,4 +1,4 @@
-//! The headers of a page, and who is to be shown one.
+//! The headers of a page, and which requests get one.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -8,17 +8,17 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use askama::Template;
 use service_kit::Problem;
 
-/// Nothing but our own style sheets and images; no script at all; nobody's frame. Forms stay here.
+/// A policy that allows only our own style sheets and images, no scripts, no framing, and forms to this site only.
 pub const WITHOUT_SCRIPTS: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// The same for a page whose form may end in a redirect to another site. Chromium checks `form-action` against every
-/// redirect that follows a form, the ones that the other site answers with included, so there is none.
+/// The same policy for a page whose form may end in a redirect to another site. Chromium checks `form-action` against every
+/// redirect after a form, including those of the other site, so this policy has none.
 pub const FORMS_LEAD_ELSEWHERE: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
 
-/// The same, and modules of our own that may call the service that served them. Forms stay here.
+/// The policy without scripts, plus modules of our own that may call the service that served them.
 pub const WITH_MODULES: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// The answer with a page in it, under one of the policies above.
+/// Returns the response with a page, under one of the policies above.
 #[must_use]
 pub fn html(status: StatusCode, page: &impl Template, policy: &str) -> HttpResponse {
     match page.render() {
@@ -38,19 +38,19 @@ pub fn html(status: StatusCode, page: &impl Template, policy: &str) -> HttpRespo
     }
 }
 
-/// Whether the request is a browser's that navigates: it names pages.
+/// Whether the header `Accept` names pages, as that of a browser does when it navigates.
 #[must_use]
 pub fn accepts_html(request: &HttpRequest) -> bool {
     accepts(request, "text/html")
 }
 
-/// Whether the request names JSON and no pages.
+/// Whether the header `Accept` names JSON and no pages.
 #[must_use]
 pub fn prefers_json(request: &HttpRequest) -> bool {
     accepts(request, "application/json") && !accepts_html(request)
 }
 
-/// Whether the header `Accept` names a media type without refusing it (RFC 9110 section 12.5.1).
+/// Whether the header `Accept` names a media type without excluding it (RFC 9110 section 12.5.1).
 fn accepts(request: &HttpRequest, kind: &str) -> bool {
     let values = request.headers().get_all(ACCEPT);
     let values = values.filter_map(|value| value.to_str().ok());

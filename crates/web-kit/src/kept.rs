@@ -1,5 +1,5 @@
-//! A form that arrived after its sender's sign-in had ended: it waits in a sealed cookie until they have signed in again,
-//! and is then shown to be sent once more. Nothing is done by itself.
+//! A form that arrived after its sender's sign-in had ended. A sealed cookie stores it until they have signed in again; then it
+//! is shown, and they can send it once more. Nothing is sent by itself.
 
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,14 @@ use url::form_urlencoded;
 use crate::ReturnTo;
 use crate::form::{CSRF_FIELD, FormToken};
 
-/// For how many seconds a form waits.
+/// Seconds for which a form is saved.
 pub const KEPT_SECONDS: i64 = 15 * 60;
-/// Browsers keep no larger cookie (RFC 6265 section 6.1), name and attributes included.
+/// The maximum length of the value. Browsers need not store cookies over 4,096 bytes (RFC 6265 section 6.1), name and attributes
+/// included.
 const MAX_COOKIE: usize = 3_900;
-/// What somebody decided about something that was shown. It is shown again first.
+/// The field with a decision about something that was shown. It is not saved, so that its sender sees this again first.
 const DECISION: &str = "decision";
-/// Fields that are asked for again: passwords, codes, keys and addresses of chats.
+/// Fields whose values are not saved but entered again: passwords, codes, keys and addresses of chats.
 const ASKED_AGAIN: [&str; 7] = [
     "access_token",
     "code",
@@ -26,33 +27,33 @@ const ASKED_AGAIN: [&str; 7] = [
     "webhook_url",
 ];
 
-/// A form of a page of ours that was shown to this account in this browser, which its token proves.
+/// A form of one of our pages. Its token proves that it was shown to this account in this browser.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptForm {
     token: FormToken,
     action: String,
     fields: Vec<(String, String)>,
-    /// Seconds since the epoch.
+    /// When it arrived, in seconds since the epoch.
     at: i64,
 }
 
-/// A field of a kept form as the page shows it.
+/// A field of a saved form as the page shows it.
 #[derive(Debug)]
 pub struct KeptField {
-    /// As it is sent.
+    /// The name under which it is sent.
     pub name: String,
-    /// As people read it.
+    /// The label that people read.
     pub label: String,
-    /// What stands in it; nothing where it is asked for again.
+    /// The value; empty if it must be entered again.
     pub value: String,
-    /// Asked for again, as a password.
+    /// Whether it must be entered again, as a password.
     pub is_secret: bool,
-    /// What somebody wrote, to be read and changed; the rest of the form goes along unseen.
+    /// Whether somebody wrote it, who can read and change it on the page. All other fields are sent along unseen.
     pub is_written: bool,
 }
 
 impl KeptForm {
-    /// The form that was sent to `action` with this token.
+    /// Creates the form that was sent to `action` with this token.
     #[must_use]
     pub fn new(token: FormToken, action: &str, body: &[u8], now: i64) -> Self {
         let fields = form_urlencoded::parse(body)
@@ -69,26 +70,26 @@ impl KeptForm {
         }
     }
 
-    /// The page that the form stood on.
+    /// Returns the page that contained the form.
     #[must_use]
     pub fn page(&self) -> &str {
         &self.token.page
     }
 
-    /// Where the form is sent.
+    /// Returns the path to which the form is sent.
     #[must_use]
     pub fn action(&self) -> &str {
         &self.action
     }
 
-    /// Whether it holds something that somebody wrote, in one of these fields.
+    /// Whether one of these fields contains text that somebody wrote.
     #[must_use]
     pub fn is_written(&self, written: &[&str]) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|(name, value)| written.contains(&name.as_str()) && !value.trim().is_empty())
     }
 
-    /// What the page shows, where these fields are written by people.
+    /// Returns the fields as the page shows them; people write those in `written`.
     #[must_use]
     pub fn fields(&self, written: &[&str]) -> Vec<KeptField> {
         let fields = self.fields.iter().map(|(name, value)| KeptField {
@@ -101,7 +102,7 @@ impl KeptForm {
         fields.collect()
     }
 
-    /// The value of the cookie, which opens in this browser alone; none for a form that no cookie can hold.
+    /// Returns the value of the cookie, which opens in this browser only; none if the form is too long for a cookie.
     #[must_use]
     pub fn seal(&self, sealer: &Sealer, browser: &str) -> Option<String> {
         let text = serde_json::to_vec(self).ok()?;
@@ -109,7 +110,7 @@ impl KeptForm {
         (sealed.len() <= MAX_COOKIE).then_some(sealed)
     }
 
-    /// The form in a cookie of this browser, for the account that it is of and while it waits.
+    /// Opens the form in a cookie of this browser, if it belongs to the account and is not expired.
     #[must_use]
     pub fn open(
         sealer: &Sealer,
@@ -134,7 +135,7 @@ fn is_asked_again(name: &str) -> bool {
     ASKED_AGAIN.contains(&name)
 }
 
-/// `website_url` as people read it.
+/// Returns the label of a field, such as `Website url` for `website_url`.
 fn label(name: &str) -> String {
     let mut label = name.replace('_', " ");
     if let Some(first) = label.get_mut(..1) {

@@ -1,8 +1,7 @@
-//! What the pages of both services have in common: the style sheet, files under names that change with their
-//! content, the headers of a page, cookies, the guards of forms, and parts of templates (`templates/parts`,
-//! found by both through their `askama.toml`).
+//! The common base of both services' pages: the style sheet, files under names that change with their content, the headers of a
+//! page, cookies, the checks of forms, and parts of templates (`templates/parts`, which both find through their `askama.toml`).
 //!
-//! What it is not: it has no page and no word of its own, and it does not know who is signed in.
+//! It has no page and no text of its own, and does not know who is signed in.
 
 pub mod assets;
 pub mod cookies;

@@ -1,8 +1,8 @@
-//! What a page says of the form that was sent: that it is done, or what is wrong with which field.
+//! The messages of a page about a submitted form: that it succeeded, or what is wrong with which field.
 
 use actix_web::http::StatusCode;
 
-/// The sentence at the top of a page, or the one beside a field.
+/// The message at the top of a page, or the one beside a field.
 #[derive(Debug, Default)]
 pub struct Notices {
     done: Option<&'static str>,
@@ -12,14 +12,14 @@ pub struct Notices {
 #[derive(Debug)]
 struct Flaw {
     status: StatusCode,
-    /// The field that it stands beside; at the top when there is none.
+    /// The field beside which it is shown; none for the top of the page.
     field: Option<&'static str>,
     message: String,
 }
 
 impl Notices {
-    /// That something is done, by the name in the address the browser was sent to. Only `sentences`, by their names, are
-    /// said: an address cannot put words into our mouth.
+    /// Creates a success message from its name in the address of the page. Only the `sentences` can be shown, so that an address
+    /// cannot put words into our mouth.
     #[must_use]
     pub fn done(name: Option<&str>, sentences: &[(&str, &'static str)]) -> Self {
         let found = name.and_then(|name| sentences.iter().find(|(known, _)| *known == name));
@@ -29,7 +29,7 @@ impl Notices {
         }
     }
 
-    /// What is wrong with a field, or with the form as a whole.
+    /// Creates the error of a field, or of the form as a whole.
     #[must_use]
     pub fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
         Self {
@@ -42,47 +42,47 @@ impl Notices {
         }
     }
 
-    /// What is wrong with one field (400).
+    /// Creates the error of one field (400).
     #[must_use]
     pub fn wrong(field: &'static str, message: &str) -> Self {
         Self::flawed(Some(field), StatusCode::BAD_REQUEST, message.to_owned())
     }
 
-    /// Whether something is wrong.
+    /// Whether there is an error.
     #[must_use]
     pub fn is_flawed(&self) -> bool {
         self.flaw.is_some()
     }
 
-    /// The status of a page that says this.
+    /// Returns the status of the page.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         let flaw = self.flaw.as_ref();
         flaw.map_or(StatusCode::OK, |flaw| flaw.status)
     }
 
-    /// For the top of the page: what is done.
+    /// Returns the success message, for the top of the page.
     #[must_use]
     pub fn good(&self) -> Option<&'static str> {
         self.done
     }
 
-    /// For the top of the page: what is wrong and belongs to no field, without its full stop.
+    /// Returns the error that belongs to no field, for the top of the page, without its full stop.
     #[must_use]
     pub fn bad(&self) -> Option<&str> {
         let flaw = self.flaw.as_ref().filter(|flaw| flaw.field.is_none())?;
         Some(flaw.message.trim_end_matches('.'))
     }
 
-    /// For the side of a field.
+    /// Returns the error beside this field.
     #[must_use]
     pub fn at(&self, field: &str) -> Option<&str> {
         let flaw = self.flaw.as_ref()?;
         (flaw.field == Some(field)).then_some(&flaw.message)
     }
 
-    /// The attributes that tie a field to what is said beside it; `hint` when it has one of those, too. The field's name
-    /// is ours: nothing in here wants escaping.
+    /// Returns the attributes that link a field to its error and, if it has one, to its `hint`. The field's name is ours, so
+    /// nothing needs escaping.
     #[must_use]
     pub fn marks(&self, field: &'static str, hint: bool) -> String {
         match (self.at(field).is_some(), hint) {

@@ -1,21 +1,21 @@
-//! Where somebody goes on after signing in: a path of this service and nothing else.
+//! Where the browser goes after a sign-in: a path of this service and nothing else.
 
-/// Longer ones are not followed; an authorization request with all its parameters fits.
+/// The maximum length of a path, enough for an authorization request with all its parameters.
 const MAX_BYTES: usize = 4_096;
 /// A path of this service, with its query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReturnTo(String);
 
 impl ReturnTo {
-    /// Reads what a link or a form says; whatever could be read as another site's address leads home, as
-    /// nothing does.
+    /// Parses the path in a link or form. A missing one, or one that could be read as the address of another site, becomes
+    /// `home`.
     #[must_use]
     pub fn parse(text: Option<&str>, home: &'static str) -> Self {
         let path = text.filter(|text| is_path(text)).unwrap_or(home);
         Self(path.to_owned())
     }
 
-    /// The path.
+    /// Returns the path.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,17 +1,17 @@
-//! How pages write what people typed, names, addresses and long lists.
+//! How pages show names, input, addresses and long lists.
 
 use actix_web::http::StatusCode;
 use service_kit::Problem;
 use url::form_urlencoded;
 
-/// The letter that stands for somebody without a photo.
+/// Returns the letter that stands for an account without a photo.
 #[must_use]
 pub fn initial(username: &str) -> char {
     let first = username.chars().next();
     first.map_or('?', |c| c.to_ascii_uppercase())
 }
 
-/// Links to the pages before and after the one of a long list.
+/// Links to the previous and the next page of a long list.
 #[derive(Debug, Default)]
 pub struct Pager {
     /// None on the first page.
@@ -21,7 +21,7 @@ pub struct Pager {
 }
 
 impl Pager {
-    /// Of a list that is cut by position.
+    /// Creates the links of a list that is paged by offset.
     #[must_use]
     pub fn by_offset(path: &str, offset: i64, page: i64, total: i64) -> Self {
         let link = |offset: i64| with_query(path, &[("offset", &offset.to_string())]);
@@ -40,7 +40,7 @@ impl Pager {
     }
 }
 
-/// A path with a query; empty values are left out.
+/// Returns a path with a query; empty values are left out.
 #[must_use]
 pub fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
@@ -53,7 +53,7 @@ pub fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
     }
 }
 
-/// A time to wait as people say it.
+/// Formats a wait as people say it.
 #[must_use]
 pub fn wait(seconds: u64) -> String {
     match (seconds, seconds.div_ceil(60), seconds.div_ceil(3_600)) {
@@ -64,7 +64,7 @@ pub fn wait(seconds: u64) -> String {
     }
 }
 
-/// The heading of an error's page, and what to do next; `start` is where one may begin again.
+/// Returns the heading of an error page, and what to do next; `start` names the page from which to begin again.
 #[must_use]
 pub fn in_words(problem: &Problem, start: &str) -> (&'static str, String) {
     match (problem.status, problem.retry_after) {
@@ -83,7 +83,7 @@ pub fn in_words(problem: &Problem, start: &str) -> (&'static str, String) {
     }
 }
 
-/// What was typed, or nothing: forms send empty text for what was left out.
+/// Returns the input without surrounding spaces, or none if it is empty: forms send an empty text for an omitted field.
 #[must_use]
 pub fn given(text: String) -> Option<String> {
     Some(text.trim())

@@ -1,15 +1,15 @@
-//! Averages a large picture into a small one while its pixels come, in whatever order of rows.
+//! Averages a large picture into a small one while its pixels arrive, in any order of rows.
 //!
-//! Each pixel of the small picture is the mean of exactly the area that it covers. On both axes a
-//! source pixel is as many units long as the small picture has pixels there, and a small pixel as many
-//! as the source has: so all weights are whole numbers. Colours are weighted by their opacity, or
-//! the colour of what cannot be seen would bleed into what can.
+//! Each pixel of the small picture is the mean of exactly the area that it covers. On both axes, a source pixel is as many units
+//! long as the small picture has pixels there. A small pixel is as many units long as the source has pixels. All weights are
+//! therefore integers. Colours are weighted by their opacity, so that the colour of invisible pixels does not bleed into visible
+//! ones.
 
 use image::DynamicImage;
 
 use crate::picture::{Decoded, Refused};
 
-/// What a pixel consists of; one byte each.
+/// The channels of a pixel, one byte each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Channels {
     Gray,
@@ -18,13 +18,13 @@ pub(crate) enum Channels {
     Rgba,
 }
 
-/// The small picture in the making.
+/// The small picture while it is computed.
 pub(crate) struct Shrinker {
     across: Axis,
     down: Axis,
     channels: Channels,
-    /// Whole rows of opaque pixels that go into the same row of the small picture, summed, and which
-    /// row that is. Going across once for all of them takes a fraction of the time.
+    /// The sum of whole rows of opaque pixels that belong to the same row of the small picture, and the index of that row.
+    /// Summing them across once takes a fraction of the time.
     rows: Vec<u16>,
     rows_into: Option<usize>,
     /// One row of the source, summed into the columns of the small picture.
@@ -33,15 +33,15 @@ pub(crate) struct Shrinker {
     sums: Vec<u64>,
 }
 
-/// One axis of source and small picture.
+/// One axis of the source and of the small picture.
 struct Axis {
     source: u32,
     made: u32,
-    /// Where each source pixel goes.
+    /// The share of each source pixel.
     shares: Vec<Share>,
 }
 
-/// A source pixel's part in the small picture: `first` units in one pixel of it, the rest in the next.
+/// A source pixel's part in the small picture: `first` units in the pixel `into`, the rest in the next one.
 #[derive(Clone, Copy)]
 struct Share {
     into: usize,
@@ -50,7 +50,7 @@ struct Share {
 }
 
 impl Axis {
-    /// `made` is at most `source`, and both are under 65,536.
+    /// Creates an axis. `made` is at most `source`, and both are under 65,536.
     fn new(source: u32, made: u32) -> Self {
         let share = |at: u32| {
             let (start, end) = (at * made, (at + 1) * made);
@@ -87,7 +87,7 @@ impl Channels {
 }
 
 impl Shrinker {
-    /// From a source of this size to a picture of that size, which is not larger.
+    /// Creates the shrinker of a source to a picture that is not larger.
     pub(crate) fn new(source: (u32, u32), made: (u32, u32), channels: Channels) -> Self {
         let (across, down) = (Axis::new(source.0, made.0), Axis::new(source.1, made.1));
         let size = |side: u32| usize::try_from(side).unwrap_or(0) * channels.count();
@@ -102,10 +102,10 @@ impl Shrinker {
         }
     }
 
-    /// Adds the row `y`, all of it.
+    /// Adds the whole row `y`.
     pub(crate) fn row(&mut self, y: u32, row: &[u8]) {
         let opaque = matches!(self.channels, Channels::Gray | Channels::Rgb);
-        // More rows than that do not fit into the sums of 16 bits.
+        // The 16-bit sums would overflow with more rows.
         let few = self.down.source / self.down.made <= 256;
         match self.down.share(y) {
             Some(share) if opaque && few && share.first == self.down.made => {
@@ -146,7 +146,7 @@ impl Shrinker {
         }
     }
 
-    /// `seen` is a pixel as it is summed.
+    /// Sums a row of `N` channels, where `seen` weights a pixel.
     fn sum_across_as<const N: usize, T: Copy + Into<u32>>(
         &mut self,
         row: &[T],
@@ -155,7 +155,7 @@ impl Shrinker {
         let (source, made) = (self.across.source, self.across.made);
         let mut pixels = row.as_chunks::<N>().0;
         let (sums, _) = self.line.as_chunks_mut::<N>();
-        // What of the pixel at the border belongs to the next column, and how much.
+        // The pixel at the border of two columns, and how many of its units belong to the next one.
         let (mut border, mut owed) = ([0; N], 0);
         for sum in sums {
             let whole = usize::try_from((source - owed) / made).unwrap_or(0);
@@ -183,7 +183,7 @@ impl Shrinker {
         }
     }
 
-    /// Adds pixels of the row `y`: the one at `x`, and each `step` further on.
+    /// Adds pixels of the row `y`: the one at `x`, and every `step`-th one after it.
     pub(crate) fn scattered(&mut self, y: u32, x: u32, step: u32, row: &[u8]) {
         if (x, step) == (0, 1) {
             self.sum_across(row);
@@ -231,7 +231,7 @@ impl Shrinker {
         self.add_line(y);
     }
 
-    /// Adds the summed row to the rows of the small picture that it lies in.
+    /// Adds the summed row to the rows of the small picture that it overlaps.
     fn add_line(&mut self, y: u32) {
         if let Some(Share { into, first, rest }) = self.down.share(y) {
             self.add_line_into(into, first);
@@ -251,7 +251,7 @@ impl Shrinker {
         }
     }
 
-    /// The small picture, once every source pixel was added once.
+    /// Returns the small picture, once every source pixel was added exactly once.
     pub(crate) fn finish(mut self) -> Result<Decoded, Refused> {
         self.finish_rows();
         let whole = u64::from(self.across.source) * u64::from(self.down.source);
@@ -268,12 +268,12 @@ impl Shrinker {
     }
 }
 
-/// A pixel as it is summed: its colours as far as they are seen.
+/// Weights the colours of a pixel by its opacity.
 fn seen([r, g, b, a]: [u32; 4]) -> [u32; 4] {
     [r * a, g * a, b * a, a]
 }
 
-/// Pixels whose last channel is opacity.
+/// Returns the pixels of sums whose last channel is opacity.
 fn seen_through<const N: usize>(sums: &[u64], whole: u64) -> Vec<u8> {
     let (pixels, _) = sums.as_chunks::<N>();
     let mut bytes = Vec::with_capacity(sums.len());

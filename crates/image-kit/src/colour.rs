@@ -1,10 +1,10 @@
-//! Converts the colours of a profile, such as Display P3, to sRGB, which is what a file without a profile has.
+//! Conversion of the colours of a profile, such as Display P3, to sRGB, which a file without a profile has.
 
 use image::DynamicImage;
 use moxcms::{ColorProfile, Layout, TransformOptions};
 
-/// Converts the pixels of the small picture. Profiles of cameras and screens are a matrix and three curves; others,
-/// and those that cannot be read, are taken for sRGB.
+/// Converts the pixels of the small picture. Profiles of cameras and screens are a matrix and three curves. Others, and those
+/// that cannot be parsed, are treated as sRGB.
 pub(crate) fn to_srgb(image: &mut DynamicImage, profile: &[u8]) {
     let Ok(profile) = ColorProfile::new_from_slice(profile) else {
         return;
@@ -20,7 +20,7 @@ pub(crate) fn to_srgb(image: &mut DynamicImage, profile: &[u8]) {
     let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());
     if let Ok(transform) = profile.create_transform_8bit(layout, &srgb, layout, options) {
         let source = pixels.to_vec();
-        // It fails only where the lengths differ.
+        // It fails only if the lengths differ.
         if transform.transform(&source, pixels).is_err() {
             pixels.copy_from_slice(&source);
         }

@@ -1,4 +1,4 @@
-//! Writes the small file.
+//! Encoding of the small picture.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,11 +9,11 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
 use crate::picture::{Format, Refused, broken};
 
-/// Of 100: artefacts cannot be seen at this size.
+/// The quality, of 100. At this size, artefacts are invisible.
 const JPEG_QUALITY: u8 = 85;
-/// 1 to 30: how many pixels the search for a palette skips.
+/// From 1 to 30: how many pixels the search for a palette skips.
 const PALETTE_SPEED: i32 = 10;
-/// Opacity from which a GIF's pixel is seen; it has no halves.
+/// The opacity from which a GIF's pixel is visible; a GIF has no partial opacity.
 const OPAQUE: u8 = 128;
 
 pub(crate) fn write(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Refused> {
@@ -21,7 +21,7 @@ pub(crate) fn write(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Ref
     match format {
         Format::Jpeg => {
             let encoder = JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY);
-            // It takes no opacity.
+            // The encoder accepts no opacity.
             let written = match image {
                 DynamicImage::ImageRgba8(_) => image.to_rgb8().write_with_encoder(encoder),
                 _ => image.write_with_encoder(encoder),
@@ -62,12 +62,12 @@ fn write_gif(file: &mut Vec<u8>, image: &DynamicImage) -> Result<(), Refused> {
     };
     let mut encoder = gif::Encoder::new(file, width, height, &[]).map_err(broken)?;
     encoder.write_frame(&frame).map_err(broken)?;
-    // The trailer is written when it is dropped.
+    // Dropping the encoder writes the trailer.
     drop(encoder);
     Ok(())
 }
 
-/// A palette, each pixel's place in it, and the place of what cannot be seen.
+/// Returns a palette, the index of each pixel in it, and the index of invisible pixels.
 fn indexed(pixels: &[[u8; 4]]) -> (Vec<u8>, Vec<u8>, Option<u8>) {
     let is_seen = |pixel: &[u8; 4]| pixel[3] >= OPAQUE;
     let all_seen = pixels.iter().all(is_seen);
@@ -98,7 +98,7 @@ fn indexed(pixels: &[[u8; 4]]) -> (Vec<u8>, Vec<u8>, Option<u8>) {
     (palette, buffer, transparent)
 }
 
-/// The nearest of `room` colours for each pixel.
+/// Returns the same with the nearest of `room` colours for each pixel.
 fn approximated(pixels: &[[u8; 4]], room: usize, all_seen: bool) -> (Vec<u8>, Vec<u8>, Option<u8>) {
     let is_seen = |pixel: &&[u8; 4]| pixel[3] >= OPAQUE;
     let opaque = |&[r, g, b, _]: &[u8; 4]| [r, g, b, u8::MAX];

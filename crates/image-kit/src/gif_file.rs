@@ -1,4 +1,4 @@
-//! GIF (GIF89a): its blocks, and the pixels of its first frame.
+//! GIF (GIF89a): parsing of its blocks, and decoding of its first frame.
 
 use std::num::NonZeroU64;
 
@@ -13,8 +13,8 @@ const GRAPHIC_CONTROL: u8 = 0xf9;
 const IMAGE: u8 = 0x2c;
 const TRAILER: u8 = 0x3b;
 
-/// Reads the blocks up to the trailer. Kept are the header, the first frame, and what says how it is
-/// shown; further frames are looked at only for their length.
+/// Parses the blocks up to the trailer. It keeps the header, the first frame and the control block that says how this is shown.
+/// Of further frames it reads only the length.
 pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     let mut blocks = Blocks { rest: file };
     let header = blocks.header()?;
@@ -29,7 +29,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     while let Some(block) = blocks.next()? {
         match block {
             [EXTENSION, GRAPHIC_CONTROL, ..] => control = Some(block),
-            // The control before an image concerns that one alone.
+            // A control block applies to the next image only.
             [IMAGE, ..] if frame.is_none() => frame = Some((control.take(), block)),
             _ => {}
         }
@@ -58,7 +58,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     })
 }
 
-/// What is left of a file.
+/// The rest of a file that is not parsed yet.
 struct Blocks<'a> {
     rest: &'a [u8],
 }
@@ -69,7 +69,7 @@ impl<'a> Blocks<'a> {
         self.take(13 + palette_size(flags))
     }
 
-    /// The next whole block; none at the trailer.
+    /// Returns the next whole block; none at the trailer.
     fn next(&mut self) -> Result<Option<&'a [u8]>, Refused> {
         let start = self.rest;
         match *start {
@@ -122,7 +122,7 @@ pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused
     let colours = colours(decoder.palette().map_err(broken)?, transparent);
 
     let mut shrinker = Shrinker::new((parts.width, parts.height), made, Channels::Rgba);
-    // What the frame does not cover cannot be seen.
+    // Pixels outside the frame are invisible.
     let mut line = vec![[0; 4]; usize::try_from(parts.width).map_err(broken)?];
     let nothing = line.clone();
     let mut rows = pixels.chunks_exact(width);
@@ -141,7 +141,7 @@ pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused
     shrinker.finish()
 }
 
-/// The palette, all 256 places of it; what is in no palette cannot be seen.
+/// Returns the palette with all 256 entries. Those that the file does not define are invisible.
 fn colours(palette: &[u8], transparent: Option<u8>) -> [[u8; 4]; 256] {
     let mut colours = [[0; 4]; 256];
     let (palette, _) = palette.as_chunks::<3>();

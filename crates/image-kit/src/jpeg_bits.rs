@@ -2,13 +2,13 @@
 
 use crate::picture::{Refused, broken};
 
-/// Where each coefficient of a block stands, in the order of the file (figure A.6).
+/// The position of each coefficient in its block, in the order of the file (figure A.6).
 const ZIGZAG: [u8; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
     13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
     52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
-/// A scan's component: its place in the frame, and what its blocks are coded with.
+/// A component of a scan: its index in the frame, and the tables of its blocks.
 pub(crate) struct Coding {
     pub(crate) component: usize,
     pub(crate) quantity: [i32; 64],
@@ -16,11 +16,11 @@ pub(crate) struct Coding {
     pub(crate) ac: Table,
 }
 
-/// A Huffman table: for each sixteen bits the length of the code that they begin with, and its symbol.
+/// A Huffman table: for each 16 bits, the length of the code at their start, and its symbol.
 pub(crate) struct Table(Vec<(u8, u8)>);
 
 impl Table {
-    /// C.2: codes of one length follow each other, in the order of the symbols.
+    /// Builds the table (C.2): codes of one length are consecutive, in the order of the symbols.
     pub(crate) fn new(spec: &[u8]) -> Option<Self> {
         let (counts, mut symbols) = spec.split_at_checked(16)?;
         let mut entries = Vec::with_capacity(1 << 16);
@@ -40,10 +40,10 @@ impl Table {
     }
 }
 
-/// The bits of a scan. Past its end there are none: an incomplete picture is refused.
+/// The bits of a scan. Reading past its end fails, so that an incomplete picture is rejected.
 pub(crate) struct Bits<'a> {
     data: &'a [u8],
-    /// Bits that were read ahead, from the highest down, and how many.
+    /// Bits that were read ahead, from the highest down, and their number.
     ahead: u64,
     count: u8,
 }
@@ -64,7 +64,7 @@ impl<'a> Bits<'a> {
                     self.data = rest;
                     0xff
                 }
-                // A marker.
+                // A marker, or the end.
                 [0xff, ..] | [] => return,
                 [byte, rest @ ..] => {
                     self.data = rest;
@@ -91,7 +91,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// F.2.2.1: a number of so many bits, at most 15; what begins with a 0 is negative.
+    /// Reads a number of this many bits, at most 15 (F.2.2.1). One that begins with a 0 is negative.
     fn number(&mut self, bits: u8) -> Result<i32, Refused> {
         if bits == 0 {
             return Ok(0);
@@ -107,7 +107,7 @@ impl<'a> Bits<'a> {
         })
     }
 
-    /// F.2.2: a block; only the coefficients of the left upper corner of that size are kept.
+    /// Reads a block (F.2.2), and keeps only the coefficients in its upper left corner of the given size.
     pub(crate) fn read_block(
         &mut self,
         block: &mut [i32; 64],
@@ -146,7 +146,7 @@ impl<'a> Bits<'a> {
         Ok(())
     }
 
-    /// E.2.4: what is left of the interval is padding; the marker follows.
+    /// Skips to the next interval (E.2.4): the rest of this one is padding, which the marker follows.
     pub(crate) fn restart(&mut self) -> Result<(), Refused> {
         (self.ahead, self.count) = (0, 0);
         loop {

@@ -1,4 +1,4 @@
-//! JPEG (ITU-T T.81): its segments, and its pixels.
+//! JPEG (ITU-T T.81): parsing of its segments, and decoding of its pixels.
 
 use std::io::Cursor;
 
@@ -10,10 +10,10 @@ use crate::area::{Channels, Shrinker};
 use crate::jpeg_strips;
 use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
 
-/// More scans than any encoder makes; each costs a walk over the whole picture.
+/// The maximum number of scans, more than any encoder writes. Each one costs a pass over the whole picture.
 const MAX_SCANS: usize = 32;
 
-/// Markers, annex B.
+/// Markers (annex B).
 const SOI: u8 = 0xd8;
 pub(crate) const EOI: u8 = 0xd9;
 pub(crate) const SOS: u8 = 0xda;
@@ -23,20 +23,20 @@ const APP13: u8 = 0xed;
 const APP15: u8 = 0xef;
 const COM: u8 = 0xfe;
 
-/// What the frame header says.
+/// The content of the frame header.
 struct Frame {
     width: u32,
     height: u32,
-    /// Whether coefficients of the whole picture are held until the last scan.
+    /// Whether the coefficients of the whole picture are kept until the last scan.
     progressive: bool,
     components: usize,
-    /// Samples of all components for 100 pixels.
+    /// Samples of all components per 100 pixels.
     samples_percent: u64,
 }
 
 impl Frame {
-    /// What decoding as a whole takes: the pixels, and unless all components come in one pass the coefficients of
-    /// the whole picture, two bytes each.
+    /// Returns the memory that decoding as a whole takes: the pixels and, unless all components come in one pass, the
+    /// coefficients of the whole picture, two bytes each.
     fn memory(&self, widest_scan: usize) -> u64 {
         let pixels = u64::from(self.width) * u64::from(self.height);
         let shown = if self.components == 1 { 1 } else { 3 };
@@ -48,22 +48,21 @@ impl Frame {
         pixels * shown + held
     }
 
-    /// Whether it can be decoded in strips: one sequential scan of all components, gray or in three colours.
+    /// Whether it can be decoded in strips: one sequential scan of all components, in gray or in three colours.
     fn comes_in_strips(&self, scans: usize, widest_scan: usize) -> bool {
         let whole = scans == 1 && widest_scan == self.components;
         whole && !self.progressive && matches!(self.components, 1 | 3)
     }
 }
 
-/// Reads the segments up to the end of the image. What follows it is dropped, and so is every segment
-/// that no pixel depends on.
+/// Parses the segments up to the end of the image. It drops what follows, and every segment that no pixel depends on.
 pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     let mut rest = file.get(2..).ok_or(Refused::Unsupported)?;
     let mut slim = vec![0xff, SOI];
     let (mut frame, mut orientation) = (None, Orientation::NoTransforms);
     let (mut scans, mut widest) = (0, 0);
     let (mut profile, mut is_ended) = (Vec::new(), false);
-    // Some cameras leave the end marker out.
+    // Some cameras omit the end marker.
     while let Ok((marker, after)) = next_marker(rest) {
         rest = after;
         match marker {
@@ -71,7 +70,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
                 is_ended = true;
                 break;
             }
-            // Stand alone, and mean nothing here.
+            // These have no segment, and no meaning here.
             0x01 | 0xd0..=0xd7 => continue,
             0x00 | SOI => return Err(Refused::Unsupported),
             _ => {}
@@ -79,9 +78,9 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         let (segment, after) = segment(rest)?;
         rest = after;
         match marker {
-            // Baseline, extended and progressive; the others are lossless, differential or arithmetic.
+            // Baseline, extended and progressive. The others are lossless, differential or arithmetic.
             0xc0..=0xc2 => {
-                // A second one would say another size than the one that was checked.
+                // A second header could state another size than the one that was checked.
                 if frame.is_some() {
                     return Err(Refused::Unsupported);
                 }
@@ -94,7 +93,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
             APP2 => profile.extend(profile_part(segment, profile.len()).unwrap_or_default()),
             _ => {}
         }
-        // Of these the decoder asks only APP0 and APP14, for the colours.
+        // Of the application segments, the decoder needs only APP0 and APP14, for the colours.
         if !matches!(marker, APP1..=APP13 | APP15 | COM) {
             keep(&mut slim, marker, segment)?;
         }
@@ -112,7 +111,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     }
     slim.extend([0xff, EOI]);
     let in_strips = frame.comes_in_strips(scans, widest);
-    // Strips tell by themselves whether they are whole; otherwise the first scan has to be.
+    // Decoding in strips detects missing data. Otherwise the first scan must be complete, which a second one shows.
     if !is_ended && !in_strips && scans < 2 {
         return Err(Refused::Unsupported);
     }
@@ -133,7 +132,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     })
 }
 
-/// The next marker and what follows it. Bytes before it are skipped, as every reader does.
+/// Returns the next marker and what follows it. Skips bytes before the marker, as every decoder does.
 pub(crate) fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), Refused> {
     loop {
         let at = rest.iter().position(|byte| *byte == 0xff);
@@ -149,7 +148,7 @@ pub(crate) fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), Refused> {
     }
 }
 
-/// A segment without its length, and what follows it.
+/// Returns a segment without its length, and what follows it.
 pub(crate) fn segment(rest: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
     let [high, low, ..] = rest else {
         return Err(Refused::Unsupported);
@@ -169,7 +168,7 @@ fn keep(slim: &mut Vec<u8>, marker: u8, segment: &[u8]) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The data of a scan: up to the next marker that is no restart.
+/// Returns the data of a scan, up to the next marker that is not a restart.
 pub(crate) fn entropy_coded(rest: &[u8]) -> &[u8] {
     let mut at = 0;
     while let Some(found) = rest
@@ -179,7 +178,7 @@ pub(crate) fn entropy_coded(rest: &[u8]) -> &[u8] {
         at += found;
         match rest.get(at + 1) {
             Some(0x00 | 0xd0..=0xd7) => at += 2,
-            // A fill byte: the marker may follow.
+            // A fill byte, which a marker may follow.
             Some(0xff) => at += 1,
             _ => return rest.get(..at).unwrap_or(rest),
         }
@@ -187,7 +186,7 @@ pub(crate) fn entropy_coded(rest: &[u8]) -> &[u8] {
     rest
 }
 
-/// B.2.2: precision, lines, samples per line, components.
+/// Parses the frame header (B.2.2): precision, lines, samples per line, components.
 fn read_frame(segment: &[u8], progressive: bool) -> Result<Frame, Refused> {
     let [8, h1, h0, w1, w0, count, components @ ..] = segment else {
         return Err(Refused::Unsupported);
@@ -221,7 +220,7 @@ fn oriented(segment: &[u8]) -> Option<Orientation> {
     Orientation::from_exif_chunk(segment.strip_prefix(b"Exif\0\0")?)
 }
 
-/// A part of a colour profile (ICC.1:2022, annex B.4), unless there is too much of it.
+/// Returns a part of a colour profile (ICC.1:2022, annex B.4), unless the profile becomes too long.
 fn profile_part(segment: &[u8], before: usize) -> Option<&[u8]> {
     let part = segment.strip_prefix(b"ICC_PROFILE\0")?.get(2..)?;
     (before + part.len() <= MAX_PROFILE).then_some(part)

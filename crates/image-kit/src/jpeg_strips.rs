@@ -1,19 +1,19 @@
-//! Decodes a sequential JPEG of one scan (ITU-T T.81, Huffman coding) strip by strip, so that memory does not grow with
-//! the picture. Blocks come out at an eighth, a quarter or a half of their size where that is enough. No maintained
-//! library hands out strips.
+//! Decodes a sequential JPEG of one scan (ITU-T T.81, Huffman coding) strip by strip, so that memory does not grow with the
+//! picture. Blocks are decoded at an eighth, a quarter or a half of their size where that is enough. No maintained library
+//! decodes in strips.
 
 use crate::area::{Channels, Shrinker};
 use crate::jpeg_bits::{Bits, Coding, Table};
 use crate::jpeg_file::{EOI, SOS, entropy_coded, next_marker, segment};
 use crate::picture::{Decoded, Refused, broken};
 
-/// The most bytes of memory that a picture takes here: Huffman tables and a strip.
+/// The maximum memory of decoding, in bytes: Huffman tables and a strip.
 pub(crate) const MEMORY: u64 = 3 * 1024 * 1024;
 
 /// cos(k π / 16) × 4096 for k from 0 to 8.
 const COSINES: [i32; 9] = [4096, 4017, 3784, 3406, 2896, 2276, 1567, 799, 0];
 
-/// What the segments before the scan say.
+/// The content of the segments before the scan.
 #[derive(Default)]
 struct Head<'a> {
     width: u32,
@@ -24,27 +24,27 @@ struct Head<'a> {
     ac: [Option<&'a [u8]>; 4],
     restart: u32,
     is_jfif: bool,
-    /// How an Adobe program says that colours are coded: 0 is RGB.
+    /// The colour transform according to an Adobe program: 0 is RGB.
     adobe: Option<u8>,
 }
 
-/// A component of the frame (B.2.2), and how it is decoded.
+/// A component of the frame (B.2.2), and the state of its decoding.
 struct Component {
     id: u8,
-    /// Blocks of a unit, across and down.
+    /// Blocks of a unit (MCU), across and down.
     blocks: (usize, usize),
     quantity: usize,
-    /// Pixels that a block becomes, across and down.
+    /// Pixels of a decoded block, across and down.
     size: (usize, usize),
     basis: (Basis, Basis),
-    /// The strip under work, and the length of its rows.
+    /// The strip that is being decoded, and the length of its rows.
     plane: Vec<u8>,
     stride: usize,
     /// The last DC coefficient.
     last: i32,
 }
 
-/// Decodes `slim`, which [`crate::jpeg_file::read`] found to be such a JPEG, and averages it to `made`.
+/// Decodes `slim`, in which [`crate::jpeg_file::read`] found such a JPEG, and averages it to `made`.
 pub(crate) fn decode(slim: &[u8], made: (u32, u32)) -> Result<Decoded, Refused> {
     let mut head = Head::default();
     let mut rest = slim.get(2..).ok_or(Refused::Unsupported)?;
@@ -85,7 +85,7 @@ impl<'a> Head<'a> {
         Ok(())
     }
 
-    /// B.2.4.1: tables of 64 bytes, or of 64 times two.
+    /// Parses quantization tables (B.2.4.1): 64 values of one or two bytes.
     fn read_quantities(&mut self, mut data: &[u8]) -> Result<(), Refused> {
         while let [kind, rest @ ..] = data {
             let bytes = if kind >> 4 == 0 { 1 } else { 2 };
@@ -105,7 +105,7 @@ impl<'a> Head<'a> {
         Ok(())
     }
 
-    /// B.2.4.2: sixteen counts and the symbols. They are built where a scan uses them.
+    /// Stores Huffman tables (B.2.4.2): sixteen counts and the symbols. A scan builds those that it uses.
     fn read_tables(&mut self, mut data: &'a [u8]) -> Result<(), Refused> {
         while let [kind, rest @ ..] = data {
             let counts = rest.get(..16).ok_or(Refused::Unsupported)?;
@@ -159,7 +159,7 @@ impl<'a> Head<'a> {
     fn scan(&mut self, data: &[u8], coded: &[u8], made: (u32, u32)) -> Result<Decoded, Refused> {
         let codings = self.codings(data)?;
         if let [only] = self.components.as_mut_slice() {
-            // A.2.2: a unit of a single component is one block, whatever its factors say.
+            // A.2.2: a unit of a single component is one block, whatever its factors are.
             only.blocks = (1, 1);
         }
         let most = |of: fn(&Component) -> usize| self.components.iter().map(of).max();
@@ -216,7 +216,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// How many eighths of its size a picture is decoded at, so that it is not smaller than what is made of it.
+/// Returns at how many eighths of its size a picture is decoded, so that it is not smaller than the result.
 fn eighths(source: (u32, u32), made: (u32, u32)) -> u32 {
     let is_enough = |eighths: &u32| {
         let scaled = |side: u32| (side * eighths).div_ceil(8);
@@ -239,7 +239,7 @@ impl Component {
         }
     }
 
-    /// A component with fewer blocks than others is decoded larger, where that makes up for it.
+    /// Prepares the decoding. A component with fewer blocks than others is decoded larger, where that makes up for it.
     fn prepare(&mut self, edge: usize, most: (usize, usize), columns: usize) {
         let size = |most: usize, blocks: usize| match edge * most {
             whole if whole % blocks == 0 && whole / blocks <= 8 => whole / blocks,
@@ -251,7 +251,7 @@ impl Component {
         self.plane = vec![0; self.stride * self.blocks.1 * self.size.1];
     }
 
-    /// The blocks of the unit in this column.
+    /// Decodes the blocks of the unit in this column.
     fn read_unit(
         &mut self,
         bits: &mut Bits<'_>,
@@ -270,7 +270,7 @@ impl Component {
         Ok(())
     }
 
-    /// The inverse DCT (A.3.3) over as many coefficients as there are pixels.
+    /// Applies the inverse DCT (A.3.3) to as many coefficients as there are pixels.
     fn place(&mut self, block: &[i32; 64], left: usize, top: usize) {
         let (width, height) = self.size;
         let mut half = [[0; 8]; 8];
@@ -278,7 +278,7 @@ impl Component {
         for (half, row) in half.iter_mut().zip(rows).take(height) {
             for (sum, weights) in half.iter_mut().zip(&self.basis.0).take(width) {
                 let total: i32 = row.iter().zip(weights).map(|(a, b)| a * b).sum();
-                // Beyond that no picture goes, and the next sums would overflow.
+                // No picture exceeds these bounds, and without them the next sums could overflow.
                 *sum = ((total + 256) >> 9).clamp(-65_536, 65_535);
             }
         }
@@ -296,7 +296,7 @@ impl Component {
     }
 }
 
-/// For each pixel of a row or column the weights of the coefficients, × 4096.
+/// For each pixel of a row or column, the weights of the coefficients, × 4096.
 type Basis = [[i32; 8]; 8];
 
 fn basis(size: usize) -> Basis {
@@ -311,14 +311,14 @@ fn basis(size: usize) -> Basis {
             } else {
                 cosine(angle)
             };
-            // 1/2, and for u = 0 that divided by the root of 2.
+            // 1/2, and for u = 0 that divided by the square root of 2.
             *weight = if u == 0 { 1448 } else { cosine / 2 };
         }
     }
     basis
 }
 
-/// A row of pixels, from the row `at.0` of a strip that is `at.1` of a unit's pixels wide and `at.2` high.
+/// Fills a row of pixels from the row `at.0` of a strip whose units are `at.1` pixels wide and `at.2` high.
 fn fill(line: &mut [u8], components: &[Component], at: (usize, usize, usize), is_rgb: bool) {
     let (inside, unit_width, unit_height) = at;
     let sample = |component: &Component, x: usize| {
@@ -347,7 +347,7 @@ fn fill(line: &mut [u8], components: &[Component], at: (usize, usize, usize), is
     }
 }
 
-/// JFIF: the constants of ITU-R BT.601, × 65,536.
+/// Converts the colours of JFIF, with the constants of ITU-R BT.601, × 65,536.
 fn rgb([y, cb, cr]: [u8; 3]) -> [u8; 3] {
     let y = (i32::from(y) << 16) + 32_768;
     let (cb, cr) = (i32::from(cb) - 128, i32::from(cr) - 128);

@@ -1,14 +1,13 @@
-//! Makes a small, clean picture of a file that nobody vouches for: JPEG, PNG, GIF or WebP, told by content.
+//! Makes a small, clean picture from an untrusted file: JPEG, PNG, GIF or WebP, recognised by content.
 //!
-//! Each container is read here first, without decoding: its size in pixels, whether it is whole, and
-//! the few parts that pictures are made of. A decoder is given those and nothing else, so that what
-//! hides in the other parts (compressed texts and profiles, thousands of frames, whatever follows the
-//! end) costs nothing. Pixels are averaged into the small picture as they come out of the decoder: PNG and
-//! sequential JPEG row by row, so that memory does not grow with the picture. What needs all of its pixels at once is
-//! refused beyond a limit of memory.
+//! Each container is parsed here first, without decoding: its size in pixels, whether it is complete, and the few parts that
+//! pixels depend on. A decoder gets those and nothing else, so that the other parts (compressed texts and profiles, thousands of
+//! frames, data after the end) cost nothing. Pixels are averaged into the small picture as they leave the decoder: PNG and
+//! sequential JPEG row by row, so that memory does not grow with the picture. A picture whose pixels are all needed at once is
+//! rejected beyond a limit of memory.
 //!
-//! What it is not: no cache, no queue, no I/O. It takes a processor for up to some hundred
-//! milliseconds; callers keep it off their async threads and count how many run.
+//! It has no cache, no queue and no I/O. It occupies a processor for up to some hundred milliseconds: callers run it off their
+//! async threads and limit how many run.
 
 mod area;
 mod colour;
@@ -27,29 +26,29 @@ pub use picture::{Exceeded, Format, Refused, Rules};
 
 use picture::{Decoded, Parts};
 
-/// What every picture takes besides its decoder: the sums and the pixels of the small picture, and its file.
+/// Bytes that every picture takes besides its decoder: the sums and the pixels of the small picture, and its file.
 const SMALL_PICTURE: u64 = 10 * 1024 * 1024;
 
-/// A file whose container was read and found good. Nothing of it has been decoded.
+/// A file whose container was parsed and accepted. Nothing of it is decoded yet.
 #[derive(Debug)]
 pub struct Opened {
     parts: Parts,
     rules: Rules,
 }
 
-/// What was made.
+/// The small picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// The same as the source's; for WebP JPEG, or PNG if something can be seen through.
+    /// The format of the source; for WebP it is JPEG, or PNG if a pixel is transparent.
     pub format: Format,
-    /// The file: pixels, and nothing that the source said besides.
+    /// The file: pixels, and no other data of the source.
     pub bytes: Vec<u8>,
 }
 
-/// Reads a file's container: which format, how many pixels, and whether it is whole.
+/// Parses the container of a file: its format, its size in pixels, and whether it is complete.
 ///
 /// # Errors
-/// [`Refused`].
+/// [`Refused`] when the file is not a complete picture of a known format, or exceeds the rules.
 pub fn open(file: &[u8], rules: Rules) -> Result<Opened, Refused> {
     let parts = match file {
         [0xff, 0xd8, 0xff, ..] => jpeg_file::read(file, rules)?,
@@ -82,7 +81,7 @@ pub fn open(file: &[u8], rules: Rules) -> Result<Opened, Refused> {
 }
 
 impl Opened {
-    /// Bytes that [`Opened::shrink`] takes at its peak, about, with those that it holds already.
+    /// Returns about how many bytes [`Opened::shrink`] takes at its peak, with those that are held already.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let held = u64::try_from(self.parts.slim.len()).unwrap_or(u64::MAX);
@@ -92,10 +91,10 @@ impl Opened {
             .saturating_add(SMALL_PICTURE)
     }
 
-    /// Decodes, averages down to the rules' edge, turns upright, and writes the file anew.
+    /// Decodes the picture, averages it down to the edge of the rules, turns it upright, and encodes it anew.
     ///
     /// # Errors
-    /// [`Refused::Unsupported`] when the pixels cannot be read.
+    /// [`Refused::Unsupported`] when the pixels cannot be decoded.
     pub fn shrink(self) -> Result<Picture, Refused> {
         let Self { parts, rules } = self;
         let made = made_size(parts.width, parts.height, rules.made_edge);
@@ -125,13 +124,13 @@ impl Opened {
     }
 }
 
-/// The size that fits into a square of `edge` with the same proportions; never larger than the source.
+/// Returns the size that fits into a square of `edge` with the same proportions, and is not larger than the source.
 fn made_size(width: u32, height: u32, edge: u32) -> (u32, u32) {
     let longest = width.max(height);
     if longest <= edge {
         return (width, height);
     }
-    // Rounded, and a line of pixels at the least.
+    // Rounded, but at least one line of pixels.
     let scale = |side: u32| {
         let (side, edge, longest) = (u64::from(side), u64::from(edge), u64::from(longest));
         u32::try_from((side * edge + longest / 2) / longest)

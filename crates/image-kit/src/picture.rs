@@ -1,4 +1,4 @@
-//! What is read and made, and why it is refused.
+//! What is read and made, and why a file is rejected.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use image::DynamicImage;
 use image::metadata::Orientation;
 use thiserror::Error;
 
-/// The longest edge of a picture: JPEG and GIF have no longer ones, and the sums of the shrinker no room for them.
+/// The maximum edge in pixels: JPEG and GIF have no longer ones, and the sums of the shrinker would overflow.
 const MAX_EDGE: u32 = 65_535;
-/// Bytes of colour profiles that are looked at: those that matter here have some hundred.
+/// The maximum size of a colour profile in bytes: those that matter here have some hundred.
 pub(crate) const MAX_PROFILE: usize = 64 * 1024;
 
-/// What is accepted and what is made.
+/// What is accepted, and what is made of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// The most pixels of a picture.
+    /// The maximum number of pixels of a picture.
     pub max_pixels: u64,
-    /// The most bytes of memory that making a picture takes.
+    /// The maximum memory that making a picture takes, in bytes.
     pub max_memory: u64,
-    /// The longest edge of what is made, in pixels; smaller pictures keep their size.
+    /// The longest edge of the result, in pixels; smaller pictures keep their size.
     pub made_edge: u32,
 }
 
-/// The formats that are read.
+/// The formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// JPEG, baseline or progressive.
@@ -31,22 +31,22 @@ pub enum Format {
     Png,
     /// GIF.
     Gif,
-    /// WebP, which is never made.
+    /// WebP, which is never written.
     WebP,
 }
 
-/// Why a file is refused.
+/// Why a file is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// More than the rules allow.
+    /// The picture exceeds the rules.
     #[error("{0}")]
     TooLarge(Exceeded),
-    /// No picture of a known format, a broken or an incomplete one.
+    /// The file is not a picture of a known format, or it is broken or incomplete.
     #[error("the file is no complete JPEG, PNG, GIF or WebP picture")]
     Unsupported,
 }
 
-/// Which limit a picture exceeds: what it has, and the most that is accepted.
+/// The limit that a picture exceeds: its own value, and the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded {
     /// In millions of pixels, rounded up.
@@ -57,17 +57,17 @@ pub enum Exceeded {
     Memory(u64, u64),
 }
 
-/// What of a file a decoder needs.
+/// The parts of a file that a decoder needs.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) format: Format,
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// A file of the same format with the parts that pixels are made of.
+    /// A file of the same format with only the parts that pixels depend on.
     pub(crate) slim: Vec<u8>,
-    /// How the picture wants to be turned.
+    /// How the picture must be turned.
     pub(crate) orientation: Orientation,
-    /// The profile of its colours (ICC.1); empty for sRGB.
+    /// The colour profile (ICC.1); empty for sRGB.
     pub(crate) profile: Vec<u8>,
     /// Whether a JPEG can be decoded in strips.
     pub(crate) in_strips: bool,
@@ -75,11 +75,11 @@ pub(crate) struct Parts {
     pub(crate) memory: u64,
 }
 
-/// A picture in memory, before its small file is written.
+/// A picture in memory, before it is encoded.
 pub(crate) struct Decoded(pub(crate) DynamicImage);
 
 impl Format {
-    /// Its media type.
+    /// Returns its media type.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// Checks a header's size, before anything is done for it.
+/// Checks the size in a header, before any work is done for it.
 pub(crate) fn check_size(width: u32, height: u32, rules: Rules) -> Result<(), Refused> {
     if width == 0 || height == 0 {
         return Err(Refused::Unsupported);
@@ -127,7 +127,7 @@ pub(crate) fn check_size(width: u32, height: u32, rules: Rules) -> Result<(), Re
     Err(Refused::TooLarge(exceeded))
 }
 
-/// What a decoder says is of no use to callers: the file is broken.
+/// Drops the error of a decoder, which is of no use to callers: the file is broken.
 pub(crate) fn broken<E>(_: E) -> Refused {
     Refused::Unsupported
 }

@@ -1,4 +1,4 @@
-//! PNG (third edition): its chunks, and its pixels.
+//! PNG (third edition): parsing of its chunks, and decoding of its pixels.
 
 use std::io::Cursor;
 
@@ -9,12 +9,12 @@ use crate::area::{Channels, Shrinker};
 use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
 
 const SIGNATURE: usize = 8;
-/// Length, type and checksum.
+/// Bytes of a chunk's length, type and checksum.
 const FRAME: usize = 12;
-/// What the decoder may allocate: some rows.
+/// Bytes that the decoder may allocate, enough for some rows.
 const DECODER_BYTES: usize = 2 * 1024 * 1024;
 
-/// Adam7: where each pass begins, and how far apart its pixels are, across and down.
+/// The passes of Adam7: where each one begins, and how far apart its pixels are, across and down.
 const PASSES: [(u32, u32, u32, u32); 7] = [
     (0, 0, 8, 8),
     (4, 0, 8, 8),
@@ -25,7 +25,7 @@ const PASSES: [(u32, u32, u32, u32); 7] = [
     (0, 1, 1, 2),
 ];
 
-/// Reads the chunks up to the last. Kept are those that pixels depend on.
+/// Parses the chunks up to the last, and keeps those that pixels depend on.
 pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     let (signature, mut rest) = file
         .split_at_checked(SIGNATURE)
@@ -54,7 +54,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
             b"iCCP" => profile = unpacked(data).unwrap_or_default(),
             b"IDAT" if data.is_empty() => continue,
             b"PLTE" | b"tRNS" | b"IDAT" | b"IEND" => {}
-            // Lower case first: may be ignored by who does not know it.
+            // A type that begins with a lower-case letter: a decoder may ignore what it does not know.
             [b'a'..=b'z', ..] => continue,
             _ => return Err(Refused::Unsupported),
         }
@@ -78,7 +78,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     })
 }
 
-/// The profile in an iCCP chunk: a name, a zero, the method 0, and the compressed profile.
+/// Unpacks the profile in an iCCP chunk: a name, a zero, the method 0, and the compressed profile.
 fn unpacked(data: &[u8]) -> Option<Vec<u8>> {
     let end = data.iter().position(|byte| *byte == 0)?;
     let packed = data.get(end + 1..)?.strip_prefix(&[0])?;
@@ -88,7 +88,7 @@ fn unpacked(data: &[u8]) -> Option<Vec<u8>> {
 struct Chunk<'a> {
     kind: &'a [u8; 4],
     data: &'a [u8],
-    /// With length, type and checksum, which the decoder compares.
+    /// The chunk with length, type and checksum, which the decoder verifies.
     whole: &'a [u8],
 }
 

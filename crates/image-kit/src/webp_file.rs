@@ -1,4 +1,4 @@
-//! WebP (RFC 9649): read, and never made.
+//! WebP (RFC 9649), which is read and never written.
 
 use std::io::Cursor;
 
@@ -8,13 +8,13 @@ use image_webp::WebPDecoder;
 use crate::area::{Channels, Shrinker};
 use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
 
-/// Bytes for each pixel at the decoder's peak: planes and pixels; the same with the plane of opacity, or of a lossless
-/// picture; a canvas and a frame of it.
+/// Bytes for each pixel at the decoder's peak: planes and pixels; the same with an opacity plane, or for a lossless picture; a
+/// canvas and a frame of it.
 const LOSSY: u64 = 5;
 const LOSSLESS: u64 = 11;
 const ANIMATED: u64 = 16;
 
-/// Reads the container. The decoder is given the whole file, and looks at the picture's chunks alone.
+/// Parses the container. The decoder gets the whole file, but reads only the chunks of the picture.
 pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     let mut decoder = WebPDecoder::new(Cursor::new(file)).map_err(broken)?;
     let (width, height) = decoder.dimensions();

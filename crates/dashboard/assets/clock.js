@@ -1,2 +1,2 @@
-// Says when so many milliseconds are over. Pages that nobody looks at are woken once a minute at most; this is not.
+// A worker that answers after the given milliseconds: browsers throttle the timers of hidden pages, but not of workers.
 onmessage = ({ data }) => setTimeout(postMessage, data, 'over')

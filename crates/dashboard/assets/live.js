@@ -1,7 +1,7 @@
-// Keeps a page up to date with what happens on other devices and in other tabs. Only a tab that is looked at
-// listens: browsers open few connections to one site, and the services few streams for one user.
+// Keeps a page up to date with changes on other devices and in other tabs. Only a visible tab listens: browsers open few
+// connections to one site, and the services few streams for one user.
 const page = document.querySelector('[data-live]')
-// Up to where the page shows what happened: microseconds of the server's clock.
+// The page shows all changes up to this time, in microseconds of the server's clock.
 let after = Number(page.dataset.after)
 const ahead = Date.now() - after / 1_000
 let source
@@ -9,7 +9,7 @@ let isOpen = false
 let next
 let pause = 2_000
 
-// A form that came back with what is wrong in it was typed, too.
+// A form that came back with errors also contains input.
 const chosen = (select) => Math.max(0, [...select.options].findIndex((option) => option.defaultSelected))
 const isBusy = () =>
   document.querySelector('.error, .notice.bad') ||
@@ -18,7 +18,7 @@ const isBusy = () =>
   ) ||
   [...document.querySelectorAll('select')].some((select) => select.selectedIndex !== chosen(select))
 
-// What was typed is not thrown away, and no form is sent once more.
+// Keeps what the user has typed, and submits no form again.
 const again = () => {
   const stale = document.getElementById('stale')
   if (stale && isBusy()) stale.hidden = false
@@ -33,12 +33,12 @@ const leave = (row) => {
   document.querySelector('.nobody').hidden = page.children.length > 0
 }
 
-// Whoever forgets to finish is at work no longer than planned; nobody tells of that.
+// A session that nobody finishes is shown until its planned end, because no event reports that.
 const stay = (row) => setTimeout(leave, Date.parse(row.dataset.leaves) - (Date.now() - ahead), row)
 for (const row of page.querySelectorAll('[data-leaves]')) stay(row)
 
 const listeners = {
-  // Somebody of the team began or ended.
+  // A session of the team started or ended.
   team: ({ session_id, user, project, category, status, expected_end_at }) => {
     if (String(project.team_id) !== page.dataset.team) return
     page.querySelector(`[data-session="${CSS.escape(session_id)}"]`)?.remove()
@@ -54,7 +54,7 @@ const listeners = {
     }
     leave()
   },
-  // One of one's own sessions changed: whichever runs now is to be shown.
+  // One of the user's own sessions changed: the page must show the one that runs now.
   timer: ({ session }) => {
     const shown = page.dataset.session
     const isShown = session.session_id === shown
@@ -62,7 +62,7 @@ const listeners = {
   },
 }
 
-// While the stream was open nothing was missed. A minute back, because it may be found out late that it was cut.
+// Nothing was missed while the stream was open. One minute is subtracted, because a lost connection may be noticed late.
 const seen = () => {
   if (isOpen) after = Math.max(after, Math.floor((Date.now() - ahead) * 1_000) - 60_000_000)
   isOpen = false
@@ -82,7 +82,7 @@ const listen = () => {
     document.documentElement.setAttribute('data-connected', '')
   })
   on('reset', again)
-  // A browser comes back by itself to what was cut, from where the page was made, and never to what was refused.
+  // The browser's own reconnect continues from the time at which the page was made, and stops after an error response.
   source.addEventListener('error', () => {
     document.documentElement.removeAttribute('data-connected')
     source.close()

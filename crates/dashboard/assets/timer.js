@@ -1,5 +1,5 @@
-// Counts down, in the page and in its title. The page is right without this at the moment it was made; the time
-// is the server's, of which the page says how late it was then.
+// Counts down in the page and in its title. Without this script the page is right at the moment it was made. Times are those of
+// the server; the page contains what its clock showed at that moment.
 const timer = document.querySelector('.timer')
 const left = timer.querySelector('.left')
 const until = timer.querySelector('.until')
@@ -11,7 +11,7 @@ const ahead = Date.now() - now
 const site = document.title.split(' · ').pop()
 let isOver = Date.now() - ahead >= ends
 
-// Beside the page, because a page that nobody looks at is woken too late to tell that time is up.
+// A worker wakes the timer, because a hidden page is woken too late to announce the end.
 let wake = (delay) => setTimeout(show, delay)
 try {
   const clock = new Worker(timer.dataset.clock)
@@ -23,7 +23,7 @@ try {
     show()
   }
 } catch {
-  // Then as it can be done without.
+  // Without a worker, the page's own timer is used.
 }
 
 const two = (number) => String(number).padStart(2, '0')
@@ -40,7 +40,7 @@ const show = () => {
   gone.setAttribute('stroke-dasharray', `${percent} 100`)
   if (seconds === 0) return end()
   document.title = `${written(seconds)} · ${timer.dataset.name} · ${site}`
-  // Shortly after the next whole second, when there is something else to show.
+  // Shortly after the next whole second, when the display changes.
   wake(((ends - time) % 1000 || 1000) + 5)
 }
 
@@ -56,18 +56,18 @@ const end = () => {
   sound(timer.dataset.sound)
 }
 
-// Made of tones, so that there is no file to load. Each: pitch in Hz, its beginning, its length.
+// Sounds are made of tones, so that there is no file to load. Each tone: pitch in Hz, start and length in seconds.
 const SOUNDS = {
   bell: [[880, 0, 1.6], [1760, 0, 0.9], [880, 0.9, 1.6]],
   chime: [[523, 0, 0.5], [659, 0.25, 0.5], [784, 0.5, 0.9]],
   digital: [[1000, 0, 0.12], [1000, 0.2, 0.12], [1000, 0.4, 0.12]],
 }
 
-// Browsers let a page sound that somebody has touched, here or on the page before.
+// Browsers allow sound only after the user has touched this page or the one before.
 let audio
 const tune = () => {
   audio ??= new AudioContext()
-  // Refused for ever where nobody touched anything.
+  // Rejected if the user has touched nothing.
   audio.resume().catch(() => {})
 }
 for (const kind of ['pointerdown', 'keydown']) document.addEventListener(kind, tune, { once: true })
@@ -84,7 +84,7 @@ const sound = (name) => {
     tone.start(audio.currentTime + begin)
     tone.stop(audio.currentTime + begin + length)
   }
-  // What could not be heard in time is not to be heard by whoever comes back an hour later.
+  // A sound that could not be played in time must not play when the user comes back an hour later.
   setTimeout(() => audio.state === 'running' || audio.close(), 3_000)
 }
 

@@ -8,19 +8,19 @@ use service_kit::http::Path;
 use web_kit::Asset;
 use web_kit::assets::{self, STYLESHEET};
 
-/// What only the dashboard's pages have: the timer and the charts.
+/// The styles that only the dashboard's pages have, such as those of the timer and the charts.
 pub(crate) static OWN_STYLESHEET: LazyLock<Asset> =
     LazyLock::new(|| Asset::stylesheet("dashboard", include_str!("../assets/dashboard.css")));
 
-/// Counts down, in the page and in its title.
+/// The script that counts down, in the page and in its title.
 pub(crate) static TIMER: LazyLock<Asset> =
     LazyLock::new(|| Asset::module("timer", include_str!("../assets/timer.js")));
 
-/// Wakes the timer in a tab that nobody looks at.
+/// The worker that wakes the timer in a hidden tab.
 pub(crate) static CLOCK: LazyLock<Asset> =
     LazyLock::new(|| Asset::module("clock", include_str!("../assets/clock.js")));
 
-/// Keeps a page up to date with what happens elsewhere.
+/// The script that keeps a page up to date with changes elsewhere.
 pub(crate) static LIVE: LazyLock<Asset> =
     LazyLock::new(|| Asset::module("live", include_str!("../assets/live.js")));
 

@@ -1,4 +1,4 @@
-//! What a form of our pages sends, once it is sure that it came from one.
+//! Submitted forms, once it is certain that they come from a page of ours.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,9 +24,9 @@ use crate::paths::{HOME, RESUME, sign_in_path};
 use crate::sign_in::NAME;
 use crate::visitor::{Known, Member, Visitor, see_other};
 
-/// The cookie of a form that waits for its sender to sign in again.
+/// The cookie of a form that waits until its sender has signed in again.
 const KEPT: &str = "holdfast_ws_kept";
-/// Fields that somebody may have thought about, or has at no other place.
+/// Fields with text that took somebody some thought, or that exists nowhere else.
 const WRITTEN: [&str; 14] = [
     "note",
     "tags",
@@ -44,7 +44,7 @@ const WRITTEN: [&str; 14] = [
     "short_break_duration",
 ];
 
-/// A form of one of our pages, and who sent it.
+/// A form of one of our pages, and the user who sent it.
 pub(crate) struct Form<T> {
     pub(crate) member: Member,
     pub(crate) fields: T,
@@ -54,7 +54,7 @@ pub(crate) struct Form<T> {
 #[derive(Deserialize)]
 pub(crate) struct Empty {}
 
-/// What was typed into the form of a request, in its extensions: an error's page gives it back.
+/// The input in the form of a request, in the extensions of the request: an error page shows it again.
 #[derive(Clone, Default)]
 pub(crate) struct Typed(Vec<String>);
 
@@ -72,7 +72,7 @@ impl Typed {
     }
 }
 
-/// What was typed by somebody who had been signed out meanwhile: nothing of it is lost.
+/// The page with the input of a user who was signed out meanwhile, so that nothing of it is lost.
 #[derive(Template)]
 #[template(path = "signed_out.html")]
 struct SignedOutPage {
@@ -111,8 +111,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     }
 }
 
-/// Keeps what was written while its sender signs in, and gives back what no cookie can hold. Another site's form never comes
-/// so far.
+/// Saves what was written while its sender signs in, and shows what no cookie can hold. A form of another site never gets this
+/// far.
 pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
     let dashboard = &visitor.dashboard;
     let kept = visitor.request.extensions().get::<KeptForm>().cloned();
@@ -150,7 +150,7 @@ struct ResumePage {
     fields: Vec<KeptField>,
 }
 
-/// Shows the form that was kept for who is signed in now, and keeps it no longer.
+/// Shows the form that was saved for the signed-in account, and deletes it.
 pub(crate) async fn resume(member: Member) -> actix_web::Result<HttpResponse> {
     let Visitor {
         dashboard,
@@ -180,15 +180,15 @@ pub(crate) async fn resume(member: Member) -> actix_web::Result<HttpResponse> {
     Ok(answer)
 }
 
-/// Where only a form leads: who comes without one, by the address of a page that said what was wrong with it, is sent a
-/// step up (303).
+/// Answers a GET of a path that only takes forms. A browser that requests one, as the address of a page with errors, is sent one
+/// level up (303).
 pub(crate) async fn step_up(request: HttpRequest) -> HttpResponse {
     let path = request.path().trim_end_matches('/');
     let parent = path.rfind('/').map_or("", |at| &path[..at]);
     see_other(if parent.is_empty() { HOME } else { parent })
 }
 
-/// Text of a form as it is stored: browsers end lines as networks do.
+/// Returns text of a form as it is stored: browsers send line ends as CRLF.
 pub(crate) fn lines(text: &str) -> String {
     text.replace("\r\n", "\n")
 }

@@ -1,4 +1,4 @@
-//! What all pages have in common.
+//! What all pages share.
 
 use actix_web::http::StatusCode;
 use web_kit::assets::STYLESHEET;
@@ -7,27 +7,27 @@ use crate::assets::OWN_STYLESHEET;
 use crate::notices::Notices;
 use crate::state::Dashboard;
 
-/// What surrounds a page; `templates/frame.html` shows it.
+/// What surrounds a page, as `templates/frame.html` shows it.
 pub(crate) struct Frame {
     pub(crate) title: String,
-    /// For the hidden field of every form.
+    /// The CSRF token, for the hidden field of every form.
     pub(crate) csrf: String,
-    /// Of who is signed in.
+    /// The name of the signed-in account.
     pub(crate) username: Option<String>,
-    /// `light`, `dark`, or empty for what the system says.
+    /// `light`, `dark`, or empty for the system's setting.
     pub(crate) theme: &'static str,
-    /// The identity service's page of one's account.
+    /// The account's page at the identity service.
     pub(crate) account: String,
     pub(crate) stylesheets: [&'static str; 2],
-    /// The place in the live events up to which the page shows what happened; they go back a while before it.
+    /// The position in the event stream up to which the page shows all changes. The stream repeats some time before it.
     pub(crate) position: i64,
-    /// Without its query; marks where one is.
+    /// The path without its query, which marks the current entry of the menu.
     pub(crate) path: String,
     pub(crate) notices: Notices,
 }
 
 impl Frame {
-    /// Around a page that is shown without asking who looks.
+    /// Creates the frame of a page that is shown without checking who the visitor is.
     pub(crate) fn of_nobody(dashboard: &Dashboard, title: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -42,12 +42,12 @@ impl Frame {
         }
     }
 
-    /// The same with what there is to say of the form that was sent.
+    /// Returns the same frame with messages about a submitted form.
     pub(crate) fn with(self, notices: Notices) -> Self {
         Self { notices, ..self }
     }
 
-    /// The status of the page, by what it says of the form.
+    /// Returns the status of the page, according to these messages.
     pub(crate) fn status(&self) -> StatusCode {
         self.notices.status()
     }
@@ -56,7 +56,7 @@ impl Frame {
         self.path == path
     }
 
-    /// Whether the page is part of a session or a break of now.
+    /// Whether the page is part of a current session or break.
     pub(crate) fn is_of_today(&self) -> bool {
         let ends = |end: &str| self.is_in("/sessions") && self.path.ends_with(end);
         let is_here = ["/", "/start", "/break"]

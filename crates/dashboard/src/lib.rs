@@ -1,8 +1,8 @@
 //! The web dashboard: plan, focus, finish and look back in a browser, without a desktop client.
 //!
-//! A service mounts it at `/`. It calls the identity and the work-session service over HTTP, with the tokens of
-//! whoever looks, as any other client does. What it is not: it has no database, reads no configuration and
-//! links neither service, so that taking it out is taking out one dependency and the place that mounts it.
+//! A service mounts it at `/`. It calls the identity and the work-session service over HTTP, with the tokens of the signed-in
+//! user, as any other client does. It has no database, reads no configuration and links neither service. To remove it, remove one
+//! dependency and the place that mounts it.
 
 mod api;
 mod assets;
@@ -35,7 +35,7 @@ pub use state::Dashboard;
 
 use paths::RESUME;
 
-/// Adds the dashboard's paths. None of them is under `/api/`, where no cookie counts.
+/// Adds the dashboard's routes. None of them is under `/api/`, where cookies are ignored.
 pub fn configure(cfg: &mut ServiceConfig, dashboard: &Data<Dashboard>) {
     cfg.app_data(dashboard.clone())
         .service(endpoint("/assets/{file}").get(assets::asset))

@@ -1,4 +1,4 @@
-//! The services' live events under the dashboard's cookie: a browser's `EventSource` sends no token.
+//! The event stream of the work-session service with the dashboard's cookie: a browser's `EventSource` sends no token.
 
 use actix_web::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
@@ -10,13 +10,13 @@ use web_kit::form::check_site;
 use crate::api::{ApiError, chunks};
 use crate::visitor::{Known, Visitor};
 
-/// Where a page goes on that was made a while ago, or was not looked at: it cannot send `Last-Event-ID` then.
+/// The position from which a page continues that is old or was hidden: it cannot send `Last-Event-ID`.
 #[derive(Deserialize)]
 pub(crate) struct LiveQuery {
     after: Option<String>,
 }
 
-/// Passes on what the work-session service tells, as it comes, until either side ends.
+/// Forwards the events of the work-session service as they arrive, until either side ends the stream.
 pub(crate) async fn live(
     visitor: Visitor,
     query: Query<LiveQuery>,
@@ -47,13 +47,13 @@ pub(crate) async fn live(
     let answer = HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-store"))
-        // A proxy that collects what it passes on would keep it.
+        // A proxy that buffers responses would hold the events back.
         .insert_header(("x-accel-buffering", "no"))
         .streaming(chunks(source));
     Ok(member.remember(answer))
 }
 
-/// What keeps an `EventSource` from coming back (204).
+/// Returns the response that keeps an `EventSource` from reconnecting (204).
 fn nothing_more() -> HttpResponse {
     HttpResponse::NoContent().finish()
 }

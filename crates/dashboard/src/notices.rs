@@ -1,4 +1,4 @@
-//! What a page says of the form that was sent: that it is done, or what is wrong with which field.
+//! The messages of a page about a submitted form: that it succeeded, or what is wrong with which field.
 
 use serde::Deserialize;
 
@@ -6,21 +6,21 @@ use crate::api::Refused;
 
 pub(crate) use web_kit::Notices;
 
-/// What a form has done, by the name in the address the browser was sent to.
+/// The name of a success message, in the address of the page.
 #[derive(Deserialize)]
 pub(crate) struct Done {
     done: Option<String>,
 }
 
 impl Done {
-    /// That it is done, or nothing.
+    /// Returns the success message, if there is one.
     pub(crate) fn notices(&self) -> Notices {
         Notices::done(self.done.as_deref(), &DONE)
     }
 }
 
 impl Refused {
-    /// What a service says against a form with these fields. Its sentences begin with the field's name.
+    /// Returns the messages of a rejected form with these fields. The service's sentences begin with the field's name.
     pub(crate) fn notices(&self, fields: &[&'static str]) -> Notices {
         let first = self.message.split(' ').next().unwrap_or_default();
         let field = fields.iter().copied().find(|field| *field == first);
@@ -33,7 +33,7 @@ impl Refused {
     }
 }
 
-/// What is said where a form was done.
+/// The success messages, by their names.
 const DONE: [(&str, &str); 15] = [
     ("signed-out", "You are signed out of the dashboard."),
     (

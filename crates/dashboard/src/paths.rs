@@ -1,16 +1,16 @@
-//! Paths that several parts send browsers to.
+//! Paths to which several modules send browsers.
 
 use web_kit::text::with_query;
 
-/// Where somebody goes who came from nowhere in particular.
+/// The page for visitors who have no other destination.
 pub(crate) const HOME: &str = "/";
 pub(crate) const SIGN_IN: &str = "/sign-in";
-/// Where the identity service sends browsers back to.
+/// The path to which the identity service sends browsers back.
 pub(crate) const CALLBACK: &str = "/sign-in/callback";
-/// Where somebody comes back to who had been signed out when a form of theirs arrived.
+/// The path that shows a saved form, once its sender has signed in again.
 pub(crate) const RESUME: &str = "/resume";
 
-/// Where somebody signs in and comes back to `path`.
+/// Returns the path of a sign-in that leads back to `path`.
 pub(crate) fn sign_in_path(path: &str) -> String {
     with_query(SIGN_IN, &[("return_to", path)])
 }

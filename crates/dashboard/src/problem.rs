@@ -1,4 +1,4 @@
-//! How errors look.
+//! Error pages.
 
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
@@ -24,7 +24,7 @@ struct ProblemPage<'a> {
     typed: Vec<String>,
 }
 
-/// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
+/// Renders an error as a page, if a browser requested one of our pages. Programs receive JSON.
 #[must_use]
 pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpResponse> {
     let path = request.path();

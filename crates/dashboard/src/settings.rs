@@ -6,55 +6,55 @@ use web_kit::html::WITH_MODULES;
 
 use crate::paths::CALLBACK;
 
-/// Where the dashboard is, whom it calls, and as whom.
+/// The addresses of the dashboard and of the services, and the client as which it calls them.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where browsers reach the dashboard, without a slash at the end.
+    /// The address at which browsers reach the dashboard, without a trailing slash.
     pub base_url: String,
-    /// Where browsers reach the identity service, without a slash at the end; also the issuer of its answers.
+    /// The address at which browsers reach the identity service, without a trailing slash; also the issuer of its responses.
     pub identity_public_url: String,
-    /// Where the identity service is called.
+    /// The address at which the dashboard calls the identity service.
     pub identity_url: Url,
-    /// Where the work-session service is called.
+    /// The address at which the dashboard calls the work-session service.
     pub worksession_url: Url,
-    /// Whether people may sign in over plain http from other machines.
+    /// Whether sign-ins over plain http from other machines are allowed.
     pub allow_insecure_cookies: bool,
-    /// What makes the identity area of the same process believe for whom we ask.
+    /// The secret by which the identity service of the same process trusts the client addresses that the dashboard reports.
     pub inside: Option<Inside>,
-    /// The OAuth client that the dashboard is; without one it says how to register it.
+    /// The OAuth client of the dashboard. Without one, the dashboard shows how to register it.
     pub client: Option<OAuthClient>,
-    /// Categories that are offered.
+    /// The categories that are offered.
     pub categories: Vec<String>,
-    /// Whether a start with any other category is refused.
+    /// Whether a start with any other category is rejected.
     pub strict_categories: bool,
 }
 
-/// What seals cookies and forms, each with the key of its purpose.
+/// The sealers of cookies and forms, each with the key of its purpose.
 #[derive(Debug, Clone)]
 pub struct Sealers {
-    /// For sign-ins, and what is remembered on the way to them.
+    /// For sign-ins, and for the state of those in progress.
     pub sign_ins: Sealer,
-    /// For tokens of forms, and forms that wait for a sign-in.
+    /// For CSRF tokens, and for saved forms.
     pub forms: Sealer,
 }
 
 /// The dashboard as a confidential client of the identity service.
 #[derive(Debug, Clone)]
 pub struct OAuthClient {
-    /// Its id.
+    /// Its client id.
     pub id: String,
-    /// Its secret.
+    /// Its client secret.
     pub secret: SecretText,
 }
 
 impl Settings {
-    /// Where the identity service sends browsers back to; what the client has to be registered with.
+    /// Returns the redirect URI, with which the client must be registered.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         format!("{}{}", self.base_url, CALLBACK)
     }
 
-    /// The policy of pages. A form that arrives after the sign-in has ended leads to the sign-in.
+    /// Returns the content security policy of pages. A form that arrives after the sign-in has ended may redirect to the sign-in.
     pub(crate) fn policy(&self) -> String {
         let origins = [&self.base_url, &self.identity_public_url].map(|url| Url::parse(url));
         let origins = origins.into_iter().flatten();
@@ -66,7 +66,7 @@ impl Settings {
         )
     }
 
-    /// A page of the identity service.
+    /// Returns the address of a page of the identity service.
     pub(crate) fn account(&self, path: &str) -> String {
         format!("{}{path}", self.identity_public_url)
     }

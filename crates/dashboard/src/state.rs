@@ -5,11 +5,11 @@ use crate::api::{ClientError, Http};
 use crate::settings::{Sealers, Settings};
 use crate::sign_in::{OAuth, Renewals};
 
-/// The dashboard, made once and shared by all workers.
+/// The dashboard, created once and shared by all workers.
 #[derive(Debug)]
 pub struct Dashboard {
     pub(crate) http: Http,
-    /// None until somebody has registered a client.
+    /// None until a client is registered.
     pub(crate) oauth: Option<OAuth>,
     pub(crate) renewals: Renewals,
     pub(crate) cookies: Cookies,
@@ -21,10 +21,10 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// A dashboard with these settings; calls nobody yet.
+    /// Creates the dashboard, without calling anything.
     ///
     /// # Errors
-    /// [`ClientError`] when TLS cannot be set up or an address is no base for others.
+    /// [`ClientError`] when TLS cannot be set up or an address cannot be the base of others.
     pub fn new(settings: Settings, sealers: Sealers, clock: Clock) -> Result<Self, ClientError> {
         let http = Http::new(&settings)?;
         let oauth = settings

@@ -1,21 +1,21 @@
-//! How pages write times, durations and points. Templates pass references, handlers values: both will do.
+//! How pages show times, durations and points. Functions accept the references of templates and the values of handlers.
 
 use std::borrow::Borrow;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
-/// How somebody sees times: in the zone of the preferences.
+/// The time zone of the preferences, in which a user sees times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clockface(Tz);
 
 impl Clockface {
-    /// The zone of this name; UTC for a name that is not known here.
+    /// Returns the zone of this name, or UTC if the name is unknown.
     pub(crate) fn of(timezone: &str) -> Self {
         Self(timezone.parse().unwrap_or(Tz::UTC))
     }
 
-    /// Such as `14:05`.
+    /// Formats the time, such as `14:05`.
     pub(crate) fn time(self, at: &DateTime<Utc>) -> String {
         at.with_timezone(&self.0).format("%H:%M").to_string()
     }
@@ -24,7 +24,7 @@ impl Clockface {
         at.with_timezone(&self.0).date_naive()
     }
 
-    /// The first moment of a local date; where the clocks skip it, the first that there is.
+    /// Returns the first moment of a local date; if the clocks skip midnight, the next hour.
     pub(crate) fn midnight(self, date: NaiveDate) -> DateTime<Utc> {
         let midnight = date.and_time(NaiveTime::MIN);
         let hours = (0..24).filter_map(|hour| {
@@ -35,29 +35,29 @@ impl Clockface {
         first.unwrap_or_else(|| midnight.and_utc())
     }
 
-    /// Such as `Monday, 23 November`.
+    /// Formats the day, such as `Monday, 23 November`.
     pub(crate) fn day(self, at: &DateTime<Utc>) -> String {
         at.with_timezone(&self.0).format("%A, %-d %B").to_string()
     }
 
-    /// Such as `23 November 2026, 14:05`.
+    /// Formats the date and time, such as `23 November 2026, 14:05`.
     pub(crate) fn moment(self, at: &DateTime<Utc>) -> String {
         let local = at.with_timezone(&self.0);
         local.format("%-d %B %Y, %H:%M").to_string()
     }
 }
 
-/// As scripts read it.
+/// Formats a time for scripts.
 pub(crate) fn machine(at: &DateTime<Utc>) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// As the services write it, to the microsecond.
+/// Formats a time as the services do, to the microsecond.
 pub(crate) fn exact(at: &DateTime<Utc>) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-/// Minutes and seconds, such as `24:05`; hours, too, when there are any.
+/// Formats minutes and seconds, such as `24:05`, and hours if there are any.
 pub(crate) fn countdown(seconds: i64) -> String {
     let seconds = seconds.max(0);
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -67,7 +67,7 @@ pub(crate) fn countdown(seconds: i64) -> String {
     }
 }
 
-/// Such as `45 min` or `3 h 20 min`.
+/// Formats a duration, such as `45 min` or `3 h 20 min`.
 pub(crate) fn minutes(minutes: impl Borrow<i64>) -> String {
     let minutes = *minutes.borrow();
     match (minutes / 60, minutes % 60) {
@@ -77,13 +77,13 @@ pub(crate) fn minutes(minutes: impl Borrow<i64>) -> String {
     }
 }
 
-/// At most two decimals, as points are counted.
+/// Formats points with at most two decimals, as they are counted.
 pub(crate) fn points(points: impl Borrow<f64>) -> String {
     let text = format!("{:.2}", points.borrow());
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A number with its noun, such as `1 session` and `2 sessions`.
+/// Formats a number with its noun, such as `1 session` and `2 sessions`.
 pub(crate) fn count(number: impl Borrow<i64>, noun: &str) -> String {
     match *number.borrow() {
         1 => format!("1 {noun}"),
@@ -91,7 +91,7 @@ pub(crate) fn count(number: impl Borrow<i64>, noun: &str) -> String {
     }
 }
 
-/// What a badge is called, and what it is for.
+/// Returns the name of a badge, and what it is for.
 pub(crate) fn badge(id: &str) -> (&str, &'static str) {
     let known = BADGES.iter().find(|(known, ..)| *known == id);
     known.map_or((id, ""), |(_, name, what)| (*name, *what))
@@ -138,7 +138,7 @@ const BADGES: [(&str, &str, &str); 10] = [
     ),
 ];
 
-/// What the states of a session are called.
+/// Returns the label of a session's status.
 pub(crate) fn status(name: &str) -> &str {
     match name {
         "running" => "Running",

@@ -1,4 +1,4 @@
-//! Who looks at a page.
+//! Visitors of pages, signed in or not.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,39 +30,38 @@ use crate::state::Dashboard;
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
 
-/// Whose token is refused right after it was given would be sent to sign in for ever.
+/// A visitor whose token is rejected this soon after the sign-in would be sent to sign in for ever.
 const JUST_NOW: TimeDelta = TimeDelta::seconds(10);
 
-/// Somebody with a browser, signed in or not.
+/// A visitor with a browser, signed in or not.
 pub(crate) struct Visitor {
     pub(crate) dashboard: Data<Dashboard>,
-    /// What the browser has, as it has it: the access token may have expired.
+    /// The sign-in in the browser's cookie; its access token may have expired.
     pub(crate) sign_in: Option<SignIn>,
     pub(crate) origin: Origin,
     pub(crate) request: HttpRequest,
-    /// What the tokens of this browser's forms are bound to.
+    /// The id of this browser, to which the CSRF tokens of its forms are bound.
     pub(crate) browser: String,
     /// The page that the browser shows, to which it can be sent.
     pub(crate) page: String,
     request_id: RequestId,
-    /// With its query.
+    /// The path with its query.
     path: String,
 }
 
-/// Somebody who has signed in with this browser, with an access token that can be used. Others are sent to the
-/// sign-in page.
+/// A visitor who is signed in in this browser, with a valid access token. Others are sent to the sign-in page.
 pub(crate) struct Member {
     pub(crate) visitor: Visitor,
     pub(crate) sign_in: SignIn,
 }
 
-/// What the browser has to be given anew, in the extensions of its request.
+/// The renewed sign-in that the browser must get, in the extensions of its request.
 struct Renewed(SignIn);
 
-/// A browser that was not known, in the extensions of its request.
+/// The id of a new browser, in the extensions of its request.
 struct NewBrowser(String);
 
-/// Adds the new sign-in to an answer, if there is one, and what tells the browser from others.
+/// Adds the cookies of a renewed sign-in and of a new browser to a response.
 pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mut HttpResponse) {
     if let Some(NewBrowser(browser)) = request.extensions().get() {
         let cookie = dashboard.cookies.lasting(BROWSER, browser.clone(), LIFE);
@@ -75,11 +74,11 @@ pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mu
     }
 }
 
-/// Whether a visitor is signed in, once that is known.
+/// A visitor after the check of the sign-in.
 pub(crate) enum Known {
-    /// With an access token that can be used.
+    /// Signed in, with a valid access token.
     Member(Member),
-    /// Never was, or no longer is.
+    /// Never signed in, or no longer.
     Nobody(Visitor),
 }
 
@@ -94,7 +93,7 @@ impl FromRequest for Visitor {
 }
 
 impl Visitor {
-    /// Reads the request's cookie. One that was not made here counts as none.
+    /// Reads the request's cookies. A sign-in that was not sealed here is ignored.
     pub(crate) fn of(req: &HttpRequest) -> Result<Self, Problem> {
         let dashboard = req.app_data::<Data<Dashboard>>();
         let dashboard = dashboard.ok_or_else(Problem::not_found)?.clone();
@@ -118,7 +117,7 @@ impl Visitor {
             request: req.clone(),
             browser,
             page: req.path().to_owned(),
-            // What a form did cannot be done again by a link.
+            // A link must not repeat what a form did.
             path: match *req.method() {
                 Method::GET | Method::HEAD => path.map_or_else(String::new, ToString::to_string),
                 _ => HOME.to_owned(),
@@ -127,7 +126,7 @@ impl Visitor {
         })
     }
 
-    /// Reads the token of a form that this browser sent.
+    /// Opens the CSRF token of a form that this browser sent.
     ///
     /// # Errors
     /// 403 for a form that was not shown in this browser.
@@ -135,10 +134,10 @@ impl Visitor {
         FormToken::open(&self.dashboard.sealers.forms, &self.browser, given)
     }
 
-    /// Whether the visitor is signed in. The access token is replaced if it has expired.
+    /// Checks whether the visitor is signed in, and renews an expired access token.
     ///
     /// # Errors
-    /// 503 when that cannot be found out now.
+    /// 503 when the identity service does not answer as it should.
     pub(crate) async fn known(self) -> Result<Known, Problem> {
         let Some(sign_in) = self.sign_in.clone() else {
             return Ok(Known::Nobody(self));
@@ -155,7 +154,7 @@ impl Visitor {
         {
             Ok((sign_in, is_renewed)) => {
                 if is_renewed {
-                    // For the answer, whatever it is: a token that was replaced must not come again.
+                    // For the response, whatever it is: the token that was replaced must not be used again.
                     let mut extensions = self.request.extensions_mut();
                     extensions.insert(Renewed(sign_in.clone()));
                 }
@@ -172,7 +171,7 @@ impl Visitor {
         }
     }
 
-    /// Sends the browser to sign in, to come back here afterwards. What cookie it has is of no use any more.
+    /// Sends the browser to sign in and then back here. Its cookie is of no further use, and is deleted.
     pub(crate) fn to_sign_in(&self) -> HttpResponse {
         let mut answer = see_other(&sign_in_path(&self.path));
         set_cookie(&mut answer, &self.dashboard.cookies.forgotten(NAME));
@@ -199,14 +198,14 @@ impl FromRequest for Member {
 }
 
 impl Member {
-    /// Calls the services as this person.
+    /// Returns a caller of the services with this user's token.
     pub(crate) fn call(&self) -> Caller<'_> {
         let visitor = &self.visitor;
         let http = &visitor.dashboard.http;
         http.caller(self.sign_in.token(), &visitor.request_id)
     }
 
-    /// The token that every form of this person's pages carries.
+    /// Returns the CSRF token of the forms on this user's page.
     pub(crate) fn form_token(&self) -> String {
         let Visitor {
             page,
@@ -217,7 +216,7 @@ impl Member {
         FormToken::new(&*self.sign_in.username, &**page).seal(&dashboard.sealers.forms, browser)
     }
 
-    /// What surrounds each page, under this title, as this person likes it.
+    /// Returns the frame of a page with this title, in the theme that the user prefers.
     pub(crate) fn frame(&self, title: &str, data: &UserData) -> Frame {
         Frame {
             csrf: self.form_token(),
@@ -236,24 +235,24 @@ impl Member {
         self.remember(html(status, page, &self.visitor.dashboard.policy))
     }
 
-    /// Sends the browser to a path of the dashboard, with what a form has done behind it (303).
+    /// Sends the browser to a path of the dashboard after a form has succeeded (303).
     pub(crate) fn see_other(&self, path: &str) -> HttpResponse {
         self.remember(see_other(path))
     }
 
-    /// An answer with the new sign-in, if there is one.
+    /// Returns the response with the cookies of a renewed sign-in and of a new browser.
     pub(crate) fn remember(&self, mut answer: HttpResponse) -> HttpResponse {
         let visitor = &self.visitor;
         remember(&visitor.request, &visitor.dashboard, &mut answer);
         answer
     }
 
-    /// What a call answered. Whose token is refused is sent to sign in again; other errors are shown.
+    /// Returns the result of a call. A rejected token sends the user to sign in again; other errors are shown.
     pub(crate) fn on<T>(&self, answer: Result<T, ApiError>) -> actix_web::Result<T> {
         answer.map_err(|error| self.failed(error))
     }
 
-    /// What came of a form: an answer, or what the services have against it. Anything else that went wrong is shown.
+    /// Returns the result of a form: a response, or the rejection by the services. Other errors are shown.
     pub(crate) fn judged<T>(
         &self,
         answer: Result<T, ApiError>,
@@ -264,7 +263,7 @@ impl Member {
         }
     }
 
-    /// Sends what a form says to the work-session service.
+    /// Sends the content of a form to the work-session service.
     pub(crate) async fn submit<T: DeserializeOwned>(
         &self,
         method: reqwest::Method,
@@ -274,7 +273,7 @@ impl Member {
         self.judged(self.call().send(method, path, body).await)
     }
 
-    /// Has the work-session service do what no form describes.
+    /// Sends a change without any fields to the work-session service.
     pub(crate) async fn order<T: DeserializeOwned>(
         &self,
         method: reqwest::Method,

@@ -1,12 +1,12 @@
-//! What the pages read of the services' answers. Fields that no page shows are left out.
+//! The services' responses, without the fields that no page shows.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-/// `GET /api/user/data`.
+/// The response of `GET /api/user/data`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct UserData {
-    /// An IANA name.
+    /// The IANA name.
     pub(crate) timezone: String,
     pub(crate) points: Points,
     pub(crate) streaks: Streaks,
@@ -26,7 +26,7 @@ pub(crate) struct Points {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Streaks {
-    /// Days in a row up to today or yesterday.
+    /// Consecutive days up to today or yesterday.
     pub(crate) current: i64,
     pub(crate) longest: i64,
     pub(crate) days_active_this_week: i64,
@@ -37,7 +37,7 @@ pub(crate) struct Streaks {
 pub(crate) struct Preferences {
     /// Sessions per day.
     pub(crate) daily_goal: i64,
-    /// Minutes, as the two below.
+    /// In minutes, like the two below.
     pub(crate) default_duration: i64,
     pub(crate) short_break_duration: i64,
     pub(crate) long_break_duration: i64,
@@ -49,17 +49,17 @@ pub(crate) struct Preferences {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct SessionStats {
     pub(crate) total_sessions: i64,
-    /// Credited.
+    /// Credited minutes.
     pub(crate) total_minutes: i64,
-    /// Minutes.
+    /// In minutes.
     pub(crate) average_session_length: f64,
-    /// 0 to 23, local.
+    /// The local hour, 0 to 23.
     pub(crate) most_productive_hour: i64,
-    /// Empty when there is none.
+    /// Empty if there is none.
     pub(crate) favorite_category: String,
 }
 
-/// What a session was planned on.
+/// The project of a session.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Project {
     /// `team_N`, `personal_N` or `none`.
@@ -67,24 +67,24 @@ pub(crate) struct Project {
     /// Empty for `none`.
     #[serde(default)]
     pub(crate) name: String,
-    /// Of a team's project, where the answer has it.
+    /// For a team's project, if the response names the team.
     pub(crate) team_name: Option<String>,
 }
 
-/// `GET /api/all-projects`.
+/// The response of `GET /api/all-projects`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Projects {
     pub(crate) projects: Vec<Project>,
 }
 
-/// A session, in lists and alone.
+/// A session, in lists and by itself.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Session {
     pub(crate) session_id: String,
     /// `running`, `awaiting_submit`, `completed`, `partial` or `abandoned`.
     pub(crate) status: String,
     pub(crate) category: String,
-    /// Minutes.
+    /// In minutes.
     pub(crate) planned_duration: i64,
     pub(crate) planning_note: String,
     pub(crate) project: Project,
@@ -92,7 +92,7 @@ pub(crate) struct Session {
     pub(crate) expected_end_at: DateTime<Utc>,
     /// None while it runs.
     pub(crate) ended_at: Option<DateTime<Utc>>,
-    /// As it was submitted.
+    /// The submitted end.
     pub(crate) end_time: Option<DateTime<Utc>>,
     pub(crate) submitted_at: Option<DateTime<Utc>>,
     pub(crate) credited_minutes: i64,
@@ -105,18 +105,18 @@ pub(crate) struct Session {
     pub(crate) flags: Vec<Flag>,
 }
 
-/// A sign of a manipulated client.
+/// An integrity flag: a sign of a manipulated client.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Flag {
-    /// `info`, or `suspect`: off the boards.
+    /// `info`, or `suspect`, which keeps the session off the leaderboards.
     pub(crate) severity: String,
-    /// A sentence.
+    /// A sentence for people.
     pub(crate) reason: String,
     /// `open`, `cleared` or `upheld`.
     pub(crate) state: String,
 }
 
-/// `GET /api/get_presession/{session_id}`.
+/// The response of `GET /api/get_presession/{session_id}`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PlannedSession {
     pub(crate) presession: PreSession,
@@ -126,11 +126,11 @@ pub(crate) struct PlannedSession {
     pub(crate) expected_end_at: DateTime<Utc>,
 }
 
-/// The plan, locked.
+/// The locked plan.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PreSession {
     pub(crate) category: String,
-    /// Minutes.
+    /// In minutes.
     pub(crate) planned_duration: i64,
     pub(crate) planning_note: String,
     pub(crate) project: Project,
@@ -139,13 +139,13 @@ pub(crate) struct PreSession {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Started {}
 
-/// The answer to a submit; what else it earned is read afterwards.
+/// The response to a submit. What else it earned is loaded afterwards.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Submitted {
     pub(crate) new_badges: Vec<String>,
 }
 
-/// `GET /api/teams` of the identity service.
+/// The response of `GET /api/teams` of the identity service.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Teams {
     pub(crate) teams: Vec<Team>,
@@ -160,7 +160,7 @@ pub(crate) struct Team {
 }
 
 impl Teams {
-    /// What a team is called.
+    /// Returns the name of a team.
     pub(crate) fn name(&self, id: i64) -> String {
         let found = self.teams.iter().find(|team| team.id == id);
         found.map_or_else(
@@ -170,13 +170,13 @@ impl Teams {
     }
 }
 
-/// `GET /api/analytics/tracking`.
+/// The response of `GET /api/analytics/tracking`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Tracking {
     pub(crate) buckets: Vec<Bucket>,
 }
 
-/// A part of a range.
+/// One part of a range.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Bucket {
     /// A date, a week, an hour, a category or a project's id.
@@ -185,21 +185,21 @@ pub(crate) struct Bucket {
     pub(crate) worked: Worked,
 }
 
-/// What submitted sessions came to.
+/// The sums of submitted sessions.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(crate) struct Worked {
     pub(crate) sessions: i64,
-    /// Credited.
+    /// Credited minutes.
     pub(crate) minutes: i64,
 }
 
-/// `GET /api/auth/user/{id}` of the identity service.
+/// The response of `GET /api/auth/user/{id}` of the identity service.
 #[derive(Deserialize)]
 pub(super) struct Found {
     pub(super) user: Person,
 }
 
-/// Somebody, by name.
+/// The account, by name.
 #[derive(Deserialize)]
 pub(super) struct Person {
     pub(super) username: String,

@@ -17,16 +17,16 @@ use super::bodies::Found;
 use super::error::{ApiError, Refused};
 use crate::settings::Settings;
 
-/// How long a call may take; its slowest part is a sign-in's token under load.
+/// The time limit of a call. The slowest one is a sign-in's token request under load.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long until somebody takes the connection.
+/// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(2);
-/// Shorter than the five seconds for which services keep an idle connection, so that we close first.
+/// Shorter than the time for which services keep an idle connection, so that this side closes it first.
 const IDLE: Duration = Duration::from_secs(3);
-/// No answer that a page is made of is longer.
+/// The maximum size of a response in bytes. None that a page needs is larger.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 
-/// Calls both services over kept connections. Cheap to clone.
+/// A client of both services over pooled connections. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
     client: reqwest::Client,
@@ -35,20 +35,20 @@ pub(crate) struct Http {
     inside: Option<Inside>,
 }
 
-/// Why the dashboard can call nobody.
+/// Why the dashboard cannot call the services.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// A configured address is no base for others.
+    /// A configured address cannot be the base of others.
     #[error("{0}")]
     Address(#[from] url::ParseError),
-    /// TLS or the like.
+    /// The HTTP client, such as its TLS, cannot be set up.
     #[error("HTTP client: {0}")]
     Http(#[from] reqwest::Error),
 }
 
 impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self, ClientError> {
-        // The addresses are the operator's and not a user's: the guarded client is for those.
+        // These addresses come from the operator. The guarded client is for those that users give.
         let client = ClientBuilder::new()
             .tls_backend_preconfigured(service_kit::tls::client_config())
             .connect_timeout(CONNECT)
@@ -64,7 +64,7 @@ impl Http {
         })
     }
 
-    /// A call of the identity service that carries no access token.
+    /// Creates a call of the identity service that carries no access token.
     pub(crate) fn post_identity(&self, path: &str) -> Result<RequestBuilder, url::ParseError> {
         let address = below(&self.identity, path)?;
         let mut request = self.client.post(address).timeout(PATIENCE);
@@ -74,7 +74,7 @@ impl Http {
         Ok(request)
     }
 
-    /// Calls as the holder of this token, on behalf of this request.
+    /// Returns a caller with this token, on behalf of this request.
     pub(crate) fn caller<'a>(&'a self, token: &'a str, request_id: &'a RequestId) -> Caller<'a> {
         Caller {
             http: self,
@@ -84,7 +84,7 @@ impl Http {
     }
 }
 
-/// Somebody's calls.
+/// A caller of the services with a user's token.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     http: &'a Http,
@@ -93,17 +93,17 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Reads from the work-session service.
+    /// Loads something from the work-session service.
     pub(crate) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
         self.read(&self.http.worksession, path).await
     }
 
-    /// Reads from the identity service.
+    /// Loads something from the identity service.
     pub(crate) async fn identity<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
         self.read(&self.http.identity, path).await
     }
 
-    /// Who set a hook up, and what with.
+    /// Describes who configured an integration, and with which application.
     pub(crate) async fn maker(self, user: Option<i64>, client: Option<&str>) -> String {
         let name = match user {
             Some(id) => {
@@ -121,7 +121,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Changes something in the work-session service.
+    /// Sends a change to the work-session service.
     pub(crate) async fn send<T: DeserializeOwned>(
         self,
         method: Method,
@@ -132,7 +132,7 @@ impl Caller<'_> {
         answer(request.json(&body).timeout(PATIENCE).send().await).await
     }
 
-    /// As [`Caller::send`]; the same key again changes nothing more.
+    /// Sends a change with an idempotency key: the same key again changes nothing more.
     pub(crate) async fn send_once<T: DeserializeOwned>(
         self,
         path: &str,
@@ -144,13 +144,13 @@ impl Caller<'_> {
         answer(request.timeout(PATIENCE).send().await).await
     }
 
-    /// A file of the work-session service, to be passed on as it comes; its body may take long.
+    /// Opens a file of the work-session service, to be forwarded as it arrives. Its body may take long.
     pub(crate) async fn open(self, path: &str) -> Result<Response, ApiError> {
         let request = self.request(Method::GET, &self.http.worksession, path)?;
         begun(request).await
     }
 
-    /// Its live events.
+    /// Opens the event stream of the work-session service.
     pub(crate) async fn stream(
         self,
         path: &str,
@@ -170,7 +170,7 @@ impl Caller<'_> {
             Ok::<_, ApiError>(request.timeout(PATIENCE).send().await)
         };
         match send().await? {
-            // A kept connection may have been closed under us; asking again is harmless.
+            // The service may have closed the pooled connection, and a repeated read is harmless.
             Err(cause) if cause.is_request() && !cause.is_timeout() => answer(send().await?).await,
             response => answer(response).await,
         }
@@ -184,7 +184,7 @@ impl Caller<'_> {
     }
 }
 
-/// What comes of a body, as it comes.
+/// Returns the chunks of a body as they arrive.
 pub(crate) fn chunks(response: Response) -> impl Stream<Item = reqwest::Result<Bytes>> {
     stream::try_unfold(response, async |mut response| {
         let chunk: Option<Bytes> = response.chunk().await?;
@@ -195,18 +195,18 @@ pub(crate) fn chunks(response: Response) -> impl Stream<Item = reqwest::Result<B
 async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Result<T, ApiError> {
     let response = good(response).await?;
     let body = bounded(response).await?;
-    // A 204 says nothing, which reads as null.
+    // A 204 has no body, which is parsed as null.
     let body = if body.is_empty() { b"null" } else { &body[..] };
     serde_json::from_slice(body).map_err(ApiError::unavailable)
 }
 
-/// An answer that begins in time; its body may take as long as it likes.
+/// Sends a request whose response must begin in time. Its body may take as long as it needs.
 async fn begun(request: RequestBuilder) -> Result<Response, ApiError> {
     let answered = timeout(PATIENCE, request.send()).await;
     good(answered.map_err(ApiError::unavailable)?).await
 }
 
-/// An answer that is good, its body unread.
+/// Returns a successful response with its body unread.
 async fn good(response: reqwest::Result<Response>) -> Result<Response, ApiError> {
     let response = response.map_err(ApiError::unavailable)?;
     let status = response.status();

@@ -4,24 +4,24 @@ use actix_web::http::StatusCode;
 use serde::Deserialize;
 use service_kit::Problem;
 
-/// Why a call gave no good answer.
+/// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum ApiError {
-    /// The token is good no more: whoever looks has to sign in again.
+    /// The token is no longer valid: the user has to sign in again.
     SignedOut,
-    /// The service says no, and why.
+    /// The service rejected the request, and said why.
     Refused(Refused),
-    /// There was no answer, or none that can be read; the text is for the log.
+    /// There was no response, or one that cannot be parsed. The text is for the log.
     Unavailable(String),
 }
 
-/// A service's no.
+/// The rejection of a request by a service.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
     pub(crate) status: StatusCode,
     /// A sentence for people.
     pub(crate) message: String,
-    /// Seconds.
+    /// In seconds.
     pub(crate) retry_after: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Refused {
         }
     }
 
-    /// Whether who typed the form can put it right, now or later; the form comes back then.
+    /// Whether the user who sent the form can correct it, now or later. The form is then shown again.
     pub(crate) fn is_about_the_form(&self) -> bool {
         matches!(
             self.status,
@@ -66,7 +66,7 @@ impl ApiError {
         Self::Unavailable(cause.to_string())
     }
 
-    /// The refusal, if it is one that typing can put right.
+    /// Returns the rejection, if the user can correct the form.
     ///
     /// # Errors
     /// Any other error.

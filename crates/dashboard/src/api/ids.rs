@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A session's id as it stands in a path: nothing in it can lead to another path of the service that is asked.
+/// A session's id as a part of a path. None of its characters can lead to another path of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionId(String);
 
@@ -26,7 +26,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// A team's short name, likewise.
+/// A team's slug as a part of a path, with the same guarantee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slug(String);
 

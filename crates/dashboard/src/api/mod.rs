@@ -1,4 +1,4 @@
-//! The product's own HTTP interface, called as any client calls it.
+//! The product's own HTTP API, called as any client calls it.
 
 mod bodies;
 mod client;

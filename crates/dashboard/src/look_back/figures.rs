@@ -1,4 +1,4 @@
-//! The figures as charts, each with the same numbers as a table.
+//! Statistics as charts, each with the same numbers in a table.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -15,12 +15,12 @@ use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
 const DAYS: usize = 30;
-/// Columns that have room for a name.
+/// Columns that have space for a label.
 const LABELS: usize = 6;
 
 #[derive(Deserialize)]
 pub(super) struct FiguresQuery {
-    /// How far back the splits go.
+    /// How many days the breakdowns cover.
     days: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ struct FiguresPage<'a> {
     badges: Vec<(&'a str, &'static str)>,
     goal: String,
     calendar: Heatmap,
-    /// Those with work, the newest first.
+    /// Days with work, the newest first.
     worked_days: Vec<Column>,
     days: Chart,
     weeks: Chart,
@@ -45,13 +45,13 @@ struct FiguresPage<'a> {
     projects: Vec<Share>,
 }
 
-/// Columns, drawn and as a table.
+/// Columns, as a drawing and as a table.
 struct Chart {
     drawn: Bars,
     columns: Vec<Column>,
 }
 
-/// What the services tell.
+/// The responses of the services.
 struct Told {
     year: Tracking,
     weeks: Tracking,
@@ -190,7 +190,7 @@ fn project(named: &[Project], key: &str) -> String {
         },
         (None, "none") => "No project".to_owned(),
         (None, "other") => "Others".to_owned(),
-        // Of a team that was left, or deleted.
+        // It belongs to a team that the user left, or that was deleted.
         (None, _) => "A project that you do not see any more".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! All sessions, with filters, page by page.
+//! All sessions, with filters, in pages.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -15,7 +15,7 @@ use crate::visitor::Member;
 const PATH: &str = "/look-back/sessions";
 const PAGE: &str = "25";
 
-/// What is looked for. An empty field is none.
+/// The filters of the list. An empty field does not filter.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Filter {
@@ -125,7 +125,7 @@ impl Filter {
         self.pairs("").iter().any(|(_, value)| !value.is_empty())
     }
 
-    /// Cursors lead on only; back is to the beginning.
+    /// Returns the links of the list. Cursors only lead forward, so the way back is to the beginning.
     fn pager(&self, next: Option<&str>) -> Pager {
         Pager {
             previous: (!self.cursor.is_empty()).then(|| with_query(PATH, &self.pairs(""))),

@@ -1,4 +1,4 @@
-//! What was done: figures as charts and tables, and the list of all sessions.
+//! Past sessions: statistics as charts and tables, and the list of all sessions.
 
 mod charts;
 mod figures;

@@ -2,22 +2,22 @@ use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
 
 use crate::text::Clockface;
 
-/// Days of the calendar: a leap year, so that each date is in it.
+/// Days of the calendar: those of a leap year, so that it contains every date.
 const YEAR: u64 = 366;
-/// Whole weeks before the one that runs.
+/// Whole weeks before the current one.
 const WEEKS: u64 = 25;
 
-/// The stretches of local dates that the figures are of.
+/// The ranges of local dates that the statistics cover.
 pub(super) struct Ranges {
     pub(super) today: NaiveDate,
-    /// Of the splits: 30, 90 or 365.
+    /// Days of the breakdowns: 30, 90 or 365.
     pub(super) days: u64,
 }
 
 impl Ranges {
     pub(super) const CHOICES: [u64; 3] = [30, 90, 365];
 
-    /// What is asked for, or the shortest.
+    /// Creates the ranges for this number of days, or for the smallest that can be chosen.
     pub(super) fn new(now: DateTime<Utc>, face: Clockface, days: Option<u64>) -> Self {
         let [usual, ..] = Self::CHOICES;
         Self {
@@ -28,18 +28,18 @@ impl Ranges {
         }
     }
 
-    /// The query for the days of the calendar.
+    /// Returns the query for the days of the calendar.
     pub(super) fn year(&self) -> String {
         self.query("day", self.back(YEAR - 1))
     }
 
-    /// The query for the last weeks, from a Monday on.
+    /// Returns the query for the last weeks, from a Monday on.
     pub(super) fn weeks(&self) -> String {
         let since = u64::from(self.today.weekday().num_days_from_monday());
         self.query("week", self.back(WEEKS * 7 + since))
     }
 
-    /// The query for a split of the chosen days.
+    /// Returns the query for a breakdown of the chosen days.
     pub(super) fn split(&self, group: &str) -> String {
         self.query(group, self.back(self.days - 1))
     }

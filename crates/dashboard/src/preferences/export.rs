@@ -18,12 +18,12 @@ pub(super) struct ExportQuery {
     to: String,
 }
 
-/// One's sessions as a file, passed on as the service makes it.
+/// Forwards the user's sessions as a file, as the service creates it.
 pub(super) async fn download(
     member: Member,
     query: Query<ExportQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    // Another site's page is not to make anybody save a file.
+    // A page of another site must not make anybody save a file.
     check_site(member.visitor.request.headers())?;
     let ExportQuery { format, from, to } = query.0;
     let pairs = [("format", &*format), ("from", &from), ("to", &to)];

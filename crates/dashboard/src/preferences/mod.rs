@@ -1,4 +1,4 @@
-//! Settings: how somebody likes to work, the time zone, and one's sessions as files.
+//! Settings: the preferences, the time zone, and the user's sessions as files.
 
 mod export;
 mod routes;

@@ -14,7 +14,7 @@ use crate::notices::{Done, Notices};
 use crate::visitor::Member;
 
 const PATH: &str = "/settings";
-/// Fields that are numbers, with their limits.
+/// Number fields, with their limits.
 const NUMBERS: [(&str, &str); 4] = [
     ("daily_goal", "1 to 24"),
     ("default_duration", "1 to 480"),
@@ -51,7 +51,7 @@ struct SettingsPage<'a> {
     frame: Frame,
     typed: Typed,
     timezone: &'a str,
-    /// The choices beside the one that is set.
+    /// The choices besides the current one.
     timezones: Vec<&'static str>,
 }
 
@@ -68,7 +68,7 @@ impl SettingsPage<'_> {
         ("dark", "Dark"),
     ];
 
-    /// Whether another client has set one that we do not have.
+    /// Whether another client has set a sound that this page does not offer.
     fn has_own_sound(&self) -> bool {
         let sounds = Self::SOUNDS.iter();
         !sounds
@@ -76,7 +76,7 @@ impl SettingsPage<'_> {
             .any(|name| name == self.typed.notification_sound)
     }
 
-    /// Likewise.
+    /// Whether another client has set a theme that this page does not offer.
     fn has_own_theme(&self) -> bool {
         let themes = Self::THEMES.iter();
         !themes
@@ -89,7 +89,7 @@ async fn page(member: Member, done: Query<Done>) -> actix_web::Result<HttpRespon
     show(&member, done.0.notices(), None).await
 }
 
-/// Saves how somebody likes to work.
+/// Saves the preferences.
 async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let body = match fields.body() {
@@ -138,7 +138,7 @@ impl Typed {
         }
     }
 
-    /// As the service reads it.
+    /// Returns the body for the service.
     fn body(&self) -> Result<Value, Notices> {
         let given = [
             &self.daily_goal,

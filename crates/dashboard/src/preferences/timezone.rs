@@ -15,13 +15,13 @@ pub(super) struct Typed {
     timezone: String,
 }
 
-/// All zones but one, by name.
+/// Lists the names of all zones but one.
 pub(super) fn all(but: &str) -> Vec<&'static str> {
     let names = TZ_VARIANTS.iter().map(|zone| zone.name());
     names.filter(|name| *name != but).collect()
 }
 
-/// Changes the zone that days are counted in.
+/// Changes the zone in which days are counted.
 pub(super) async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let body = json!({ "timezone": fields.timezone });

@@ -3,7 +3,7 @@ use serde::Deserialize;
 pub(super) const PATH: &str = "/settings/projects";
 pub(super) const API: &str = "/api/projects";
 
-/// A project, in lists and alone.
+/// A project, in lists and by itself.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct OwnProject {
     pub(super) id: i64,
@@ -12,14 +12,14 @@ pub(super) struct OwnProject {
     pub(super) archived: bool,
 }
 
-/// `GET /api/projects`.
+/// The response of `GET /api/projects`.
 #[derive(Deserialize)]
 pub(super) struct OwnProjects {
     /// The oldest first.
     pub(super) projects: Vec<OwnProject>,
 }
 
-/// `GET /api/projects/{id}`.
+/// The response of `GET /api/projects/{id}`.
 #[derive(Deserialize)]
 pub(super) struct One {
     pub(super) project: OwnProject,

@@ -8,7 +8,7 @@ use super::pages::{show_list, show_one};
 use crate::form::{Empty, Form, lines};
 use crate::visitor::Member;
 
-/// The fields, for what is said beside them.
+/// The fields, for the messages beside them.
 const FIELDS: [&str; 2] = ["name", "description"];
 
 impl Typed {
@@ -43,7 +43,7 @@ pub(super) async fn save(
     }
 }
 
-/// Archives one: what was done on it stays, nothing new is started.
+/// Archives a project: its sessions stay, and no new one starts on it.
 pub(super) async fn archive(
     form: Form<Empty>,
     Path((id,)): Path<(i64,)>,

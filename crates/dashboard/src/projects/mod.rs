@@ -1,4 +1,4 @@
-//! One's own projects: those of teams are with the teams.
+//! The user's own projects; those of teams are in `team`.
 
 mod bodies;
 mod changes;

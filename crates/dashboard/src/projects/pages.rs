@@ -24,7 +24,7 @@ struct OnePage<'a> {
     typed: Typed,
 }
 
-/// Shows them all, the archived ones last.
+/// Shows all projects, the archived ones last.
 pub(super) async fn list(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show_list(&member, notices, Typed::default()).await

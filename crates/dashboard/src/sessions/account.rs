@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use crate::form::lines;
 use crate::notices::Notices;
 
-/// What can be said of a session afterwards; nothing of the plan is in it.
+/// What a user can write about a session afterwards. It contains nothing of the plan.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct Account {
     #[serde(default)]
@@ -12,16 +12,16 @@ pub(super) struct Account {
     /// Empty, or 1 to 5.
     #[serde(default)]
     pub(super) quality_rating: String,
-    /// With commas between them.
+    /// Separated by commas.
     #[serde(default)]
     pub(super) tags: String,
 }
 
-/// The fields of the form, for what is said beside them.
+/// The fields of the form, for the messages beside them.
 pub(super) const FIELDS: [&str; 3] = ["note", "quality_rating", "tags"];
 
 impl Account {
-    /// What can be chosen.
+    /// The ratings to choose from.
     pub(super) const RATINGS: [(&'static str, &'static str); 5] = [
         ("5", "5, could not be better"),
         ("4", "4, good"),
@@ -30,13 +30,13 @@ impl Account {
         ("1", "1, nothing worked"),
     ];
 
-    /// Whether nobody has typed anything.
+    /// Whether there is no input.
     pub(super) fn is_empty(&self) -> bool {
         let fields = [&self.note, &self.quality_rating, &self.tags];
         fields.iter().all(|field| field.trim().is_empty())
     }
 
-    /// As the service reads it.
+    /// Returns the body for the service.
     ///
     /// # Errors
     /// What is wrong with a field.

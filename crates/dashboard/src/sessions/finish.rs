@@ -1,4 +1,4 @@
-//! The form after a session: the plan stands there to be read, and what came of it is written.
+//! The form after a session: it shows the plan, and takes what the user writes about the work.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -19,7 +19,7 @@ use crate::notices::Notices;
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
-/// Whoever ends so little early has worked all that was planned.
+/// How early a session may end to count as all that was planned.
 const NEARLY: TimeDelta = TimeDelta::seconds(5);
 
 #[derive(Template)]
@@ -28,17 +28,17 @@ struct FinishPage {
     frame: Frame,
     id: String,
     plan: Plan,
-    /// When the work began and ended, local and for the service.
+    /// When the work began and ended: for people in local time, and for the service.
     from: String,
     to: String,
     end_time: String,
-    /// Minutes that were worked, where that is less than planned.
+    /// The minutes worked, if fewer than planned.
     worked: Option<i64>,
     is_given_up: bool,
     account: Account,
 }
 
-/// The locked fields, as they are shown and as they are sent back.
+/// The locked fields, as they are shown and sent back.
 struct Plan {
     category: String,
     duration: i64,
@@ -47,7 +47,7 @@ struct Plan {
     note: String,
 }
 
-/// What the form sends: the locked fields as the page had them, and the account.
+/// The content of the form: the locked fields as the page had them, and what the user wrote.
 #[derive(Deserialize)]
 pub(super) struct FinishForm {
     category: String,
@@ -58,7 +58,7 @@ pub(super) struct FinishForm {
     account: Account,
 }
 
-/// Asks what came of a session.
+/// Shows the form of a session.
 pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(SessionId,)>,
@@ -66,7 +66,7 @@ pub(super) async fn page(
     show(&member, &id, Notices::default(), Account::default(), None).await
 }
 
-/// Takes what came of it.
+/// Submits the form of a session.
 pub(super) async fn submit(
     form: Form<FinishForm>,
     Path((id,)): Path<(SessionId,)>,
@@ -87,7 +87,7 @@ pub(super) async fn submit(
     }
 }
 
-/// Submits it. What is locked goes along, so that the service can see that nobody changed it.
+/// Submits a session. The locked fields are sent along, so that the service can see that nobody changed them.
 async fn send(
     member: &Member,
     id: &SessionId,
@@ -96,7 +96,7 @@ async fn send(
 ) -> Result<Submitted, ApiError> {
     let call = member.call();
     let planned: PlannedSession = call.get(&format!("/api/get_presession/{id}")).await?;
-    // A number that is none differs from every plan.
+    // An invalid number differs from every plan.
     let duration = fields.duration.parse::<i64>().unwrap_or_default();
     let locked = json!({
         "session_id": planned.session_id,
@@ -132,12 +132,12 @@ async fn show(
     if session.submitted_at.is_some() {
         return match account.is_empty() {
             true => Ok(member.see_other(&format!("/sessions/{id}"))),
-            // Another tab was faster. What was typed here may be the better account.
+            // Another tab was faster. The input in this one may be the better text.
             false => record::show(member, id, notices, Some(account)).await,
         };
     }
     let face = Clockface::of(&data.timezone);
-    // Pressing "finish" ends the work, or the next start did; what is typed afterwards counts for nothing.
+    // The work ends when the user presses "finish", or at the next start. The time spent on this form does not count.
     let now = member.visitor.dashboard.clock.now();
     let given = end_time.and_then(|text| text.parse().ok());
     let last = planned.expected_end_at;
@@ -166,7 +166,7 @@ async fn show(
     Ok(member.show(page.frame.status(), &page))
 }
 
-/// What is wrong, in words for who did not write a client.
+/// Returns the messages about a rejection, in words for people who wrote no client.
 fn said(refused: &Refused) -> Notices {
     let message = &refused.message;
     if refused.status == StatusCode::CONFLICT {

@@ -1,4 +1,4 @@
-//! What a session earned, right after it.
+//! The page right after a session, with what it earned.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -12,12 +12,12 @@ use crate::frame::Frame;
 use crate::text;
 use crate::visitor::Member;
 
-/// After so many sessions of a day the long break comes.
+/// After this many sessions of a day, it is time for the long break.
 const LONG_BREAK_EVERY: i64 = 4;
 
 #[derive(Deserialize)]
 pub(super) struct FinishedQuery {
-    /// Names of badges that the session earned, with commas between them. Only those that the user has are shown.
+    /// The badges that the session earned, separated by commas. Only those that the user has are shown.
     #[serde(default)]
     badges: String,
 }

@@ -1,4 +1,4 @@
-//! A session after it was planned: what came of it is written down, shown, and put right later.
+//! Sessions after their plan: finishing them, showing them, and correcting them later.
 
 mod account;
 mod finish;

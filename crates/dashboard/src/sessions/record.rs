@@ -1,4 +1,4 @@
-//! One session, with what was planned and what came of it, which can be put right.
+//! The page of a session: its plan, and what the user wrote about it, which can be corrected.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -15,7 +15,7 @@ use crate::notices::{Done, Notices};
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
-/// `GET /api/sessions/{id}`.
+/// The response of `GET /api/sessions/{id}`.
 #[derive(Deserialize)]
 pub(super) struct One {
     pub(super) session: Session,
@@ -46,7 +46,7 @@ pub(super) async fn page(
     show(&member, &id, notices, None).await
 }
 
-/// Changes what can be changed of it.
+/// Saves the fields of a session that can be changed.
 pub(super) async fn save(
     form: Form<Account>,
     Path((id,)): Path<(SessionId,)>,
@@ -63,7 +63,7 @@ pub(super) async fn save(
     }
 }
 
-/// Shows it with what was typed, or with what is stored.
+/// Shows a session with the user's input, or else with what is stored.
 pub(super) async fn show(
     member: &Member,
     id: &SessionId,

@@ -11,32 +11,33 @@ use web_kit::cookies::set_cookie;
 
 use super::oauth::Tokens;
 
-/// The cookie of the sign-in; over https with the prefix `__Host-`.
+/// The cookie of the sign-in; over https, a prefix precedes this name.
 pub(crate) const NAME: &str = "holdfast_ws";
-/// The cookie that tells this browser from others, signed in or not.
+/// The cookie that identifies this browser, signed in or not.
 pub(crate) const BROWSER: &str = "holdfast_ws_browser";
-/// What a sealed sign-in is bound to.
+/// The context to which a sealed sign-in is bound.
 const PLACE: &str = "dashboard sign-in";
-/// Seconds; a refresh token that nobody uses is good for as long.
+/// The life of the cookies in seconds, as long as that of an unused refresh token.
 pub(crate) const LIFE: i64 = 90 * 24 * 3_600;
-/// An access token is not used in the last seconds of its life: it would end on its way.
+/// An access token is not used in the last seconds of its life, because it could expire on its way.
 const MARGIN: TimeDelta = TimeDelta::seconds(10);
-/// Browsers keep no larger cookie (RFC 6265 section 6.1), name and attributes included.
+/// The maximum length of the value. Browsers need not store cookies over 4,096 bytes (RFC 6265 section 6.1), name and attributes
+/// included.
 const MAX_COOKIE: usize = 3_900;
 
-/// Somebody's sign-in at this browser.
+/// A user's sign-in in this browser.
 #[derive(Clone)]
 pub(crate) struct SignIn {
     pub(crate) username: String,
     pub(super) access_token: SecretString,
     pub(super) refresh_token: SecretString,
-    /// Of the access token.
+    /// When the access token expires.
     expires_at: DateTime<Utc>,
-    /// When the person came from the identity service.
+    /// When the user came back from the identity service.
     pub(crate) since: DateTime<Utc>,
 }
 
-/// As it is sealed. Short names: cookies are small.
+/// The sign-in as it is sealed, with short names because cookies are small.
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
     u: Cow<'a, str>,
@@ -57,7 +58,7 @@ impl SignIn {
         }
     }
 
-    /// The same sign-in with new tokens.
+    /// Returns the same sign-in with new tokens.
     pub(super) fn with(self, tokens: Tokens, now: DateTime<Utc>) -> Self {
         Self {
             since: self.since,
@@ -65,20 +66,20 @@ impl SignIn {
         }
     }
 
-    /// Whether the access token can still be used.
+    /// Whether the access token is still valid.
     pub(super) fn is_fresh(&self, now: DateTime<Utc>) -> bool {
         now + MARGIN < self.expires_at
     }
 
-    /// The token that services are called with.
+    /// Returns the access token.
     pub(crate) fn token(&self) -> &str {
         self.access_token.expose_secret()
     }
 
-    /// The value of the cookie.
+    /// Returns the value of the cookie.
     ///
     /// # Errors
-    /// [`SealError`] when the cipher fails, or no browser would keep it.
+    /// [`SealError`] when the cipher fails, or the value is too long for a cookie.
     fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
         let stored = Stored {
             u: self.username.as_str().into(),
@@ -95,7 +96,7 @@ impl SignIn {
         }
     }
 
-    /// Puts the sign-in into the browser.
+    /// Adds the cookie of the sign-in to a response.
     pub(crate) fn keep(
         &self,
         cookies: &Cookies,
@@ -107,7 +108,7 @@ impl SignIn {
         Ok(())
     }
 
-    /// Reads the value of a cookie; whatever was not sealed here is none.
+    /// Opens the value of a cookie; none if it was not sealed here.
     pub(crate) fn open(sealer: &Sealer, value: &str) -> Option<Self> {
         let text = sealer.open_text(PLACE, value).ok()?;
         let stored: Stored<'_> = serde_json::from_str(text.expose_secret()).ok()?;

@@ -1,5 +1,5 @@
-//! What is remembered while somebody is at the identity service: it travels sealed in `state`, so that several
-//! tabs can be on their way at once, and counts only in the browser that set out.
+//! The state of a sign-in while the user is at the identity service. It travels sealed in `state`, so that several tabs can sign
+//! in at the same time. It is valid only in the browser in which the sign-in began.
 
 use std::borrow::Cow;
 
@@ -12,17 +12,17 @@ use web_kit::ReturnTo;
 
 use crate::paths::HOME;
 
-/// What a sealed journey is bound to.
+/// The context to which the sealed state is bound.
 const PLACE: &str = "dashboard journey";
-/// Who takes longer begins again.
+/// A sign-in that takes longer has to begin again.
 const PATIENCE: TimeDelta = TimeDelta::minutes(30);
-/// A longer way back makes an address that is too long.
+/// The maximum length of the return path; a longer one makes the address too long.
 const MAX_RETURN: usize = 512;
 
-/// One way to the identity service and back.
+/// A sign-in through the identity service that is in progress.
 pub(super) struct Journey {
     browser: String,
-    /// PKCE's secret half (RFC 7636).
+    /// The code verifier of PKCE (RFC 7636).
     pub(super) verifier: SecretString,
     pub(super) return_to: ReturnTo,
     began: DateTime<Utc>,
@@ -37,7 +37,7 @@ struct Stored<'a> {
 }
 
 impl Journey {
-    /// Sets out from this browser.
+    /// Begins a sign-in in this browser.
     pub(super) fn begin(browser: String, return_to: ReturnTo, now: DateTime<Utc>) -> Self {
         let is_short = return_to.as_str().len() <= MAX_RETURN;
         Self {
@@ -51,7 +51,7 @@ impl Journey {
         }
     }
 
-    /// The value of `state`.
+    /// Returns the value of `state`.
     pub(super) fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
         let stored = Stored {
             b: self.browser.as_str().into(),
@@ -63,7 +63,7 @@ impl Journey {
         sealer.seal(PLACE, &text)
     }
 
-    /// Reads a `state` that came back to this browser; none for one that set out elsewhere, or too long ago.
+    /// Opens a `state` that came back to this browser; none if the sign-in began in another one, or too long ago.
     pub(super) fn arrive(
         sealer: &Sealer,
         state: &str,

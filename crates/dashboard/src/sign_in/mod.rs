@@ -1,5 +1,5 @@
-//! Signing in through the identity service: the authorization code flow with PKCE, as a confidential client. The
-//! tokens never reach a script or a page: they are kept in a cookie that only this service can open.
+//! Sign-in through the identity service: the authorization code flow with PKCE, as a confidential client. The tokens never reach
+//! a script or a page: they are in a cookie that only this service can open.
 
 mod cookie;
 mod journey;

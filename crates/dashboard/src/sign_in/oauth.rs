@@ -17,19 +17,19 @@ use crate::settings::{OAuthClient, Settings};
 pub(crate) struct OAuth {
     http: Http,
     client: OAuthClient,
-    /// Where browsers are sent.
+    /// The authorization endpoint, to which browsers are sent.
     authorize: Url,
-    /// Who answers (RFC 9207).
+    /// The issuer that responses must name (RFC 9207).
     pub(super) issuer: String,
     redirect_uri: String,
 }
 
-/// What a code or a refresh token gives; not to be shown, so that it has no `Debug`.
+/// The response to a code or a refresh token. It is secret, so it has no `Debug`.
 #[derive(Deserialize)]
 pub(super) struct Tokens {
     pub(super) access_token: String,
     pub(super) refresh_token: String,
-    /// Seconds.
+    /// In seconds.
     pub(super) expires_in: i64,
     pub(super) user: User,
 }
@@ -41,18 +41,18 @@ pub(super) struct User {
 
 #[derive(Debug, Error)]
 pub(crate) enum TokenError {
-    /// The code or the refresh token is good no more.
+    /// The code or the refresh token is no longer valid.
     #[error("the grant is good no more")]
     Ended,
-    /// The client is unknown there, or its secret another one.
+    /// The identity service does not know the client, or the client has another secret there.
     #[error("the identity service does not know this client, or its secret is another one")]
     UnknownClient,
-    /// No answer, or none that can be read.
+    /// There was no response, or one that cannot be parsed.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Whom the identity service is called for: it lists sign-ins with what they came from.
+/// The browser on whose behalf the identity service is called. The list of sign-ins shows it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     pub(crate) user_agent: Option<String>,
@@ -74,7 +74,7 @@ impl OAuth {
         })
     }
 
-    /// The address to which a browser goes to sign in.
+    /// Returns the address to which a browser goes to sign in.
     pub(super) fn authorize(&self, state: &str, verifier: &SecretString) -> Url {
         let challenge = URL_SAFE_NO_PAD.encode(sha256(verifier.expose_secret().as_bytes()));
         let mut address = self.authorize.clone();
@@ -89,7 +89,7 @@ impl OAuth {
         address
     }
 
-    /// Exchanges the code that a browser brought.
+    /// Exchanges an authorization code for tokens.
     pub(super) async fn redeem(
         &self,
         code: &str,
@@ -105,7 +105,7 @@ impl OAuth {
         self.tokens(&form, origin).await
     }
 
-    /// Goes on with a sign-in.
+    /// Exchanges a refresh token for new tokens.
     pub(super) async fn refresh(
         &self,
         token: &SecretString,
@@ -118,7 +118,7 @@ impl OAuth {
         self.tokens(&form, origin).await
     }
 
-    /// Ends a sign-in: both its tokens are good no more.
+    /// Revokes a sign-in: both its tokens become invalid.
     pub(super) async fn revoke(
         &self,
         token: &SecretString,

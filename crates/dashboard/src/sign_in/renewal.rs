@@ -11,17 +11,17 @@ use tokio::sync::OnceCell;
 use super::cookie::SignIn;
 use super::oauth::{OAuth, Origin, TokenError};
 
-/// For how long it is known what became of a refresh token.
+/// How long the result of a renewal is kept.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
-/// Renewals that are known at once.
+/// The maximum number of renewals that are kept.
 const KNOWN: u64 = 10_000;
-/// A cookie older than so many renewals is not followed.
+/// A cookie that is more renewals behind than this is not followed.
 const STEPS: usize = 4;
 
-/// What refresh tokens were renewed to, lately and here. A browser sends several requests with one cookie at once,
-/// and may never see the answer that had the next one: each refresh token is used once all the same, as the
-/// identity service, which ends a session whose token comes twice, asks of its clients. Replicas do not share
-/// this; between them its grace of thirty seconds has to do.
+/// The recent renewals in this process, by refresh token. A browser sends several requests with one cookie at the same time, and
+/// may never see the response with the next cookie. Each refresh token is still used only once: the identity service ends a
+/// session whose token is used twice. Replicas do not share this; between them, its grace period of thirty seconds has to
+/// suffice.
 pub(crate) struct Renewals(Cache<[u8; 32], Arc<OnceCell<SignIn>>>);
 
 impl Default for Renewals {
@@ -38,10 +38,10 @@ impl fmt::Debug for Renewals {
 }
 
 impl Renewals {
-    /// The sign-in with an access token that can be used; whether it is another one than before.
+    /// Returns the sign-in with a valid access token, and whether it was renewed.
     ///
     /// # Errors
-    /// [`TokenError`] when there is none to be had.
+    /// [`TokenError`] when no valid token can be obtained.
     pub(crate) async fn renewed(
         &self,
         oauth: Option<&OAuth>,

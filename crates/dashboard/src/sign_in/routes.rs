@@ -27,7 +27,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[derive(Deserialize)]
 struct BeginQuery {
     return_to: Option<String>,
-    /// Whether the browser was sent to the public address already.
+    /// Whether the browser was already sent to the public address.
     here: Option<String>,
 }
 
@@ -57,7 +57,7 @@ async fn begin(
     Ok(answer)
 }
 
-/// What the identity service sends along (RFC 6749 section 4.1.2).
+/// The parameters of the authorization response (RFC 6749 section 4.1.2).
 #[derive(Deserialize)]
 struct ArriveQuery {
     #[serde(default)]
@@ -67,7 +67,7 @@ struct ArriveQuery {
     error_description: Option<String>,
 }
 
-/// Takes the browser back, with a code.
+/// Handles the browser's return with an authorization code.
 async fn arrive(
     visitor: Visitor,
     query: Query<ArriveQuery>,
@@ -83,14 +83,14 @@ async fn arrive(
     check_issuer(oauth, came.iss.as_deref())?;
     let code = came.code.ok_or_else(|| refused(came.error_description))?;
     if req.method() == Method::HEAD {
-        // The code is good once, for the GET that comes with it.
+        // The code works only once, and the GET that follows needs it.
         return Ok(found(journey.return_to.as_str()));
     }
     let tokens = oauth.redeem(&code, &journey.verifier, &visitor.origin);
     let tokens = tokens.await.map_err(not_signed_in)?;
     let sign_in = SignIn::new(tokens, dashboard.clock.now());
     if let Some(before) = &visitor.sign_in {
-        // Its cookie is replaced: nobody could end it any more but in the list of sign-ins.
+        // Its cookie is replaced, so nobody could end it any more, except in the list of sign-ins.
         end(oauth, before, &visitor.origin).await;
     }
     let mut answer = found(journey.return_to.as_str());
@@ -98,7 +98,7 @@ async fn arrive(
     Ok(answer)
 }
 
-/// Ends the sign-in here and at the identity service. It needs no token that can still be used.
+/// Ends the sign-in here and at the identity service. This needs no valid access token.
 async fn sign_out(
     visitor: Visitor,
     req: HttpRequest,
@@ -121,12 +121,12 @@ async fn sign_out(
     let mut answer = HttpResponse::SeeOther()
         .insert_header((LOCATION, done))
         .finish();
-    // In any case.
+    // The cookie is deleted in any case.
     set_cookie(&mut answer, &dashboard.cookies.forgotten(NAME));
     Ok(answer)
 }
 
-/// Has the identity service end a sign-in, and says whether it did.
+/// Revokes a sign-in at the identity service, and returns whether that succeeded.
 async fn end(oauth: &OAuth, sign_in: &SignIn, origin: &Origin) -> bool {
     let revoked = oauth.revoke(&sign_in.refresh_token, origin).await;
     if let Err(cause) = &revoked {
@@ -139,7 +139,7 @@ fn oauth(dashboard: &Dashboard) -> Result<&OAuth, Problem> {
     dashboard.oauth.as_ref().ok_or_else(Problem::not_found)
 }
 
-/// Refuses to sign anybody in where the cookie could be read on its way.
+/// Rejects a sign-in where the cookie could be read in transit.
 fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
     match visitor.dashboard.cookies.allow(&visitor.request) {
         true => Ok(()),
@@ -151,7 +151,7 @@ fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
     }
 }
 
-/// Whether the browser is at the public address: cookies that are set elsewhere would not be there afterwards.
+/// Whether the browser is at the public address: cookies that are set elsewhere would be missing afterwards.
 fn is_at(base_url: &str, req: &HttpRequest) -> bool {
     let host = req.headers().get(HOST).and_then(|host| host.to_str().ok());
     let public = Url::parse(base_url);
@@ -165,7 +165,7 @@ fn is_at(base_url: &str, req: &HttpRequest) -> bool {
     public.ok() == named
 }
 
-/// Who answers must be who was asked (RFC 9207): another issuer's code is none for us.
+/// Checks the issuer of a response (RFC 9207): a code of another issuer is rejected.
 fn check_issuer(oauth: &OAuth, iss: Option<&str>) -> Result<(), Problem> {
     match iss.map(|iss| iss.trim_end_matches('/')) == Some(oauth.issuer.as_str()) {
         true => Ok(()),
@@ -212,7 +212,7 @@ fn not_signed_in(error: TokenError) -> Problem {
     }
 }
 
-/// The code in the address is nobody else's business (RFC 9700 section 4.2.4).
+/// Redirects the browser (302), without leaking the code in the address (RFC 9700 section 4.2.4).
 fn found(address: &str) -> HttpResponse {
     HttpResponse::Found()
         .insert_header((LOCATION, address))

@@ -25,14 +25,14 @@ pub(super) struct BoardQuery {
 struct BoardPage {
     frame: Frame,
     period: &'static str,
-    /// What the links of periods begin with.
+    /// The path of the links to periods.
     board_path: &'static str,
     board: Board,
     pager: Pager,
     opted_in: bool,
 }
 
-/// The board of everybody who wants to be on it.
+/// Shows the leaderboard of everybody who has opted in.
 pub(super) async fn page(
     member: Member,
     query: Query<BoardQuery>,

@@ -1,11 +1,11 @@
-//! What the pages of teams read of the services' answers.
+//! The services' responses for the pages of teams, without the fields that no page shows.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use crate::api::{Project, Team};
 
-/// `GET /api/teams/{slug}` of the identity service.
+/// The response of `GET /api/teams/{slug}` of the identity service.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TeamDetail {
     pub(super) team: Team,
@@ -14,13 +14,13 @@ pub(super) struct TeamDetail {
 }
 
 impl TeamDetail {
-    /// Whether the user may change what belongs to the team.
+    /// Whether the user is a manager of the team, who may change what belongs to it.
     pub(super) fn manages(&self) -> bool {
         matches!(self.my_role.as_str(), "owner" | "admin")
     }
 }
 
-/// `GET /api/team-activity`.
+/// The response of `GET /api/team-activity`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TeamActivity {
     /// The most credited minutes first.
@@ -29,7 +29,7 @@ pub(super) struct TeamActivity {
     pub(super) running: Vec<Running>,
 }
 
-/// What somebody planned and finished.
+/// What a member planned and finished.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Member {
     pub(super) user: Person,
@@ -47,7 +47,7 @@ pub(super) struct Running {
     pub(super) expected_end_at: DateTime<Utc>,
 }
 
-/// `GET /api/team-projects`.
+/// The response of `GET /api/team-projects`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TeamProjects {
     pub(super) team_projects: Vec<TeamProject>,
@@ -81,13 +81,13 @@ pub(super) struct Activity {
 pub(super) struct Entry {
     pub(super) user: Person,
     pub(super) category: String,
-    /// Minutes.
+    /// In minutes.
     pub(super) planned_duration: i64,
     pub(super) planning_note: String,
     pub(super) status: String,
     pub(super) started_at: DateTime<Utc>,
     pub(super) credited_minutes: i64,
-    /// None while it is open.
+    /// None while its outcome is open.
     pub(super) notification: Option<Notification>,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Person {
     pub(super) username: String,
 }
 
-/// What became of telling the team's chat.
+/// The outcome of the notification in the team's chat.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Notification {
     /// `delivered`, `failed` or `skipped`.
@@ -104,7 +104,7 @@ pub(super) struct Notification {
     pub(super) reason: Option<String>,
 }
 
-/// `GET /api/team-projects/{id}/chat`.
+/// The response of `GET /api/team-projects/{id}/chat`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ChatAnswer {
     pub(super) chat: Chat,
@@ -113,7 +113,7 @@ pub(super) struct ChatAnswer {
 /// The state of a project's chat.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Chat {
-    /// None without a hook.
+    /// None if no chat is configured.
     pub(super) provider: Option<String>,
     /// `active`, `paused` or `off`.
     pub(super) status: String,
@@ -132,42 +132,42 @@ pub(super) struct Test {
     pub(super) at: DateTime<Utc>,
 }
 
-/// `GET /api/leaderboard`.
+/// The response of `GET /api/leaderboard`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Board {
     pub(super) entries: Vec<Place>,
-    /// The user's own place, on whatever page it is.
+    /// The user's own entry, on whatever page it is.
     pub(super) me: Option<Place>,
     pub(super) next_cursor: Option<String>,
 }
 
 impl Board {
-    /// Whether this place is the user's.
+    /// Whether this entry is the user's.
     pub(super) fn is_me(&self, place: &Place) -> bool {
         self.me
             .as_ref()
             .is_some_and(|me| me.user_id == place.user_id)
     }
 
-    /// The user's place, where it is not among those that are shown.
+    /// Returns the user's entry, if it is not on this page.
     pub(super) fn me_elsewhere(&self) -> Option<&Place> {
         let me = self.me.as_ref()?;
         (!self.entries.iter().any(|place| self.is_me(place))).then_some(me)
     }
 }
 
-/// Somebody's place on a board.
+/// An entry of a leaderboard.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Place {
     pub(super) rank: i64,
     pub(super) user_id: i64,
     pub(super) username: String,
     pub(super) points: f64,
-    /// Credited.
+    /// Credited minutes.
     pub(super) minutes: i64,
 }
 
-/// The periods of boards, by the names of the interface.
+/// The periods of leaderboards, by their names in the API.
 pub(super) const PERIODS: [(&str, &str); 4] = [
     ("day", "Today"),
     ("week", "Week"),
@@ -175,7 +175,7 @@ pub(super) const PERIODS: [(&str, &str); 4] = [
     ("all", "Ever"),
 ];
 
-/// The period asked for, or the week.
+/// Returns the requested period, or the week.
 pub(super) fn period(asked: Option<&str>) -> &'static str {
     let known = PERIODS.iter().find(|(name, _)| Some(*name) == asked);
     known.map_or("week", |(name, _)| name)

@@ -1,4 +1,4 @@
-//! Where a project's team is told of its sessions.
+//! The chat of a project's team, in which its sessions are announced.
 
 use actix_web::HttpResponse;
 use reqwest::Method;
@@ -12,7 +12,7 @@ use crate::form::{Empty, Form};
 use crate::text::Clockface;
 use crate::visitor::Member;
 
-/// The fields, for what is said beside them.
+/// The fields, for the messages beside them.
 const FIELDS: [&str; 6] = [
     "provider",
     "webhook_url",
@@ -22,7 +22,7 @@ const FIELDS: [&str; 6] = [
     "announce",
 ];
 
-/// A chat as it is typed; no answer tells an address or a token again.
+/// The form of a chat. No response contains its address or token again.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Typed {
@@ -44,7 +44,7 @@ impl Typed {
         ("abandoned", "That it was given up"),
     ];
 
-    /// The form as the chat is now; without one as most want it.
+    /// Fills the form from the chat's settings, or with the usual ones if there is no chat.
     pub(super) fn of(chat: &Chat) -> Self {
         let is_new = chat.provider.is_none();
         let told = |what: &str| chat.announce.iter().any(|it| it == what);
@@ -87,7 +87,7 @@ impl Typed {
     }
 }
 
-/// What became of the last test.
+/// Describes the outcome of the last test.
 pub(super) fn outcome(test: &Test, face: Clockface) -> String {
     let at = face.moment(&test.at);
     match (test.outcome.as_str(), &test.reason) {
@@ -119,7 +119,7 @@ pub(super) async fn save(
     }
 }
 
-/// Sends a message to see whether it arrives.
+/// Sends a test message.
 pub(super) async fn test(
     form: Form<Empty>,
     Path(place): Path<Place>,
@@ -140,7 +140,7 @@ pub(super) async fn test(
     }
 }
 
-/// Keeps one that was paused.
+/// Takes over a paused chat.
 pub(super) async fn adopt(
     form: Form<Empty>,
     Path(place): Path<Place>,
@@ -151,7 +151,7 @@ pub(super) async fn adopt(
     Ok(done(&member, &place, "kept"))
 }
 
-/// Tells the chat nothing more.
+/// Removes the chat.
 pub(super) async fn switch_off(
     form: Form<Empty>,
     Path(place): Path<Place>,

@@ -16,7 +16,7 @@ struct ChoosePage {
     new: String,
 }
 
-/// One's teams; who has a single one is taken there.
+/// Shows the user's teams, or sends the browser to the only one.
 pub(super) async fn page(member: Member) -> actix_web::Result<HttpResponse> {
     let call = member.call();
     let (data, found) = member.on(tokio::try_join!(

@@ -1,4 +1,4 @@
-//! Making, changing and archiving a team's project, by its owner and admins.
+//! Creating, changing and archiving a team's project, by its owner and admins.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -16,7 +16,7 @@ use crate::frame::Frame;
 use crate::notices::Notices;
 use crate::visitor::Member;
 
-/// The fields, for what is said beside them.
+/// The fields, for the messages beside them.
 const FIELDS: [&str; 3] = ["name", "description", "chat_channel"];
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -46,7 +46,7 @@ impl Typed {
         }
     }
 
-    /// As the service reads it; a new one needs its team, too.
+    /// Returns the body for the service; a new project also needs its team.
     fn body(&self, team: Option<i64>) -> Value {
         json!({
             "team_id": team,
@@ -58,7 +58,7 @@ impl Typed {
     }
 }
 
-/// Asks what the new project is.
+/// Shows the form of a new project.
 pub(super) async fn new_page(
     member: Member,
     Path((slug,)): Path<(Slug,)>,
@@ -107,7 +107,7 @@ pub(super) async fn save(
     }
 }
 
-/// Archives it: what was done on it stays, nothing new is started.
+/// Archives a project: its sessions stay, and no new one starts on it.
 pub(super) async fn archive(
     form: Form<Empty>,
     Path((slug, id)): Path<Place>,

@@ -1,4 +1,4 @@
-//! A team: who is at work now, what it planned and finished, its boards, its projects and their chats.
+//! Teams: who is in a session now, what was planned and finished, leaderboards, projects and their chats.
 
 mod board;
 mod bodies;

@@ -27,14 +27,14 @@ struct OverviewPage<'a> {
     frame: Frame,
     live: &'static str,
     detail: &'a TeamDetail,
-    /// The identity service's page of the team.
+    /// The team's page at the identity service.
     people: String,
     running: Vec<Working>,
     timezone: &'a str,
     activity: &'a TeamActivity,
     total: Sums,
     period: &'static str,
-    /// What the links of periods begin with.
+    /// The path of the links to periods.
     board_path: String,
     board: &'a Board,
     projects: &'a [TeamProject],
@@ -45,7 +45,7 @@ struct Working {
     username: String,
     what: String,
     until: String,
-    /// The same for programs.
+    /// The same time for scripts.
     leaves: String,
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn page(
         Clockface::of(&data.timezone),
         member.visitor.dashboard.clock.now(),
     );
-    // The week is the reader's own, which the preferences say.
+    // The week is the user's own, and so depends on the time zone in the preferences.
     let since = text::exact(&monday(now, face));
     let pairs = [("team", slug.as_str()), ("since", &since)];
     let activity = with_query("/api/team-activity", &pairs);

@@ -32,7 +32,7 @@ struct ProjectPage<'a> {
     pager: Pager,
 }
 
-/// A session of the activity.
+/// A session in the activity of a project.
 struct Row {
     username: String,
     category: String,
@@ -41,11 +41,11 @@ struct Row {
     minutes: String,
     status: String,
     is_good: bool,
-    /// What became of telling the chat.
+    /// The outcome of the notification in the chat.
     told: String,
 }
 
-/// A project, with what was done on it and whether the chat heard of it.
+/// Shows a project with its sessions, and whether they were announced in the chat.
 pub(super) async fn page(
     member: Member,
     Path((slug, id)): Path<(Slug, i64)>,

@@ -13,7 +13,7 @@ use crate::notices::{Done, Notices};
 use crate::text::Clockface;
 use crate::visitor::Member;
 
-/// Where somebody is: a project of a team.
+/// The team and the project in a path.
 pub(super) type Place = (Slug, i64);
 
 #[derive(Template)]
@@ -24,13 +24,13 @@ struct SettingsPage<'a> {
     path: String,
     typed: manage::Typed,
     chat: &'a Chat,
-    /// Whose a paused one is.
+    /// Who configured a paused chat.
     maker: Option<String>,
     chat_typed: chat::Typed,
     last_test: Option<String>,
 }
 
-/// What was typed into either form.
+/// The input of either form.
 #[derive(Default)]
 pub(super) struct Typed {
     pub(super) project: Option<manage::Typed>,

@@ -20,7 +20,7 @@ impl Sums {
     }
 }
 
-/// The first moment of the week that the reader is in.
+/// Returns the first moment of the user's current week.
 pub(super) fn monday(now: DateTime<Utc>, face: Clockface) -> DateTime<Utc> {
     let today = face.date(&now);
     let since = today.weekday().num_days_from_monday();

@@ -13,9 +13,9 @@ use crate::notices::Notices;
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
-/// Sessions that are looked at: the one that runs is the newest, those that wait are among the last.
+/// Sessions that are loaded: the running one is the newest, and those not yet submitted are among the last.
 const LOOKED_AT: usize = 12;
-/// Sessions that are listed as the last ones.
+/// Sessions in the list of the last ones.
 const LISTED: usize = 5;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -28,12 +28,12 @@ pub(super) struct Start {
     pub(super) project_id: String,
     #[serde(default)]
     pub(super) note: String,
-    /// The same for every time that one page is sent: a second press starts no second session.
+    /// The same for every submission of one page, so that a second press starts no second session.
     #[serde(default)]
     pub(super) once: String,
 }
 
-/// All that the page shows, as the services tell it.
+/// Everything that the page shows, from the services' responses.
 pub(super) struct Day {
     data: UserData,
     /// The newest first.
@@ -68,7 +68,7 @@ struct TodayPage<'a> {
     long_break: i64,
 }
 
-/// The session that runs, with its plan.
+/// The running session, with its plan.
 struct Running {
     id: String,
     category: String,
@@ -96,7 +96,7 @@ struct Row {
     credited: String,
 }
 
-/// Projects of one team, or one's own.
+/// The projects of one team, or the user's own.
 struct Group {
     name: String,
     projects: Vec<Project>,
@@ -105,7 +105,7 @@ struct Group {
 struct Progress {
     sessions: i64,
     goal: i64,
-    /// As far as the bar goes.
+    /// The sessions as the progress bar shows them, at most the goal.
     shown: i64,
     minutes: String,
     points: String,
@@ -114,7 +114,7 @@ struct Progress {
 }
 
 impl Day {
-    /// Reads it, all at once.
+    /// Loads everything at once.
     pub(super) async fn load(member: &Member) -> Result<Self, ApiError> {
         let call = member.call();
         let newest = format!("/api/sessions?limit={LOOKED_AT}");
@@ -132,7 +132,7 @@ impl Day {
         })
     }
 
-    /// What somebody is likely to start: as long as is usual, on what the last session was about.
+    /// Returns the start that is likely: the default duration, with the category and project of the last session.
     pub(super) fn likely_start(&self) -> Start {
         let last = self.sessions.first();
         let project = last.map(|session| session.project.id.as_str());
@@ -184,7 +184,7 @@ impl Day {
         member.show(page.frame.status(), &page)
     }
 
-    /// Those that are suggested, and before them those of the last sessions that are not.
+    /// Lists the categories of the last sessions, and then the suggested ones.
     fn categories<'a>(&'a self, suggested: &'a [String]) -> Vec<&'a str> {
         let mut all: Vec<&str> = Vec::new();
         let own = self.sessions.iter().map(|session| &session.category);

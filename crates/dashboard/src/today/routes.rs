@@ -21,7 +21,7 @@ use crate::state::Dashboard;
 use crate::text::{self, Clockface};
 use crate::visitor::{Known, Member, Visitor};
 
-/// No break is longer.
+/// The maximum length of a break.
 const LONGEST_BREAK: TimeDelta = TimeDelta::minutes(60);
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -43,11 +43,11 @@ struct SetupPage<'a> {
     frame: Frame,
     redirect_uri: String,
     base_url: &'a str,
-    /// Whether sign-ins may be put into cookies at this address.
+    /// Whether sign-in cookies are allowed at this address.
     allowed: bool,
 }
 
-/// The first page, for whoever comes.
+/// Shows the first page to any visitor.
 async fn today(visitor: Visitor, done: Query<Done>) -> actix_web::Result<HttpResponse> {
     if visitor.dashboard.oauth.is_none() {
         return Ok(set_up(&visitor));
@@ -83,7 +83,7 @@ async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
     }
 }
 
-/// The page again, with what was typed and what is wrong with it.
+/// Shows the page again, with the input and what is wrong with it.
 async fn again(member: &Member, notices: Notices, typed: Start) -> actix_web::Result<HttpResponse> {
     let day = member.on(Day::load(member).await)?;
     let start = Start {
@@ -104,7 +104,7 @@ fn said(refused: &Refused) -> Notices {
 #[derive(Deserialize)]
 struct BreakQuery {
     kind: Option<String>,
-    /// Seconds since the epoch.
+    /// The end, in seconds since the epoch.
     until: Option<i64>,
 }
 
@@ -118,7 +118,7 @@ struct BreakPage<'a> {
     timer: &'static str,
 }
 
-/// A break. Its end stands in the address, so that it survives a reload; the services know no breaks.
+/// Shows a break. Its end is in the address, so that it survives a reload; the services know no breaks.
 async fn take_break(member: Member, query: Query<BreakQuery>) -> actix_web::Result<HttpResponse> {
     let data: UserData = member.on(member.call().get("/api/user/data").await)?;
     let now = member.visitor.dashboard.clock.now();

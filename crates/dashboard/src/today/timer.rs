@@ -3,30 +3,30 @@ use chrono::{DateTime, Utc};
 use crate::assets::CLOCK;
 use crate::text::{self, Clockface};
 
-/// What counts down, as `templates/today/timer.html` shows it: right without a script at the moment it was made,
-/// and kept right by one.
+/// A countdown, as `templates/today/timer.html` shows it: right without a script at the moment it was made, and kept right by
+/// one.
 pub(crate) struct Timer {
     pub(super) starts: String,
     pub(super) ends: String,
-    /// Local.
+    /// In local time.
     pub(super) from: String,
-    /// Local.
+    /// In local time.
     pub(super) to: String,
-    /// Minutes and seconds.
+    /// In minutes and seconds.
     pub(super) left: String,
     pub(super) is_over: bool,
-    /// Of the time that is gone.
+    /// Percent of the time that has passed.
     pub(super) percent: i64,
     /// For the title of the page.
     pub(super) name: String,
-    /// What is said at the end.
+    /// The message at the end.
     pub(super) over: &'static str,
-    /// What wakes the script.
+    /// The path of the worker that wakes the script.
     pub(super) clock: &'static str,
 }
 
 impl Timer {
-    /// A stretch of time as it is now.
+    /// Creates the countdown of a span of time as it is now.
     pub(super) fn new(
         span: (DateTime<Utc>, DateTime<Utc>),
         now: DateTime<Utc>,

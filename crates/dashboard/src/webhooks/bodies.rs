@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use crate::api::Refused;
 use crate::notices::Notices;
 
-/// A webhook, without its address and secret, which nobody is told.
+/// A webhook, without its address and secret, which no response contains.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Webhook {
     pub(super) id: i64,
-    /// None for one of one's own.
+    /// None for a webhook of the user's own.
     pub(super) team_id: Option<i64>,
     /// Such as `https://hooks.example.com`.
     pub(super) origin: String,
@@ -33,14 +33,14 @@ pub(super) struct One {
     pub(super) webhook: Webhook,
 }
 
-/// A webhook with its secret, which is told this once.
+/// A webhook with its secret, which only one response contains.
 #[derive(Deserialize)]
 pub(super) struct WithSecret {
     pub(super) webhook: Webhook,
     pub(super) secret: String,
 }
 
-/// A call of a webhook.
+/// One delivery of a webhook.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Delivery {
     pub(super) id: String,
@@ -59,7 +59,7 @@ pub(super) struct Deliveries {
     pub(super) next_cursor: Option<String>,
 }
 
-/// What a webhook may be told of, and how that is called.
+/// The events to which a webhook can subscribe: field of the form, event type and label.
 pub(super) const EVENTS: [(&str, &str, &str); 3] = [
     ("started", "session.started.v1", "A session started"),
     (
@@ -74,20 +74,20 @@ pub(super) const EVENTS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// A form with a webhook in it. A box that is not ticked is absent.
+/// The form of a webhook. A box that is not ticked is absent.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Typed {
     pub(super) url: String,
     pub(super) description: String,
-    /// Empty for one's own.
+    /// Empty for a webhook of the user's own.
     pub(super) team_id: String,
     started: Option<String>,
     submitted: Option<String>,
     abandoned: Option<String>,
 }
 
-/// What is wrong with the form. Events have other names here than in the interface.
+/// Returns the messages about a rejection. In the form, events have other names than in the API.
 pub(super) fn said(refused: &Refused) -> Notices {
     let notices = refused.notices(&["url", "events", "description", "team_id"]);
     match notices.at("events") {
@@ -97,7 +97,7 @@ pub(super) fn said(refused: &Refused) -> Notices {
 }
 
 impl Typed {
-    /// An empty form that asks for everything.
+    /// Returns an empty form that subscribes to everything.
     pub(super) fn new() -> Self {
         let yes = || Some("yes".to_owned());
         Self {
@@ -108,7 +108,7 @@ impl Typed {
         }
     }
 
-    /// The form as a webhook is now.
+    /// Fills the form from a webhook.
     pub(super) fn of(webhook: &Webhook) -> Self {
         let told = |event: &str| webhook.events.iter().any(|it| it == event);
         let [started, submitted, abandoned] =
@@ -131,7 +131,7 @@ impl Typed {
         }
     }
 
-    /// As the service reads it; an empty address is one that stays.
+    /// Returns the body for the service. Without an address, the stored one stays.
     pub(super) fn body(&self) -> Value {
         let events = EVENTS.iter().filter(|(name, ..)| self.has(name));
         let events: Vec<&str> = events.map(|(_, event, _)| *event).collect();
@@ -142,7 +142,7 @@ impl Typed {
             body.insert("url".to_owned(), self.url.trim().into());
         }
         if !self.team_id.is_empty() {
-            // What is no number goes as it is, to be refused: left out, it would stand for oneself.
+            // An invalid number is sent as it is, to be rejected: without it, the webhook would be the user's own.
             let team = self.team_id.parse::<i64>().map(Value::from);
             let team = team.unwrap_or_else(|_| self.team_id.as_str().into());
             body.insert("team_id".to_owned(), team);

@@ -15,7 +15,7 @@ pub(super) struct Replay {
     delivery: String,
 }
 
-/// Changes what a webhook is told, or where.
+/// Changes the events or the address of a webhook.
 pub(super) async fn save(
     form: Form<Typed>,
     Path((id,)): Path<(i64,)>,
@@ -31,7 +31,7 @@ pub(super) async fn save(
     }
 }
 
-/// Has it called once, to see whether it works.
+/// Requests a test call of the webhook.
 pub(super) async fn test(
     form: Form<Empty>,
     Path((id,)): Path<(i64,)>,
@@ -39,7 +39,7 @@ pub(super) async fn test(
     settle(&form.member, id, "test", "called").await
 }
 
-/// Keeps one that was paused.
+/// Takes over a paused webhook.
 pub(super) async fn adopt(
     form: Form<Empty>,
     Path((id,)): Path<(i64,)>,
@@ -47,13 +47,13 @@ pub(super) async fn adopt(
     settle(&form.member, id, "adopt", "kept").await
 }
 
-/// Has a call made once more.
+/// Requests that a delivery is sent again.
 pub(super) async fn replay(
     form: Form<Replay>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
-    // What is no id names nothing, and must not name another path.
+    // An invalid id names nothing, and must not lead to another path.
     let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     if fields.delivery.is_empty() || !fields.delivery.bytes().all(is_id) {
         return Err(service_kit::Problem::not_found().into());
@@ -62,14 +62,14 @@ pub(super) async fn replay(
     settle(&member, id, &what, "called").await
 }
 
-/// Gives it another secret; the old one signs nothing more.
+/// Replaces the secret; the old one signs nothing more.
 pub(super) async fn rotate_secret(
     form: Form<Empty>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let path = format!("/api/webhooks/{id}/rotate-secret");
     let member = form.member;
-    // Before the secret is made: nothing must fail between it and its only page.
+    // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
     let data = member.on(member.call().get("/api/user/data").await)?;
     let made: WithSecret = member.order(Method::POST, &path).await?;
     Ok(show_secret(&member, &data, &made, false))
@@ -86,7 +86,7 @@ pub(super) async fn delete(
         .see_other("/settings/webhooks?done=webhook-deleted"))
 }
 
-/// Has something done to it that its page shows.
+/// Requests something whose result the page of the webhook shows.
 async fn settle(
     member: &Member,
     id: i64,

@@ -22,7 +22,7 @@ struct ListPage {
     typed: Typed,
 }
 
-/// A secret is told once.
+/// The page with a secret, which is shown only once.
 #[derive(Template)]
 #[template(path = "webhooks/secret.html")]
 pub(super) struct SecretPage<'a> {
@@ -39,7 +39,7 @@ pub(super) async fn page(member: Member, done: Query<Done>) -> actix_web::Result
 
 pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
-    // Before the secret is made: nothing must fail between it and its only page.
+    // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
     let data = member.on(member.call().get("/api/user/data").await)?;
     let made = member.submit::<WithSecret>(Method::POST, API, fields.body());
     match made.await? {
@@ -48,7 +48,7 @@ pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse>
     }
 }
 
-/// Tells a new secret, which nobody is told again.
+/// Shows a new secret, for the only time.
 pub(super) fn show_secret(
     member: &Member,
     data: &UserData,

@@ -1,4 +1,4 @@
-//! Webhooks: programs that are told of sessions, one's own and those of the teams that one manages.
+//! Webhooks: programs that receive events of sessions, those of the user and of teams that the user manages.
 
 mod bodies;
 mod changes;

@@ -22,7 +22,7 @@ pub(super) struct OneQuery {
 struct OnePage<'a> {
     frame: Frame,
     webhook: &'a Webhook,
-    /// Whose a paused one is.
+    /// Who configured a paused webhook.
     maker: Option<String>,
     typed: Typed,
     secret_since: String,
@@ -30,7 +30,7 @@ struct OnePage<'a> {
     pager: Pager,
 }
 
-/// Shows one, with the calls that were made of it.
+/// Shows a webhook with its deliveries.
 pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(i64,)>,

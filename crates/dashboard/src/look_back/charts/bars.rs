@@ -3,12 +3,12 @@ use crate::text;
 
 const WIDTH: i64 = 4_000;
 const HEIGHT: i64 = 1_700;
-/// Room for the figures of the axis.
+/// Space for the labels of the axis.
 const LEFT: i64 = 480;
-/// Half of the last one's name.
+/// Space for half of the last column's label.
 const RIGHT: i64 = 180;
 const TOP: i64 = 100;
-/// Room for what the columns are called.
+/// Space for the labels of the columns.
 const BOTTOM: i64 = 200;
 
 /// Minutes as columns side by side.
@@ -19,17 +19,17 @@ pub(crate) struct Bars {
     pub(crate) right: i64,
     pub(crate) bars: Vec<Bar>,
     pub(crate) ticks: Vec<Tick>,
-    /// The height of the goal's line.
+    /// The vertical position of the goal's line.
     pub(crate) goal: Option<i64>,
     pub(crate) label_y: i64,
 }
 
-/// A value with its name.
+/// A value and its name.
 #[derive(Clone)]
 pub(crate) struct Column {
-    /// In full, for the table.
+    /// The full name, for the table.
     pub(crate) name: String,
-    /// Under the column, where there is room for it.
+    /// The label under the column, if there is space for it.
     pub(crate) label: String,
     pub(crate) minutes: i64,
     pub(crate) sessions: i64,
@@ -46,7 +46,7 @@ pub(crate) struct Bar {
     pub(crate) reaches_goal: bool,
 }
 
-/// A figure of the axis.
+/// A label of the axis.
 pub(crate) struct Tick {
     pub(crate) y: i64,
     pub(crate) text_y: i64,
@@ -54,7 +54,7 @@ pub(crate) struct Tick {
 }
 
 impl Bars {
-    /// Draws these columns, with at most `labels` of them named, and a line at `goal` minutes.
+    /// Draws these columns, at most `labels` of them with a label, and a line at `goal` minutes.
     pub(crate) fn draw(columns: &[Column], labels: usize, goal: Option<i64>) -> Self {
         let most = columns.iter().map(|column| column.minutes).max();
         let top = round_up(most.unwrap_or(0).max(goal.unwrap_or(0)));
@@ -66,7 +66,7 @@ impl Bars {
         let bar = |(index, column): (usize, &Column)| {
             let from = LEFT + span * units(index) / count;
             let to = LEFT + span * (units(index) + 1) / count;
-            // From the last one backwards: today always has its name.
+            // Counted from the last column, so that today always has its label.
             let is_named = (columns.len() - 1 - index).is_multiple_of(every);
             Bar {
                 x: from + gap / 2,
@@ -105,7 +105,7 @@ impl Bars {
     }
 }
 
-/// A round figure that is not below these minutes, and whose half is one, too.
+/// Returns a round number that is not below these minutes, and whose half is round, too.
 fn round_up(minutes: i64) -> i64 {
     let steps = [30, 60, 120, 240, 480, 600, 960, 1_200, 1_920];
     let found = steps.into_iter().find(|step| minutes <= *step);

@@ -2,12 +2,12 @@ use chrono::{Datelike, Days, NaiveDate};
 
 use crate::text;
 
-/// A cell with the room around it.
+/// The size of a cell with the space around it.
 const PITCH: i64 = 13;
 const LEFT: i64 = 34;
 const TOP: i64 = 20;
 
-/// A year as a calendar: a column for each week, Monday on top.
+/// A year as a calendar, with a column for each week and Monday at the top.
 pub(crate) struct Heatmap {
     pub(crate) width: i64,
     pub(crate) height: i64,
@@ -24,7 +24,7 @@ pub(crate) struct Cell {
     pub(crate) title: String,
 }
 
-/// A day's work.
+/// The work of one day.
 pub(crate) struct Day {
     pub(crate) date: NaiveDate,
     pub(crate) minutes: i64,
@@ -32,7 +32,7 @@ pub(crate) struct Day {
 }
 
 impl Heatmap {
-    /// Draws consecutive days; `goal` is minutes a day.
+    /// Draws consecutive days; `goal` is in minutes per day.
     pub(crate) fn draw(days: &[Day], goal: i64) -> Self {
         let first = days.first().map(|day| monday(day.date)).unwrap_or_default();
         let place = |date: NaiveDate| {
@@ -61,7 +61,7 @@ impl Heatmap {
             width: last + PITCH,
             height: TOP + 7 * PITCH,
             cells: days.iter().map(cell).collect(),
-            // At the edge a name would be cut off.
+            // At the edge, a label would be cut off.
             months: months.filter(|(x, _)| *x + 20 <= last).collect(),
             weekdays: [(0, "Mon"), (2, "Wed"), (4, "Fri")]
                 .map(|(row, name)| (TOP + PITCH * row + 9, name)),

@@ -1,5 +1,5 @@
-//! Charts, drawn on the server as SVG. Lengths are whole numbers in the units of each chart's `viewBox`; colours
-//! are classes of the style sheet, so that both themes can be read. Whatever a chart shows stands in a table too.
+//! Charts, drawn on the server as SVG. Lengths are integers in the units of each chart's `viewBox`. Colours are classes of the
+//! style sheet, so that charts are legible in both themes. A table repeats what a chart shows.
 
 mod bars;
 mod heatmap;
@@ -9,7 +9,7 @@ pub(super) use bars::{Bars, Column};
 pub(super) use heatmap::{Day, Heatmap};
 pub(super) use shares::{Share, shares};
 
-/// A count as a length.
+/// Converts a count to a length.
 fn units(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,18 +1,18 @@
 use crate::api::Bucket;
 use crate::text;
 
-/// A part of the whole, drawn as a bar beside its figures.
+/// A part of the whole, drawn as a bar beside its numbers.
 pub(crate) struct Share {
     pub(crate) name: String,
     pub(crate) minutes: String,
     pub(crate) sessions: i64,
-    /// Of all minutes.
+    /// Percent of all minutes.
     pub(crate) percent: i64,
-    /// Of the largest share.
+    /// Percent of the largest share.
     pub(crate) length: i64,
 }
 
-/// Shares of the whole in the order they are given, which is by size.
+/// Returns the shares of the whole in the order of the buckets, which is by size.
 pub(crate) fn shares(buckets: &[Bucket], name: impl Fn(&str) -> String) -> Vec<Share> {
     let all: i64 = buckets.iter().map(|bucket| bucket.worked.minutes).sum();
     let most = buckets.iter().map(|bucket| bucket.worked.minutes).max();

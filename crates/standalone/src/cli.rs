@@ -28,16 +28,16 @@ enum Command {
     },
     /// Applies pending migrations of all parts
     Migrate,
-    /// Reads the configuration and says what is wrong with it
+    /// Checks the configuration and reports what is wrong with it
     CheckConfig,
-    /// Prints the API description of an area
+    /// Prints the OpenAPI document of an area
     Openapi {
-        /// Which area
+        /// The area
         area: Area,
     },
-    /// Asks all parts of the running process whether they are ready
+    /// Checks whether all parts of the running process are ready
     Healthcheck,
-    /// Administers a part, or the whole data, beside the running process or without one
+    /// Administers a part or the whole data, with or without a running process
     #[command(subcommand)]
     Admin(Admin),
 }
@@ -46,9 +46,9 @@ enum Command {
 enum Admin {
     /// Accounts, signing keys and the audit log
     Identity(identity_service::AdminArgs),
-    /// Flags of sessions, and rollups
+    /// Integrity flags of sessions, and rollups
     Worksession(worksession_service::AdminArgs),
-    /// What was parked, and what waits to be delivered
+    /// Dead letters, and deliveries that are not sent yet
     Notifier(notifier::AdminArgs),
     Backup(admin::BackupArgs),
     Restore(admin::RestoreArgs),
@@ -63,7 +63,7 @@ enum Area {
 
 type Error = Box<dyn std::error::Error>;
 
-/// Runs the command line of the binary, its name being the first argument.
+/// Runs the command line of the binary, whose name is the first argument.
 pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     cli::run(args, execute)
 }
@@ -75,7 +75,7 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Command::Admin(Admin::Restore(restore)) = &command {
-        // Before the configuration as a whole, which would make keys where the backup's have to go.
+        // Before the whole configuration is loaded, which would create keys where those of the backup have to go.
         let folder = Config::folder(
             args.common.config.as_deref(),
             args.common.data_dir.as_deref(),

@@ -13,39 +13,39 @@ use service_kit::start::{SECRETS_KEY, StartError as PartError};
 use crate::dashboard;
 use crate::running::StartError;
 
-/// Where browsers may be sent to when nothing is said: programs that are tried out on this machine.
+/// Redirect origins if none are configured: programs that somebody tries out on this machine.
 const LOOPBACK_ORIGINS: [&str; 2] = ["http://localhost:*", "http://127.0.0.1:*"];
 
-/// The configuration of the three parts, made to fit each other.
+/// The configuration of the three parts, adjusted to each other.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `[identity]`
+    /// The table `[identity]`.
     pub identity: identity_service::Config,
-    /// `[worksession]`
+    /// The table `[worksession]`.
     pub worksession: worksession_service::Config,
-    /// `[notifier]`
+    /// The table `[notifier]`.
     pub notifier: notifier::Config,
-    /// Where everything lies that was not configured to lie elsewhere.
+    /// The data directory, for everything that is configured to be nowhere else.
     pub data_dir: PathBuf,
-    /// Whether the key that the parts share was given, so that none in the data folder counts.
+    /// Whether the key that the parts share is configured, so that the one in the data directory does not count.
     pub(crate) is_shared_key_configured: bool,
 }
 
 impl Config {
-    /// Reads the parts' configuration and fits them together.
+    /// Loads the configuration of the parts and adjusts them to each other.
     ///
     /// # Errors
-    /// [`StartError`] for a key that does not fit, or a data folder that cannot be used.
+    /// [`StartError`] for an invalid setting, or a data directory that cannot be used.
     pub fn load(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
         let parts = Parts::read(file)?;
         let folder = data_dir::resolve(parts.folder(data_dir))?;
         Self::in_folder(parts, folder)
     }
 
-    /// The same for a command beside the service: where that has made nothing yet, nothing is made now.
+    /// Loads the configuration for a command. If no service has created its data yet, nothing is created now.
     ///
     /// # Errors
-    /// As [`Config::load`], and [`StartError::Command`].
+    /// Those of [`Config::load`], and [`StartError::Command`] when it finds none.
     pub fn load_made(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
         let mut parts = Parts::read(file)?;
         let folder = parts
@@ -61,11 +61,11 @@ impl Config {
         Self::in_folder(parts, data_dir::resolve(Some(&folder))?)
     }
 
-    /// The same for a command that only reads the configuration: nothing is made. Where the key that the parts share is not
-    /// there yet, any other stands for it.
+    /// Loads the configuration for a command that only reads it, without creating anything. If the key that the parts share does
+    /// not exist yet, a random one replaces it.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// Those of [`Config::load`].
     pub fn load_unmade(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
         let mut parts = Parts::read(file)?;
         let folder = data_dir::locate(parts.folder(data_dir))?;
@@ -78,22 +78,22 @@ impl Config {
         Self::in_folder(parts, folder)
     }
 
-    /// The data folder that the parts would use; nothing is made.
+    /// Returns the data directory that the parts would use, without creating it.
     ///
     /// # Errors
-    /// [`StartError`] for a key that does not fit.
+    /// [`StartError`] for an invalid setting.
     pub fn folder(file: Option<&Path>, data_dir: Option<&Path>) -> Result<PathBuf, StartError> {
         let parts = Parts::read(file)?;
         let folder = parts.folder(data_dir);
         Ok(folder.unwrap_or(Path::new(data_dir::DEFAULT)).to_owned())
     }
 
-    /// Fills what the parts leave open with what makes them one: one data folder, one key for what
-    /// they seal for each other, each other's address, the dashboard's client, and what makes development easy while
-    /// their public addresses are this machine.
+    /// Completes the parts' configuration with what makes them one: one data directory, one key for what they seal for each
+    /// other, the addresses of each other, and the dashboard's client. While their public addresses are this machine, it also
+    /// eases development.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// Those of [`Config::load`].
     pub fn of_parts(
         identity: identity_service::Config,
         worksession: worksession_service::Config,
@@ -135,7 +135,7 @@ impl Config {
         if !identity.is_public() && !worksession.is_public() {
             ease_development(&mut identity, &mut worksession);
         }
-        // One process, one budget: the identity area makes it.
+        // One process has one budget, which the identity area creates.
         let limits = &mut identity.limits;
         limits.large_bodies_mib = limits
             .large_bodies_mib
@@ -166,10 +166,10 @@ impl Config {
         self.brokers().map(drop)
     }
 
-    /// Refuses what must not be served at a public address: of all parts, once one of them is public.
+    /// Rejects settings for development, in all parts as soon as one of them is public.
     ///
     /// # Errors
-    /// One line that names all that is for development.
+    /// One line that names all of them.
     pub fn check_exposure(&self) -> Result<(), ConfigError> {
         if !self.identity.is_public() && !self.worksession.is_public() {
             return Ok(());
@@ -179,7 +179,7 @@ impl Config {
         refuse_development(&values)
     }
 
-    /// Where each part's data are, if that was said.
+    /// Returns the configured database of each part.
     pub(crate) fn databases(&self) -> [Option<&DatabaseUrl>; 3] {
         [
             self.identity.database.url.as_ref(),
@@ -188,7 +188,7 @@ impl Config {
         ]
     }
 
-    /// Where each part's messages go: all of them through RabbitMQ, or all of them inside.
+    /// Returns the broker of each part: RabbitMQ for all of them, or the broker inside the process for all of them.
     pub(crate) fn brokers(&self) -> Result<[BrokerUrl; 3], StartError> {
         let urls = [
             self.identity.broker.url("IDENTITY")?,
@@ -209,7 +209,7 @@ impl Config {
     }
 }
 
-/// The configuration of the three parts, each as it is by itself.
+/// The configuration of the three parts, each by itself.
 struct Parts {
     identity: identity_service::Config,
     worksession: worksession_service::Config,
@@ -225,7 +225,7 @@ impl Parts {
         })
     }
 
-    /// The data folder that is asked for, on the command line or by a part.
+    /// Returns the data directory that the command line or a part names.
     fn folder<'a>(&'a self, data_dir: Option<&'a Path>) -> Option<&'a Path> {
         data_dir
             .or(self.identity.data_dir.as_deref())
@@ -241,14 +241,14 @@ impl Parts {
         ]
     }
 
-    /// The key that is configured for one of them.
+    /// Returns the key that is configured for any of them.
     fn shared_key(&mut self) -> Option<SecretKey> {
         let mut parts = self.secrets().into_iter();
         parts.find_map(|part| part.encryption_key.clone())
     }
 
-    /// The work-session area seals hook addresses and the notifier opens them: two keys would lose every
-    /// notification.
+    /// Gives all parts the same key. The work-session area seals the addresses of chats and the notifier opens them: with two
+    /// keys, every notification would be lost.
     fn share_key(&mut self, folder: &Path) -> Result<SecretKey, StartError> {
         let key = match self.shared_key() {
             Some(key) => key,
@@ -272,7 +272,7 @@ fn lay_into(database: &mut DatabaseConfig, folder: &Path, name: &str) {
     database.url.get_or_insert_with(file);
 }
 
-/// What makes it easy to try things out on this machine, and would let strangers in anywhere else.
+/// Makes it easy to try things out on this machine, with settings that would let strangers in anywhere else.
 fn ease_development(
     identity: &mut identity_service::Config,
     worksession: &mut worksession_service::Config,

@@ -1,4 +1,4 @@
-//! The dashboard as a client of the identity area, known there without anybody's doing.
+//! The dashboard as a client of the identity area, registered there automatically.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,14 +8,13 @@ use service_kit::crypto::hmac_sha256;
 use url::{Host, Url};
 
 const CLIENT_ID: &str = "holdfast-dashboard";
-/// Where the identity area sends browsers back to.
+/// The path to which the identity area sends browsers back.
 const CALLBACK: &str = "/sign-in/callback";
-/// What a service on this machine may be called in a browser; the port is free to change.
+/// The addresses of a service on this machine in a browser; the port may change.
 const HERE: [&str; 3] = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
 
-/// Makes the two areas agree on the dashboard's client, unless somebody has configured one or the dashboard is at
-/// an address to which no sign-in may be sent. The secret follows from `key`: it is the same at each start, and
-/// nobody else's.
+/// Gives both areas the dashboard's client, unless the operator has configured one or the dashboard is at an address to which no
+/// sign-in may be sent. The secret is derived from `key`: it is the same at each start, and nobody else knows it.
 pub(crate) fn register(
     identity: &mut identity_service::Config,
     worksession: &mut worksession_service::Config,
@@ -28,7 +27,7 @@ pub(crate) fn register(
     }
     let mut own = identity.oauth_clients.iter();
     if let Some(own) = own.find(|client| client.client_id == CLIENT_ID) {
-        // Somebody has registered it already, with more places perhaps.
+        // The operator has configured it already, perhaps with more redirect URIs.
         let id = own.client_secret.as_ref().map(|_| CLIENT_ID.to_owned());
         if id.is_none() {
             log::warn!(
@@ -58,8 +57,8 @@ pub(crate) fn register(
     worksession.dashboard.client_secret = Some(secret);
 }
 
-/// Where the dashboard is, as the identity area accepts it: over https, or on this machine, if that was said or
-/// nobody else is served.
+/// Returns the dashboard's redirect URIs, as far as the identity area accepts them: over https, or on this machine, if that is
+/// configured or nobody else is served.
 fn redirect_uris(worksession: &worksession_service::Config, is_public: bool) -> Vec<String> {
     match &worksession.base_url {
         Some(url) if url.scheme() == "https" || is_here(url) => {

@@ -1,10 +1,8 @@
-//! Holdfast in one process: both HTTP areas and the notifier, each with its own SQLite file, and the
-//! broker in memory, fed by the same outboxes as RabbitMQ would be. For trying it, for one small team,
-//! and for tests.
+//! Holdfast in one process: both HTTP areas and the notifier, each with its own SQLite file, and a broker in memory, fed by the
+//! same outboxes as RabbitMQ. For trying it, for one small team, and for tests.
 //!
-//! The only crate that knows all three parts. What it is not: the parts still talk to each other over
-//! HTTP and events alone, and every key of the launch contract means here what it means for a part that
-//! runs by itself.
+//! This is the only crate that knows all three parts. They still communicate only over HTTP and events, and every key of the
+//! launch contract means the same as for a part that runs by itself.
 
 mod admin;
 mod cli;

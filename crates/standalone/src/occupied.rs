@@ -1,4 +1,4 @@
-//! Who has the data folder: one process that serves from it, or one command that needs it at rest.
+//! The lock of the data directory, for one process that serves from it, or one command that needs it unused.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Locked while the folder is taken. It stays when its holder ends: removing it would let two processes
-/// hold two files of this name.
+/// Locked while the directory is in use. The file stays when its holder ends: removing it would let two processes lock two files
+/// of this name.
 pub(crate) const LOCK: &str = "serve.lock";
-/// There while a restore puts its files into the folder.
+/// Exists while a restore puts its files into the directory.
 pub(crate) const UNFINISHED: &str = "restore.unfinished";
 
-/// The data folder, taken until this is dropped or its process ends, however it ends.
+/// The locked data directory, until this is dropped or its process ends in any way.
 #[derive(Debug)]
 pub(crate) struct Occupied {
     _lock: File,
 }
 
-/// Why the folder cannot be had.
+/// Why the directory cannot be locked.
 #[derive(Debug, Error)]
 pub(crate) enum OccupiedError {
-    /// Somebody else has it.
+    /// Another process has locked it.
     #[error("{} is in use: a `holdfast serve` runs on it, or a restore or a move is at work; stop it first", .0.display())]
     Taken(PathBuf),
     /// Its files are those of two states.
@@ -30,13 +30,13 @@ pub(crate) enum OccupiedError {
         "a restore into {} was interrupted; run it again with --force: what is there is not whole", .0.display()
     )]
     Unfinished(PathBuf),
-    /// The file system refused.
+    /// A file operation failed.
     #[error("{}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
 }
 
 impl Occupied {
-    /// Takes a folder that holds one state, or none yet.
+    /// Locks a directory that contains one state, or none yet.
     ///
     /// # Errors
     /// [`OccupiedError`].
@@ -46,10 +46,10 @@ impl Occupied {
         Ok(taken)
     }
 
-    /// The same for a restore, which puts an interrupted one right.
+    /// Locks a directory for a restore, which repairs an interrupted one.
     ///
     /// # Errors
-    /// [`OccupiedError`], but for [`OccupiedError::Unfinished`].
+    /// [`OccupiedError`], except [`OccupiedError::Unfinished`].
     pub(crate) fn take_even_unfinished(folder: &Path) -> Result<Self, OccupiedError> {
         let path = folder.join(LOCK);
         let opened = OpenOptions::new()
@@ -67,7 +67,7 @@ impl Occupied {
     }
 }
 
-/// Refuses a folder into which a restore has put only a part of its files.
+/// Rejects a directory into which a restore has put only a part of its files.
 ///
 /// # Errors
 /// [`OccupiedError::Unfinished`].

@@ -16,24 +16,24 @@ use crate::Config;
 /// Why Holdfast did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// A rule of the configuration.
+    /// A rule of the configuration is broken.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The data folder or a key in it.
+    /// The data directory or a key in it cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// A command where no service has been, [`start::StartError::NothingThere`].
+    /// A command found no data of a service, [`start::StartError::NothingThere`].
     #[error(transparent)]
     Command(start::StartError),
-    /// A database, outside a part's own start.
+    /// A database failed, outside a part's own start.
     #[error("database: {0}")]
     Database(#[from] DbError),
-    /// A part, by its name.
+    /// A part did not start, with its name.
     #[error("{0}: {1}")]
     Part(&'static str, start::StartError),
 }
 
-/// All parts while they answer.
+/// All parts while they run.
 #[derive(Debug)]
 pub struct Running {
     identity: identity_service::Running,
@@ -43,19 +43,19 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where the identity area listens.
+    /// Returns the address on which the identity area listens.
     #[must_use]
     pub fn identity(&self) -> SocketAddr {
         self.identity.addr()
     }
 
-    /// Where the work-session area listens.
+    /// Returns the address on which the work-session area listens.
     #[must_use]
     pub fn worksession(&self) -> SocketAddr {
         self.worksession.addr()
     }
 
-    /// Where the notifier's probes listen.
+    /// Returns the address on which the notifier's probes listen.
     #[must_use]
     pub fn notifier(&self) -> SocketAddr {
         self.notifier.addr()
@@ -68,7 +68,7 @@ impl Running {
         self.notifier.announce();
     }
 
-    /// Stops all parts at once, each without losing a request or an event.
+    /// Stops all parts at the same time, without losing a request or an event.
     pub async fn stop(self) {
         tokio::join!(
             self.worksession.stop(),
@@ -84,7 +84,7 @@ impl Running {
 /// Starts the three parts.
 ///
 /// # Errors
-/// [`StartError`]; the parts that had started run on until the process ends, which is what it should do.
+/// [`StartError`]; the parts that had started keep running until the process ends, which the caller should bring about.
 pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartError> {
     let of = |part| move |cause| StartError::Part(part, cause);
     let brokers = connect(&config)?;
@@ -96,7 +96,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         has_consumers: true,
     };
     if config.worksession.identity_url.is_none() {
-        // The work-session area passes sign-ins on, and says whose they are. A proxy may call from the same address.
+        // The work-session area forwards sign-ins with the client's address. A proxy may call from the same address as it does.
         let inside = Inside::fresh();
         config.identity.inside = Some(inside.clone());
         config.worksession.inside = Some(inside);
@@ -107,7 +107,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         config.worksession.identity_url = Some(from_inside(identity.addr())?);
     }
     if config.worksession.identity_public_url.is_none() {
-        // As it names itself in its answers to the dashboard.
+        // The address that it names in its responses to the dashboard.
         config.worksession.identity_public_url = identity.base_url().parse().ok();
     }
     let deps = notifier::Deps {
@@ -130,7 +130,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
     })
 }
 
-/// Applies the migrations that the parts' databases lack and gives their names.
+/// Applies the pending migrations of the parts' databases and returns their versions.
 ///
 /// # Errors
 /// [`StartError`]; what was applied before stays.
@@ -179,7 +179,7 @@ fn connect(config: &Config) -> Result<[Broker; 3], StartError> {
     ])
 }
 
-/// How a part that listens there is reached from inside.
+/// Returns the address at which a part is called from inside the process.
 fn from_inside(listen: SocketAddr) -> Result<Url, ConfigError> {
     Url::parse(&format!("http://{}", on_this_machine(listen)))
         .map_err(|cause| ConfigError::rule(format!("IDENTITY__LISTEN: {cause}")))

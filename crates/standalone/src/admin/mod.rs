@@ -1,7 +1,7 @@
-//! Commands on the whole data of a standalone: a backup, its restore, and the way to PostgreSQL.
+//! Commands on the whole data of a standalone: backup, restore, and the move to PostgreSQL.
 //!
-//! What they are not: they know no table of any part. What there is to copy is read from the databases' own catalogs, so
-//! that a table of a later migration cannot be forgotten.
+//! They know no table of any part. What to copy is read from the databases' own catalogs, so that a table of a later migration
+//! cannot be forgotten.
 
 mod backup;
 mod database;

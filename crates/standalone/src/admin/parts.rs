@@ -7,21 +7,21 @@ use diesel::sqlite::Sqlite;
 use super::error::AdminError;
 use crate::Config;
 
-/// The names of the parts; their files are called so, with `.db` behind it.
+/// The names of the parts. Their files have these names, followed by `.db`.
 pub(crate) const NAMES: [&str; 3] = ["identity", "worksession", "notifier"];
 
-/// One of the three, with its SQLite file.
+/// One of the three parts, with its SQLite file.
 #[derive(Clone)]
 pub(crate) struct Part {
     /// `identity`, `worksession` or `notifier`.
     pub(crate) name: &'static str,
     pub(crate) file: PathBuf,
-    /// What brings its database up to date.
+    /// The migrations of its database.
     pub(crate) migrations: Migrations,
 }
 
-/// The three parts with the files that their databases are in. A part that is configured to be on PostgreSQL has the
-/// file that the standalone would give it.
+/// Returns the three parts with the files of their databases. A part that is configured for PostgreSQL gets the file that the
+/// standalone would use.
 pub(crate) fn of(config: &Config) -> [Part; 3] {
     let mut urls = config.databases().into_iter();
     NAMES.map(|name| {
@@ -34,12 +34,12 @@ pub(crate) fn of(config: &Config) -> [Part; 3] {
     })
 }
 
-/// The file of a part in a data folder or a backup.
+/// Returns the file name of a part, in a data directory or a backup.
 pub(crate) fn file_name(part: &str) -> String {
     format!("{part}.db")
 }
 
-/// What brings the databases of a part up to date.
+/// Returns the migrations of a part.
 pub(crate) fn migrations(part: &str) -> Migrations {
     match part {
         "identity" => identity_service::MIGRATIONS,
@@ -48,7 +48,7 @@ pub(crate) fn migrations(part: &str) -> Migrations {
     }
 }
 
-/// The versions of the migrations that this program knows, oldest first.
+/// Returns the versions of the migrations that this program knows, oldest first.
 ///
 /// # Errors
 /// A sentence when they cannot be read.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{DemoError, SignIn};
 
-/// A client as a desktop program would be.
+/// A client like a desktop program.
 pub(super) struct Client {
     http: reqwest::Client,
     identity: String,
@@ -34,7 +34,7 @@ impl Client {
         })
     }
 
-    /// Makes the account and signs in; false when the name is taken.
+    /// Registers the account and signs in. Returns false if the name is taken.
     pub(super) async fn register(&mut self, sign_in: &SignIn) -> Result<bool, DemoError> {
         let body = json!({"username": sign_in.username, "password": sign_in.password});
         match self.identity("/api/auth/register", body).await {

@@ -1,8 +1,7 @@
 //! The demonstration: one user, a team, projects, and ninety days of plausible sessions.
 //!
-//! Made by using the product: the parts run on ports of their own with a clock that is moved through
-//! those days, and a client registers, starts and submits. Points, streaks, badges and statistics are
-//! therefore what they would be had somebody really worked.
+//! It is made by using the product: the parts run on ports of their own with a clock that is moved through those days, and a
+//! client registers, starts and submits. Points, streaks, badges and statistics are therefore as if somebody had really worked.
 
 mod client;
 mod plan;
@@ -23,18 +22,18 @@ use crate::running::{self, StartError};
 use client::Client;
 use plan::{Planned, Project};
 
-/// Marks a data folder whose demonstration is complete.
+/// Marks a data directory whose demonstration is complete.
 const MARK: &str = "demo.done";
 const USERNAME: &str = "demo";
-/// Sign-ins last 30 days; the clock is moved by less than this between two refreshes.
+/// Sign-ins last 30 days; the clock moves by less than that between two refreshes.
 const REFRESH_EVERY: TimeDelta = TimeDelta::days(20);
 
-/// How to sign in as the user of the demonstration.
+/// The sign-in of the demonstration's user.
 #[derive(Debug, Clone)]
 pub(crate) struct SignIn {
     /// The user's name.
     pub(crate) username: &'static str,
-    /// The password; of this data folder only, the same at every start.
+    /// The password, which differs for each data directory and is the same at every start.
     pub(crate) password: String,
 }
 
@@ -49,7 +48,7 @@ impl fmt::Display for SignIn {
 pub(crate) enum DemoError {
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The folder cannot be written.
+    /// The data directory cannot be written.
     #[error("{0}: {1}")]
     Mark(PathBuf, std::io::Error),
     #[error("demo: {0}")]
@@ -61,12 +60,12 @@ pub(crate) enum DemoError {
         status: u16,
         body: String,
     },
-    /// An answer lacks a field.
+    /// A response lacks a field.
     #[error("demo: an answer has no {0}")]
     Missing(&'static str),
 }
 
-/// Fills the databases once; a second call only gives the sign-in again.
+/// Fills the databases once. A second call only returns the sign-in.
 ///
 /// # Errors
 /// [`DemoError`]; what was done before stays.
@@ -90,7 +89,7 @@ pub(crate) async fn fill(config: &Config) -> Result<SignIn, DemoError> {
     Ok(sign_in)
 }
 
-/// Not a constant: a known password on a server that is later opened to the world would be everybody's.
+/// Derives the password. A constant would be everybody's, on a server that is later opened to the world.
 fn password(config: &Config) -> String {
     let key = config.identity.secrets.encryption_key.as_ref();
     let tag = key.map_or([0; 32], |key| {
@@ -101,7 +100,7 @@ fn password(config: &Config) -> String {
     text
 }
 
-/// The same databases and keys, out of everybody's sight and without waiting at the end.
+/// Returns a configuration with the same databases and keys, on ports that nobody knows, without waiting at the end.
 fn aside(config: &Config) -> Config {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut config = config.clone();
@@ -124,8 +123,7 @@ async fn live(
     now: DateTime<Utc>,
 ) -> Result<(), DemoError> {
     if !client.register(sign_in).await? {
-        // A run before this one was interrupted, or the databases are older than the folder: what is
-        // there stays as it is.
+        // An earlier run was interrupted, or the databases are older than the directory: their content stays as it is.
         return Ok(());
     }
     let projects = settle(client).await?;

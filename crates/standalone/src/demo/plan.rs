@@ -3,13 +3,13 @@ use chrono::{DateTime, Datelike, Days, TimeDelta, Timelike, Utc, Weekday};
 /// How far back the demonstration goes.
 pub(super) const LENGTH: TimeDelta = TimeDelta::days(90);
 
-/// One session as it was planned and as it went.
+/// A session, as it was planned and as it went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Planned {
     pub(super) start: DateTime<Utc>,
     pub(super) category: &'static str,
     pub(super) minutes: u32,
-    /// Less than planned when it was broken off.
+    /// Less than planned if it was broken off.
     pub(super) worked: u32,
     pub(super) project: Project,
     pub(super) plan: &'static str,
@@ -30,8 +30,8 @@ impl Planned {
     }
 }
 
-/// The sessions of the days before `now`, in order, none of them overlapping, all over by `now`.
-/// The same `now` gives the same days.
+/// Returns the sessions of the days before `now`: in order, without overlaps, all over by `now`. The same `now` gives the same
+/// sessions.
 pub(super) fn sessions(now: DateTime<Utc>) -> Vec<Planned> {
     let mut dice = Dice(0x5eed);
     let midnight = now - TimeDelta::seconds(now.num_seconds_from_midnight().into());
@@ -41,7 +41,7 @@ pub(super) fn sessions(now: DateTime<Utc>) -> Vec<Planned> {
             continue;
         };
         let weekend = matches!(day.weekday(), Weekday::Sat | Weekday::Sun);
-        // People rest at weekends, mostly, and miss a day now and then.
+        // People mostly rest at weekends, and miss a day now and then.
         let count = match (weekend, dice.below(10)) {
             (true, 0..=5) | (false, 0) => 0,
             (true, _) => 1 + dice.below(2),
@@ -150,7 +150,7 @@ fn pick<T>(items: &[T], index: u32) -> Option<&T> {
     items.iter().cycle().nth(usize::try_from(index).ok()?)
 }
 
-/// Small numbers that look thrown: the constants are Knuth's for MMIX.
+/// Small pseudo-random numbers. The constants are Knuth's for MMIX.
 struct Dice(u64);
 
 impl Dice {

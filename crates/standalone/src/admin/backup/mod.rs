@@ -1,6 +1,6 @@
-//! `holdfast admin backup`: the whole data folder at one instant, beside a running server.
+//! `holdfast admin backup`: the whole data directory at one instant, while a server may be running.
 //!
-//! A backup is a folder, not an archive: its databases open with any SQLite, one file of it can be put back alone, tools
+//! A backup is a folder, not an archive: its databases open with any SQLite, and a single file can be restored from it. Tools
 //! that keep many generations see which files are new, and `tar` makes one file of it where one is wanted.
 
 mod snapshot;
@@ -22,26 +22,26 @@ use super::parts::{self, Part};
 use crate::Config;
 use crate::occupied::{self, LOCK};
 
-/// The keys that a standalone makes in its data folder.
+/// The keys that a standalone creates in its data directory.
 const KEYS: [&str; 2] = ["secrets.key", "identity-keys.key"];
 
-/// The folder of mails that went to no server.
+/// The folder of mails, if there is no mail server.
 const MAILS: &str = "mail";
 
-/// Writes a backup of the whole data folder, beside a running server or without one
+/// Writes a backup of the whole data directory, with or without a running server
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
-    /// The folder to make; it must not exist
+    /// The folder to create; it must not exist
     folder: PathBuf,
-    /// Print the backup's manifest
+    /// Print the manifest as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Writes the backup and tells what is in it.
+/// Writes the backup and prints what it contains.
 ///
 /// # Errors
-/// [`AdminError`]; nothing of that name is there then.
+/// [`AdminError`]; no folder of that name exists then.
 pub(crate) fn run(args: &BackupArgs, config: &Config) -> Result<(), AdminError> {
     refuse_servers(config)?;
     occupied::refuse_unfinished(&config.data_dir)?;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &BackupArgs, config: &Config) -> Result<(), AdminError> 
     Ok(())
 }
 
-/// A part's database that is on a server has its own tools.
+/// Rejects a part whose database is on a server, which has its own tools.
 fn refuse_servers(config: &Config) -> Result<(), AdminError> {
     for (name, url) in parts::NAMES.iter().zip(config.databases()) {
         if url.is_some_and(|url| url.file().is_none()) {
@@ -74,7 +74,7 @@ fn refuse_servers(config: &Config) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// What seals and signs and lies in no file.
+/// Returns the names of configured keys, which are in no file.
 fn configured_keys(config: &Config) -> Vec<&'static str> {
     let mut keys = Vec::new();
     if config.identity.keys.encryption_key.is_some() {
@@ -97,7 +97,7 @@ fn write(config: &Config, folder: &Path) -> Result<Manifest, AdminError> {
         let to = folder.join(&name);
         snapshot::copy(&snapshot, &to)?;
         let expected = queries::counts(&snapshot).map_err(in_file(&part.file))?;
-        // Until it ends the log beside the source grows.
+        // Until it is closed, the write-ahead log of the source grows.
         drop(snapshot);
         databases.insert(
             part.name.to_owned(),
@@ -118,7 +118,7 @@ fn write(config: &Config, folder: &Path) -> Result<Manifest, AdminError> {
     Ok(manifest)
 }
 
-/// Reads a copy from end to end.
+/// Verifies a copy by reading all of it.
 fn verified(
     part: &Part,
     copy: &Path,
@@ -142,8 +142,8 @@ fn verified(
     })
 }
 
-/// Copies the keys and whatever else lies in the data folder itself, and the mails. After the snapshots: a mail that
-/// they call sent is a file by then.
+/// Copies the keys, the other files directly in the data directory, and the mails. The snapshots come first: a mail that they
+/// call sent is a file by then.
 fn copy_others(data: &Path, parts: &[Part; 3], folder: &Path) -> Result<Vec<Kept>, AdminError> {
     let mut kept = Vec::new();
     for name in others(data, parts)? {
@@ -171,7 +171,7 @@ fn others(data: &Path, parts: &[Part; 3]) -> Result<Vec<PathBuf>, AdminError> {
         let is_passing = name.starts_with('.') || name == LOCK || name == MANIFEST;
         let path = entry.path();
         let is_file = match KEYS.contains(&name.as_str()) {
-            // A link to where its owner keeps it; one that leads nowhere must not go unnoticed.
+            // It may be a link to where the operator keeps it; a broken link must not go unnoticed.
             true => fs::metadata(&path).map_err(at(&path))?.is_file(),
             false => entry.file_type().map_err(at(&path))?.is_file(),
         };
@@ -218,7 +218,7 @@ fn table(manifest: &Manifest) -> String {
     format!("{said}\nbeside them {}", output::count(others, "file"))
 }
 
-/// A backup that is being written, under a name that nobody takes for one; removed unless it is finished.
+/// A backup that is being written, under a name that nobody mistakes for a finished one. It is removed unless it is finished.
 struct Partial {
     path: PathBuf,
     is_finished: bool,

@@ -1,8 +1,8 @@
-//! The three databases at one instant.
+//! Snapshots of the three databases at one instant.
 //!
-//! An event is deleted from its sender's outbox once its receiver has it: copies of two databases, taken one after the
-//! other, could lack it in both, or have it done twice. So the write locks of all three are held for the moment in which
-//! a read snapshot is opened on each; what follows is read from the snapshots, while everybody writes.
+//! An event is deleted from its sender's outbox once its receiver has it. Copies of two databases, taken one after the other,
+//! could lack it in both, or contain it twice. The write locks of all three are therefore held while a read snapshot is opened on
+//! each. Everything else is read from the snapshots, while others write.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -16,21 +16,21 @@ use crate::admin::error::{AdminError, in_file};
 use crate::admin::files::make_file;
 use crate::admin::parts::Part;
 
-/// How long the locks that were got first wait for the last: writers give up after five seconds.
+/// How long the locks that are held wait for the last one; writers give up after five seconds.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// After that the others are let go, for as long.
+/// How long the locks are released before the next try.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long all of it is tried.
+/// How long to try altogether.
 const GIVE_UP: Duration = Duration::from_secs(60);
-/// Readers wait for a server that is just opening the file.
+/// How long a reader waits for a server that is just opening the file.
 const READER_PATIENCE: Duration = Duration::from_secs(10);
-/// Pages that are copied between two looks at the source.
+/// Pages that are copied in one step.
 const PAGES: std::ffi::c_int = 1024;
 
 /// Opens a snapshot on each database, all of one instant.
 ///
 /// # Errors
-/// A sentence when the locks are not to be had.
+/// A sentence when the locks cannot be obtained.
 pub(super) fn of_one_instant(parts: &[Part; 3]) -> Result<[Connection; 3], AdminError> {
     let deadline = Instant::now() + GIVE_UP;
     let [first, second, third] = parts;
@@ -42,7 +42,7 @@ pub(super) fn of_one_instant(parts: &[Part; 3]) -> Result<[Connection; 3], Admin
             for (part, reader) in parts.iter().zip(&readers) {
                 queries::begin_snapshot(reader).map_err(in_file(&part.file))?;
             }
-            // The locks end with their connections.
+            // Closing the connections releases the locks.
             drop(writers);
             log::debug!("writers waited for {:?}", began.elapsed());
             return Ok(readers);
@@ -57,7 +57,7 @@ pub(super) fn of_one_instant(parts: &[Part; 3]) -> Result<[Connection; 3], Admin
     }
 }
 
-/// Copies what a snapshot shows into a file of its own, for its owner only; nobody waits for it.
+/// Copies a snapshot into a new file, for its owner only. Nobody has to wait for it.
 ///
 /// # Errors
 /// [`AdminError::Sqlite`] or [`AdminError::File`].
@@ -89,7 +89,7 @@ fn writer(part: &Part) -> Result<Connection, AdminError> {
     database::open(&part.file, PATIENCE)
 }
 
-/// Whether all locks were got; those that were are held.
+/// Takes all write locks. Returns false if one is busy; those that were taken remain held.
 fn lock_all(parts: &[Part; 3], writers: &[Connection; 3]) -> Result<bool, AdminError> {
     for (part, writer) in parts.iter().zip(writers) {
         match queries::begin_write(writer) {

@@ -1,4 +1,4 @@
-//! SQLite files as a whole: opened beside a running server, taken alone, checked.
+//! SQLite files as a whole: opened beside a running server, opened alone, checked.
 
 pub(crate) mod queries;
 
@@ -10,10 +10,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::error::{AdminError, in_file};
 use super::parts::{self, Part};
 
-/// Opens a database that is there.
+/// Opens an existing database.
 ///
 /// # Errors
-/// [`AdminError::Sqlite`]; a missing file is one too, and is not made.
+/// [`AdminError::Sqlite`], also for a missing file, which is not created.
 pub(crate) fn open(file: &Path, patience: Duration) -> Result<Connection, AdminError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags).map_err(in_file(file))?;
@@ -24,9 +24,9 @@ pub(crate) fn open(file: &Path, patience: Duration) -> Result<Connection, AdminE
 /// Opens a database that nobody else has open, and keeps everybody else out.
 ///
 /// # Errors
-/// A sentence when somebody has it.
+/// A sentence when another process has it open.
 pub(crate) fn open_alone(file: &Path) -> Result<Connection, AdminError> {
-    // Who is just closing it is waited for.
+    // Waits for a process that is just closing it.
     let db = open(file, Duration::from_secs(1))?;
     match queries::take_alone(&db) {
         Ok(()) => Ok(db),
@@ -38,7 +38,7 @@ pub(crate) fn open_alone(file: &Path) -> Result<Connection, AdminError> {
     }
 }
 
-/// Whether somebody else holds a lock.
+/// Whether another connection holds a lock.
 pub(crate) fn is_busy(cause: &rusqlite::Error) -> bool {
     matches!(
         cause.sqlite_error_code(),
@@ -46,7 +46,7 @@ pub(crate) fn is_busy(cause: &rusqlite::Error) -> bool {
     )
 }
 
-/// Refuses a file that is damaged.
+/// Checks that a file is not damaged.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
@@ -60,7 +60,7 @@ pub(crate) fn check(db: &Connection, file: &Path) -> Result<(), AdminError> {
     }
 }
 
-/// Refuses a database that a newer version has been at: what its migrations mean is not known here.
+/// Rejects a database that a newer version has migrated: the meaning of its migrations is unknown here.
 ///
 /// # Errors
 /// A sentence that names the migration.
@@ -75,10 +75,10 @@ pub(crate) fn refuse_newer(part: &str, applied: &[String]) -> Result<(), AdminEr
     }
 }
 
-/// Opens a part's file alone, for a command that reads all of it: whole, of this version or an older one.
+/// Opens a part's file alone, for a command that reads all of it. It must be undamaged, and of this version or an older one.
 ///
 /// # Errors
-/// A sentence otherwise.
+/// A sentence when it is not.
 pub(crate) fn open_whole(part: &Part) -> Result<Connection, AdminError> {
     let db = open_alone(&part.file)?;
     let applied = queries::versions(&db).map_err(in_file(&part.file))?;

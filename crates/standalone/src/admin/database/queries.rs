@@ -1,4 +1,4 @@
-//! What is asked of a SQLite file, whatever its tables are.
+//! Queries on a SQLite file, whatever its tables are.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +9,30 @@ pub(crate) fn begin_write(db: &Connection) -> Result<()> {
     db.execute_batch("BEGIN IMMEDIATE")
 }
 
-/// Opens a read snapshot: what is read until the end of the transaction is the state of now.
+/// Opens a read snapshot: until the end of the transaction, reads show the state of now.
 pub(crate) fn begin_snapshot(db: &Connection) -> Result<()> {
-    // SQLite opens it with the first read and not with BEGIN.
+    // SQLite opens it at the first read, not at BEGIN.
     db.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")
 }
 
-/// Takes the file for this connection alone, until it is closed; `SQLITE_BUSY` when somebody else has it open.
+/// Locks the file for this connection until it is closed; `SQLITE_BUSY` if another one has it open.
 ///
-/// With a log beside the file every other connection holds a lock for as long as it is open, idle or not.
+/// With a write-ahead log, every other connection holds a lock as long as it is open, even an idle one.
 pub(crate) fn take_alone(db: &Connection) -> Result<()> {
     db.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; ROLLBACK")
 }
 
-/// Gives up the log beside the file, so that the file is all there is.
+/// Removes the write-ahead log, so that the file is complete by itself.
 pub(crate) fn into_one_file(db: &Connection) -> Result<()> {
     db.execute_batch("PRAGMA journal_mode = DELETE")
 }
 
-/// Leaves it to the caller to have the file on disk at the end.
+/// Turns syncing off; the caller syncs the file at the end.
 pub(crate) fn sync_later(db: &Connection) -> Result<()> {
     db.execute_batch("PRAGMA synchronous = OFF")
 }
 
-/// What is wrong with the file, if anything: its pages, its indexes, its constraints, its references.
+/// Returns what is wrong with the file, if anything: its pages, indexes, constraints or references.
 pub(crate) fn complaint(db: &Connection) -> Result<Option<String>> {
     let verdict: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
@@ -49,14 +49,14 @@ pub(crate) fn complaint(db: &Connection) -> Result<Option<String>> {
     )))
 }
 
-/// The tables that the migrations made, by name.
+/// Lists the tables that the migrations created, by name.
 pub(crate) fn tables(db: &Connection) -> Result<Vec<String>> {
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' \
                AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> '__diesel_schema_migrations' ORDER BY name";
     db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// How many rows each table has.
+/// Counts the rows of each table.
 pub(crate) fn counts(db: &Connection) -> Result<BTreeMap<String, i64>> {
     let mut counts = BTreeMap::new();
     for table in tables(db)? {
@@ -67,7 +67,7 @@ pub(crate) fn counts(db: &Connection) -> Result<BTreeMap<String, i64>> {
     Ok(counts)
 }
 
-/// The versions of the migrations that were applied, oldest first; none of a file without tables.
+/// Returns the versions of the applied migrations, oldest first; none for a file without tables.
 pub(crate) fn versions(db: &Connection) -> Result<Vec<String>> {
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name = '__diesel_schema_migrations'";
     let is_there: i64 = db.query_row(sql, [], |row| row.get(0))?;
@@ -78,7 +78,7 @@ pub(crate) fn versions(db: &Connection) -> Result<Vec<String>> {
     db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// A name as SQL has it.
+/// Quotes a name for SQL.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

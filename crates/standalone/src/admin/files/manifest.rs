@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use super::{is_inside, make_file};
 use crate::admin::error::{AdminError, at};
 
-/// The manifest's name in a backup. It is written last: a folder without it is no backup.
+/// The manifest's name in a backup. It is written last: a folder without it is not a backup.
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The layout of backups that this version writes and reads.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What a backup says of itself.
+/// The description of a backup.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     /// The layout of the folder.
     pub(crate) format: u32,
-    /// The version of holdfast that wrote it.
+    /// The version of Holdfast that wrote it.
     pub(crate) version: String,
-    /// The instant of which it is, RFC 3339 in UTC.
+    /// The instant of the backup, in RFC 3339 and UTC.
     pub(crate) taken_at: String,
-    /// The databases by their part.
+    /// The databases by part.
     pub(crate) databases: BTreeMap<String, Database>,
-    /// Every file but this one.
+    /// All files except this one.
     pub(crate) files: Vec<Kept>,
 }
 
-/// What is known of a database in a backup.
+/// The description of a database in a backup.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Database {
     pub(crate) file: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) struct Database {
 /// A file of a backup.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// Where it is, from the folder on.
+    /// Its path in the folder.
     pub(crate) name: PathBuf,
     /// In bytes.
     pub(crate) size: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Kept {
 }
 
 impl Manifest {
-    /// Writes it into a folder, on disk when this returns.
+    /// Writes the manifest into a folder. It is on disk when this returns.
     ///
     /// # Errors
     /// [`AdminError::File`].
@@ -63,10 +63,10 @@ impl Manifest {
         file.sync_all().map_err(at(&path))
     }
 
-    /// Reads that of a backup.
+    /// Reads the manifest of a backup.
     ///
     /// # Errors
-    /// A sentence when there is none that this version reads, or one that leads out of the folder.
+    /// A sentence when there is none that this version reads, or when a path in it leads out of the folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, AdminError> {
         let path = folder.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(|cause| {
@@ -93,7 +93,7 @@ impl Manifest {
     }
 }
 
-/// What every layout has.
+/// The fields of every layout.
 #[derive(Deserialize)]
 struct Format {
     format: u32,

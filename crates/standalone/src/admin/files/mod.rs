@@ -1,4 +1,4 @@
-//! Files as a backup keeps them: copied, summed and on disk.
+//! Files of a backup: copied, with checksums, and on disk.
 
 mod manifest;
 
@@ -13,20 +13,20 @@ use service_kit::crypto::random_bytes;
 use super::error::{AdminError, at};
 pub(crate) use manifest::{Database, FORMAT, Kept, MANIFEST, Manifest};
 
-/// How much of a file is in memory at a time.
+/// Bytes of a file that are in memory at a time.
 const CHUNK: usize = 1 << 16;
 
-/// A new name that nobody has taken.
+/// Returns a random name, which nobody uses yet.
 pub(crate) fn random_name() -> String {
     hex(&random_bytes::<6>())
 }
 
-/// Bytes as people compare them.
+/// Returns bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Makes a folder, and those above it, for its owner only.
+/// Creates a folder, and those above it, for its owner only.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -36,7 +36,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), AdminError> {
     builder.create(path).map_err(at(path))
 }
 
-/// Makes a file that was not there, for its owner only.
+/// Creates a file that does not exist yet, for its owner only.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -46,7 +46,7 @@ pub(crate) fn make_file(path: &Path) -> Result<File, AdminError> {
     options.open(path).map_err(at(path))
 }
 
-/// Copies a file to a place where there is none, on disk when this returns, and tells what was copied.
+/// Copies a file to a path where there is none, and describes it. The copy is on disk when this returns.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -60,7 +60,7 @@ pub(crate) fn copy(from: &Path, to: &Path, name: &Path) -> Result<Kept, AdminErr
     Ok(kept)
 }
 
-/// Tells of a file what a manifest keeps of it, and has it on disk.
+/// Describes a file for the manifest, and syncs it to disk.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -71,7 +71,7 @@ pub(crate) fn sum(path: &Path, name: &Path) -> Result<Kept, AdminError> {
     Ok(kept)
 }
 
-/// Has a folder's names on disk.
+/// Syncs the entries of a folder to disk.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -80,14 +80,14 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), AdminError> {
     folder.sync_all().map_err(at(path))
 }
 
-/// Whether a name leads to a file inside of the folder that it is joined to, wherever it comes from.
+/// Whether a name from outside, joined to a folder, leads to a file inside of the folder.
 pub(crate) fn is_inside(name: &Path) -> bool {
     let mut parts = name.components();
     name.file_name().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// The files below a folder by their names in it, sorted; nothing of what begins with a dot, which is half
-/// written, and no links.
+/// Lists the files below a folder by their paths in it, sorted. Left out are links and names that begin with a dot, which are
+/// incomplete.
 ///
 /// # Errors
 /// [`AdminError::File`].

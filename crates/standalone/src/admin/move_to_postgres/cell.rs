@@ -1,4 +1,4 @@
-//! One value, on its way from a SQLite file into a column of PostgreSQL, and as it is read back there.
+//! A value, on its way from a SQLite file into a column of PostgreSQL, and as it is read back.
 
 use aws_lc_rs::digest::{Context, SHA256};
 use chrono::{NaiveDate, NaiveDateTime, Timelike as _};
@@ -6,12 +6,12 @@ use rusqlite::types::ValueRef;
 
 use crate::admin::files::hex;
 
-/// What a column of PostgreSQL holds.
+/// The type of a column in PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `smallint`, `integer` and `bigint`.
     Whole,
-    /// `boolean`, which SQLite keeps as 0 and 1.
+    /// `boolean`, which SQLite stores as 0 and 1.
     Truth,
     /// `double precision`.
     Real,
@@ -19,14 +19,14 @@ pub(super) enum Kind {
     Text,
     /// `bytea`.
     Bytes,
-    /// `timestamp without time zone`, which SQLite keeps as text.
+    /// `timestamp without time zone`, which SQLite stores as text.
     Moment,
-    /// `date`, the same.
+    /// `date`, which SQLite stores as text.
     Day,
 }
 
 impl Kind {
-    /// By the type's name in `information_schema`; none for a type that no migration has used yet.
+    /// Returns the kind of a type in `information_schema`; none for a type that no migration has used yet.
     pub(super) fn of(data_type: &str) -> Option<Self> {
         Some(match data_type {
             "smallint" | "integer" | "bigint" => Self::Whole,
@@ -41,14 +41,14 @@ impl Kind {
     }
 }
 
-/// A value, the same on both databases. Reals by their bits.
+/// A value in a form that is the same for both databases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cell {
     Null,
-    /// A number.
+    /// An integer.
     Whole(i64),
     Truth(bool),
-    /// A real number's 64 bits.
+    /// The 64 bits of a real number.
     Real(u64),
     Text(String),
     Bytes(Vec<u8>),
@@ -58,7 +58,7 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    /// A value of a SQLite file; the error says why PostgreSQL cannot have it.
+    /// Converts a value of a SQLite file. The error says why PostgreSQL cannot store it.
     pub(super) fn of_sqlite(value: ValueRef<'_>, kind: Kind) -> Result<Self, &'static str> {
         match (value, kind) {
             (ValueRef::Null, _) => Ok(Self::Null),
@@ -78,7 +78,7 @@ impl Cell {
         }
     }
 
-    /// A value in the words of PostgreSQL, which for times and days are those of SQLite.
+    /// Parses a value in PostgreSQL's text form, which for times and dates is that of SQLite.
     pub(super) fn of_text(text: &str, kind: Kind) -> Result<Self, &'static str> {
         const WRONG: &str = "is not of its column's type";
         Ok(match kind {
@@ -102,13 +102,13 @@ impl Cell {
         })
     }
 
-    /// As PostgreSQL reads it; none is NULL.
+    /// Returns the value in PostgreSQL's text form; none is NULL.
     pub(super) fn to_text(&self) -> Option<String> {
         Some(match self {
             Self::Null => return None,
             Self::Whole(number) => number.to_string(),
             Self::Truth(truth) => truth.to_string(),
-            // The shortest text that is read as these bits again.
+            // The shortest text that is parsed to these bits again.
             Self::Real(bits) => format!("{:?}", f64::from_bits(*bits)),
             Self::Text(text) => text.clone(),
             Self::Bytes(bytes) => format!("\\x{}", hex(bytes)),
@@ -127,7 +127,7 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// What a table holds, in a few bytes: the same for the same rows in any order.
+/// The content of a table as a fingerprint, which is the same for the same rows in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) rows: u64,
@@ -148,7 +148,7 @@ impl Content {
         }
         let digest = digest.finish();
         let first = digest.as_ref().first_chunk::<16>().copied();
-        // A sum and not XOR: the same row twice must not be as if it were not there.
+        // A sum, not XOR, by which two equal rows would cancel each other out.
         self.sum = self
             .sum
             .wrapping_add(u128::from_be_bytes(first.unwrap_or_default()));

@@ -1,4 +1,4 @@
-//! One table on its way, a bounded batch at a time, and read again where it has arrived.
+//! The copy of one table, in batches of bounded size, and its comparison with the source.
 
 use diesel::PgConnection;
 use rusqlite::Connection;
@@ -9,36 +9,36 @@ use super::cell::{Cell, Content};
 use super::plan::Table;
 use super::queries;
 
-/// A batch ends with the row that makes it longer than this, in bytes of JSON,
+/// A batch ends with the row that makes it longer than this, in bytes of JSON.
 const BATCH_BYTES: usize = 1 << 20;
-/// or with this many rows.
+/// A batch ends with this many rows.
 const BATCH_ROWS: usize = 2_000;
 
-/// Why a table did not arrive.
+/// Why a table could not be copied.
 #[derive(Debug, Error)]
 pub(super) enum CopyError {
     #[error("the SQLite file: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// The PostgreSQL database.
+    /// The PostgreSQL database failed.
     #[error("{0}")]
     Postgres(#[from] diesel::result::Error),
-    /// A value that cannot be carried.
+    /// A value cannot be stored in PostgreSQL.
     #[error("{column} of {table}, in the row with {key}, {why}; mend the row and begin anew")]
     Value {
-        /// Whose column.
+        /// The table of the column.
         table: String,
         column: String,
-        /// How the row is found.
+        /// The key that finds the row.
         key: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         why: &'static str,
     },
-    /// What arrived is something else.
+    /// The rows that arrived differ from those that were sent.
     #[error("{0} arrived with other content")]
     Differs(String),
 }
 
-/// Copies a table and compares what arrived with what was sent.
+/// Copies a table, and compares what arrived with what was sent.
 pub(super) fn table(
     from: &Connection,
     to: &mut PgConnection,
@@ -66,7 +66,7 @@ fn names(table: &Table) -> Vec<String> {
     table.columns.iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// Gives what was sent, and how long the longest row was.
+/// Returns what was sent, and the length of the longest row.
 fn send(
     from: &Connection,
     to: &mut PgConnection,
@@ -104,7 +104,7 @@ fn cells_of(row: &rusqlite::Row<'_>, table: &Table) -> Result<Vec<Cell>, CopyErr
     Ok(cells)
 }
 
-/// The first column, which is the key or its beginning: nothing else of a row may be printed.
+/// Returns the first column, which is the key or its beginning. No other value of a row may be printed.
 fn key_of(row: &rusqlite::Row<'_>, table: &Table) -> String {
     use rusqlite::types::ValueRef;
 
@@ -144,7 +144,7 @@ fn cells_of_line(line: &str, table: &Table) -> Option<Vec<Cell>> {
     cells.collect()
 }
 
-/// Rows that are inserted by one statement, as a JSON array.
+/// Rows that one statement inserts, as a JSON array.
 #[derive(Default)]
 struct Batch {
     json: String,
@@ -152,7 +152,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Gives the row's length.
+    /// Adds a row and returns its length.
     fn add(&mut self, columns: &[String], cells: &[Cell]) -> usize {
         let row: serde_json::Map<String, Value> = columns
             .iter()

@@ -1,8 +1,7 @@
-//! `holdfast admin move-to-postgres`: the data of a standalone become those of three services.
+//! `holdfast admin move-to-postgres`: moves the data of a standalone to three services.
 //!
-//! Each database is copied in one PostgreSQL transaction, read again there and compared; the three are committed one
-//! after the other when all of them have arrived. What is killed before that leaves tables without rows, which the next
-//! try takes.
+//! Each database is copied in one PostgreSQL transaction, read back and compared. The three are committed one after the other,
+//! once all of them are complete. A move that is killed before that leaves tables without rows, which the next one accepts.
 
 mod cell;
 mod copy;
@@ -24,9 +23,9 @@ use crate::Config;
 use crate::occupied::Occupied;
 use target::{Moved, Target};
 
-/// Copies all data into three empty PostgreSQL databases, for services of their own
+/// Copies all data into three empty PostgreSQL databases, for separate services
 ///
-/// Without a URL here a part's is the one that its service will have: IDENTITY__DATABASE__URL and so on, or
+/// A part without a URL here uses that of its service's configuration: IDENTITY__DATABASE__URL and so on, or
 /// IDENTITY__DATABASE__URL_FILE, which keeps the password out of the command line.
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
@@ -41,10 +40,10 @@ pub(crate) struct MoveArgs {
     notifier: Option<SecretText>,
 }
 
-/// Copies everything, tells what arrived, and what the services have to be told.
+/// Copies everything, and prints what arrived and which settings the services need.
 ///
 /// # Errors
-/// [`AdminError`]; before the last step the databases have no rows then.
+/// [`AdminError`]; before the commits, the databases have no rows then.
 pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
     let _taken = Occupied::take(&config.data_dir)?;
     let urls = urls(args, config)?;
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
     for part in &parts {
         bring_up_to_date(part)?;
     }
-    // All of them are looked at before anything is made in one.
+    // All of them are checked before anything is created in one.
     let mut targets = Vec::new();
     for (part, url) in parts.iter().zip(urls) {
         targets.push(Target::open(part, url)?);
@@ -78,7 +77,7 @@ pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
     print(&settings::needed(config)?)
 }
 
-/// Where each part's data go.
+/// Returns the destination of each part's data.
 fn urls(args: &MoveArgs, config: &Config) -> Result<Vec<DatabaseUrl>, AdminError> {
     let given = [&args.identity, &args.worksession, &args.notifier];
     let parts = parts::NAMES.into_iter().zip(given).zip(config.databases());
@@ -93,7 +92,7 @@ fn url(
 ) -> Result<DatabaseUrl, AdminError> {
     let given: Option<DatabaseUrl> = match given {
         None => None,
-        // The text is not repeated: it may hold a password.
+        // The error does not repeat the text, which may contain a password.
         Some(text) => Some(
             text.expose()
                 .parse()
@@ -110,7 +109,7 @@ fn url(
         })
 }
 
-/// The file as this version has it, as `serve` would make it.
+/// Migrates the file to this version, as `serve` would.
 fn bring_up_to_date(part: &Part) -> Result<(), AdminError> {
     if !part.file.exists() {
         return Err(AdminError::refused(format!(

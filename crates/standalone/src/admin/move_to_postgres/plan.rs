@@ -1,4 +1,4 @@
-//! What is to be copied, from the catalogs of both databases.
+//! What to copy, from the catalogs of both databases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use super::queries::{Column, Reference};
 /// A table with its columns in the order of PostgreSQL.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Table {
-    /// Its name, on both databases.
+    /// Its name in both databases.
     pub(super) name: String,
-    /// Its columns and what they hold.
+    /// Its columns and their types.
     pub(super) columns: Vec<(String, Kind)>,
-    /// A column that counts up, and its sequence.
+    /// Columns that count up, and their sequences.
     pub(super) sequences: Vec<(String, String)>,
 }
 
-/// The tables in an order in which rows find those that they refer to.
+/// Returns the tables in an order in which rows find those that they refer to.
 ///
 /// # Errors
-/// A sentence when one database has a table or a column that the other lacks, or of a type that is not known here.
+/// A sentence when one database has a table or a column that the other lacks, or a column of an unknown type.
 pub(super) fn tables(
     sqlite: &BTreeMap<String, BTreeSet<String>>,
     postgres: Vec<Column>,
@@ -85,7 +85,7 @@ fn difference(
     )
 }
 
-/// Each table behind those that it refers to.
+/// Puts each table behind those that it refers to.
 fn in_order(
     mut tables: BTreeMap<String, Table>,
     references: &[Reference],

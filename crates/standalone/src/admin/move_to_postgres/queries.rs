@@ -1,5 +1,5 @@
-//! What is asked of the PostgreSQL side, and of the SQLite side for the way there. Tables and columns are the catalogs',
-//! whatever a migration makes of them.
+//! Queries on the PostgreSQL database, and on the SQLite file for the move. Tables and columns come from the catalogs, whatever a
+//! migration makes of them.
 
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
@@ -9,9 +9,9 @@ use rusqlite::Connection;
 use super::cell::Kind;
 use crate::admin::database::queries::quoted;
 
-/// Held while a move is at work in a database; a second target that is the same database does not get it.
+/// The key of an advisory lock during a move. A second target that is the same database does not get the lock.
 const LOCK_KEY: i64 = 0x6d6f_7665_696e_746f;
-/// Diesel's own list of what was applied.
+/// Diesel's own table of applied migrations.
 const MIGRATIONS: &str = "__diesel_schema_migrations";
 
 #[derive(Debug, QueryableByName)]
@@ -23,7 +23,7 @@ pub(super) struct Column {
     /// The type's name in `information_schema`.
     #[diesel(sql_type = Text)]
     pub(super) data_type: String,
-    /// The sequence that it takes its numbers from.
+    /// The sequence that its numbers come from.
     #[diesel(sql_type = Nullable<Text>)]
     pub(super) sequence: Option<String>,
 }
@@ -46,25 +46,25 @@ struct Line {
     line: String,
 }
 
-/// A table and one that it refers to.
+/// A table and another one that it refers to.
 #[derive(Debug, QueryableByName)]
 pub(super) struct Reference {
-    /// Whose rows refer.
+    /// The table whose rows refer.
     #[diesel(sql_type = Text)]
     pub(super) from_table: String,
-    /// To rows of.
+    /// The table of the rows that they refer to.
     #[diesel(sql_type = Text)]
     pub(super) to_table: String,
 }
 
-/// Takes the database for one move, until the connection is closed; false when another has it.
+/// Locks the database for one move, until the connection is closed. Returns false if another move has it.
 pub(super) fn take(db: &mut PgConnection) -> QueryResult<bool> {
     let take = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS answer");
     let taken: Answer = take.bind::<BigInt, _>(LOCK_KEY).get_result(db)?;
     Ok(taken.answer)
 }
 
-/// The texts of values in one form, and as much time as a whole database takes.
+/// Sets one text form for values, and lifts time limits that a whole database would exceed.
 pub(super) fn set_up(db: &mut PgConnection) -> QueryResult<()> {
     db.batch_execute(
         "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '10s'; \
@@ -72,7 +72,7 @@ pub(super) fn set_up(db: &mut PgConnection) -> QueryResult<()> {
     )
 }
 
-/// The tables of the schema that new tables go into, Diesel's own aside.
+/// Lists the tables of the current schema, except Diesel's own.
 pub(super) fn tables(db: &mut PgConnection) -> QueryResult<Vec<String>> {
     let sql = "SELECT tablename::text AS name FROM pg_tables \
                WHERE schemaname = current_schema() AND tablename <> $1 ORDER BY 1";
@@ -97,7 +97,7 @@ pub(super) fn columns(db: &mut PgConnection) -> QueryResult<Vec<Column>> {
     diesel::sql_query(sql).bind::<Text, _>(MIGRATIONS).load(db)
 }
 
-/// Which table refers to which.
+/// Lists which table refers to which.
 pub(super) fn references(db: &mut PgConnection) -> QueryResult<Vec<Reference>> {
     let sql = "SELECT DISTINCT a.relname::text AS from_table, b.relname::text AS to_table FROM pg_constraint c \
                JOIN pg_class a ON a.oid = c.conrelid JOIN pg_class b ON b.oid = c.confrelid \
@@ -105,7 +105,7 @@ pub(super) fn references(db: &mut PgConnection) -> QueryResult<Vec<Reference>> {
     diesel::sql_query(sql).load(db)
 }
 
-/// Keeps everybody else from writing until the transaction ends.
+/// Keeps everybody else from writing to the tables until the transaction ends.
 pub(super) fn lock(db: &mut PgConnection, tables: &[String]) -> QueryResult<()> {
     let names: Vec<String> = tables.iter().map(|table| quoted(table)).collect();
     db.batch_execute(&format!(
@@ -114,7 +114,7 @@ pub(super) fn lock(db: &mut PgConnection, tables: &[String]) -> QueryResult<()> 
     ))
 }
 
-/// Inserts rows, written as JSON objects whose values are texts, and tells how many.
+/// Inserts rows, given as JSON objects whose values are texts, and returns their number.
 pub(super) fn insert(
     db: &mut PgConnection,
     table: &str,
@@ -129,7 +129,7 @@ pub(super) fn insert(
     diesel::sql_query(sql).bind::<Text, _>(rows).execute(db)
 }
 
-/// Lets a sequence go on behind `last`.
+/// Makes a sequence continue after `last`.
 pub(super) fn set_sequence(db: &mut PgConnection, sequence: &str, last: i64) -> QueryResult<()> {
     diesel::sql_query("SELECT setval($1::regclass, $2)")
         .bind::<Text, _>(sequence)
@@ -138,7 +138,7 @@ pub(super) fn set_sequence(db: &mut PgConnection, sequence: &str, last: i64) -> 
         .map(drop)
 }
 
-/// Begins to read a table; one at a time.
+/// Opens a cursor on a table; one at a time.
 pub(super) fn open_rows(db: &mut PgConnection, table: &str, columns: &[String]) -> QueryResult<()> {
     let texts: Vec<String> = columns
         .iter()
@@ -151,18 +151,18 @@ pub(super) fn open_rows(db: &mut PgConnection, table: &str, columns: &[String]) 
     ))
 }
 
-/// The next rows, each a JSON array of texts; none at the end.
+/// Returns the next rows, each as a JSON array of texts; none at the end.
 pub(super) fn next_rows(db: &mut PgConnection, limit: usize) -> QueryResult<Vec<String>> {
     let lines: Vec<Line> = diesel::sql_query(format!("FETCH {limit} FROM moved")).load(db)?;
     Ok(lines.into_iter().map(|line| line.line).collect())
 }
 
-/// Ends the reading.
+/// Closes the cursor.
 pub(super) fn close_rows(db: &mut PgConnection) -> QueryResult<()> {
     db.batch_execute("CLOSE moved")
 }
 
-/// Tells the planner what is there.
+/// Updates the statistics of the planner.
 pub(super) fn analyze(db: &mut PgConnection) -> QueryResult<()> {
     db.batch_execute("ANALYZE")
 }
@@ -172,7 +172,7 @@ pub(super) fn sqlite_columns(db: &Connection, table: &str) -> rusqlite::Result<V
     found.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// Reads a table of the SQLite file from end to end, a row at a time.
+/// Reads all rows of a table in the SQLite file, one at a time.
 pub(super) fn read_sqlite<E: From<rusqlite::Error>>(
     db: &Connection,
     table: &str,
@@ -189,7 +189,7 @@ pub(super) fn read_sqlite<E: From<rusqlite::Error>>(
     Ok(())
 }
 
-/// The highest number that a table's key has ever had, also of a row that is gone.
+/// Returns the highest number that a table's key has ever had, including deleted rows.
 pub(super) fn highest_key(db: &Connection, table: &str, column: &str) -> rusqlite::Result<i64> {
     let (quoted_table, column) = (quoted(table), quoted(column));
     let sql = format!("SELECT coalesce(max({column}), 0) FROM {quoted_table}");

@@ -1,4 +1,4 @@
-//! What the services have to be told, so that what was given out goes on being good.
+//! The settings that the services need, so that tokens and sealed values stay valid.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,11 +8,11 @@ use crate::Config;
 use crate::admin::error::{AdminError, at};
 use crate::admin::files;
 
-/// The file of the dashboard's secret, which follows from a key and has stood nowhere until now.
+/// The file of the dashboard's secret, which is derived from a key and has been in no file until now.
 const DASHBOARD_SECRET: &str = "dashboard.secret";
 
-/// Says which keys and settings to carry over. The dashboard's secret is written into the data folder, because it is for
-/// no terminal.
+/// Describes which keys and settings to carry over. The dashboard's secret is written into the data directory, because it must
+/// not appear on a terminal.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -89,7 +89,7 @@ fn dashboard(config: &Config) -> Result<Vec<String>, AdminError> {
     ])
 }
 
-/// Whole or not at all; that of an earlier move is the same or of no more use.
+/// Writes the secret, completely or not at all. The file of an earlier move has the same secret, or is of no more use.
 fn write_secret(data: &Path, secret: &str) -> Result<PathBuf, AdminError> {
     let path = data.join(DASHBOARD_SECRET);
     let passing = data.join(format!(".{DASHBOARD_SECRET}-{}", files::random_name()));

@@ -1,4 +1,4 @@
-//! One of the three databases, from the first look to the commit.
+//! One of the three databases, from the first check to the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use crate::admin::database::{self, queries as sqlite};
 use crate::admin::error::{AdminError, in_file};
 use crate::admin::parts::Part;
 
-/// A table that arrived.
+/// A table that was copied.
 #[derive(Debug)]
 pub(super) struct Moved {
-    /// Of which part.
+    /// The part to which it belongs.
     pub(super) part: &'static str,
     pub(super) table: String,
-    /// What it holds, the same on both sides.
+    /// Its content, the same on both sides.
     pub(super) content: Content,
 }
 
-/// A SQLite file that nobody else has open, and the database that it goes to.
+/// A SQLite file that nobody else has open, and the database to which it is copied.
 pub(super) struct Target {
     part: Part,
     from: Connection,
@@ -32,10 +32,10 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Opens both; the target has to be empty, or to have no more than the part's own tables without rows.
+    /// Opens both. The target must be empty, or have only the part's own tables without rows.
     ///
     /// # Errors
-    /// A sentence otherwise.
+    /// A sentence when it does not.
     pub(super) fn open(part: &Part, url: DatabaseUrl) -> Result<Self, AdminError> {
         let from = database::open_whole(part)?;
         let pool = Pool::open(PoolOptions::new(url, 1));
@@ -63,7 +63,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Makes the tables.
+    /// Creates the tables.
     ///
     /// # Errors
     /// [`AdminError::Postgres`].
@@ -76,14 +76,14 @@ impl Target {
     /// Copies all tables in a transaction that stays open.
     ///
     /// # Errors
-    /// A sentence; the transaction ends with the connection and leaves nothing.
+    /// A sentence; the transaction then ends with the connection and changes nothing.
     pub(super) fn copy(&mut self) -> Result<Vec<Moved>, AdminError> {
         let part = self.part.name;
         self.asked(AnsiTransactionManager::begin_transaction)?;
         let tables = self.plan()?;
         let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
         self.asked(|db| queries::lock(db, &names))?;
-        // Somebody may have begun to write since the first look.
+        // Somebody may have written to it since the first check.
         self.refuse_full()?;
         let mut moved = Vec::new();
         for table in &tables {
@@ -99,7 +99,7 @@ impl Target {
         Ok(moved)
     }
 
-    /// Makes what was copied last.
+    /// Commits what was copied.
     ///
     /// # Errors
     /// [`AdminError::Postgres`].
@@ -107,7 +107,7 @@ impl Target {
         self.asked(AnsiTransactionManager::commit_transaction)
     }
 
-    /// Has PostgreSQL look at what there is now, for its plans.
+    /// Updates the planner's statistics.
     ///
     /// # Errors
     /// [`AdminError::Postgres`].

@@ -1,7 +1,7 @@
-//! `holdfast admin restore`: a backup becomes a data folder, whole or not at all.
+//! `holdfast admin restore`: a backup becomes a data directory, completely or not at all.
 //!
-//! Everything is copied into the folder under a passing name and read there from end to end first. Only then do the
-//! files get their names, one by one and marked: a data folder may be a mount, which nothing can be renamed onto.
+//! Everything is first copied into the directory under a temporary name, and verified there. Only then are the files renamed, one
+//! by one, while the directory is marked: it may be a mount, which nothing can be renamed onto.
 
 mod replaced;
 
@@ -18,20 +18,20 @@ use super::files::{self, Database, Manifest};
 use super::parts;
 use crate::occupied::{LOCK, Occupied, UNFINISHED};
 
-/// Makes a data folder of a backup
+/// Restores a backup into the data directory
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// The backup's folder
+    /// The folder of the backup
     from: PathBuf,
-    /// Restore into a data folder that is in use by nobody but not empty; what is there is kept beside it
+    /// Restore into a data directory that is not in use but not empty; its content is kept beside it
     #[arg(long)]
     force: bool,
 }
 
-/// Restores into `data`, which is made if it is not there.
+/// Restores into `data`, which is created if it is missing.
 ///
 /// # Errors
-/// [`AdminError`]; the data folder is as it was then, or marked so that nothing is served from it.
+/// [`AdminError`]; the data directory is then unchanged, or marked so that nothing is served from it.
 pub(crate) fn run(args: &RestoreArgs, data: &Path) -> Result<(), AdminError> {
     let manifest = Manifest::read(&args.from)?;
     let databases = manifest.databases.iter();
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RestoreArgs, data: &Path) -> Result<(), AdminError> {
     files::make_folder(data)?;
     let restored = into(args, &manifest, data);
     if restored.is_err() && is_new {
-        // Succeeds only while it is as empty as it was made.
+        // Succeeds only while it is as empty as it was created.
         let _ = fs::remove_file(data.join(LOCK));
         let _ = fs::remove_dir(data);
     }
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RestoreArgs, data: &Path) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Gives the place of what was there before.
+/// Restores into a directory, and returns where its previous content is.
 fn into(
     args: &RestoreArgs,
     manifest: &Manifest,
@@ -73,7 +73,7 @@ fn into(
         )));
     }
     refuse_other_servers(data)?;
-    // Whoever opened a database last has cleared its log away.
+    // The last connection to a database has removed its log.
     let old = replaced::entries(data)?;
     let staged = Staged::in_folder(data)?;
     stage(manifest, &args.from, &staged.0)?;
@@ -97,11 +97,11 @@ fn into(
     Ok(kept)
 }
 
-/// A service by itself, or an older version, takes no lock of the folder.
+/// Rejects databases that others have open: a separate service, or an older version, does not lock the directory.
 fn refuse_other_servers(data: &Path) -> Result<(), AdminError> {
     for name in parts::NAMES {
         let file = data.join(parts::file_name(name));
-        // What is damaged is nobody's, and about to be replaced.
+        // A damaged file is used by nobody, and is about to be replaced.
         if file.exists()
             && let Err(refused @ AdminError::Refused(_)) = database::open_alone(&file)
         {
@@ -111,7 +111,7 @@ fn refuse_other_servers(data: &Path) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Copies the backup and reads the copy: sums, pages, references, rows, versions.
+/// Copies the backup and verifies the copy: checksums, pages, references, rows, versions.
 fn stage(manifest: &Manifest, from: &Path, to: &Path) -> Result<(), AdminError> {
     for expected in &manifest.files {
         let source = from.join(&expected.name);
@@ -162,7 +162,7 @@ fn check_database(part: &str, expected: &Database, file: &Path) -> Result<(), Ad
     Ok(())
 }
 
-/// Where the files are until they are known to be whole; gone when this is dropped.
+/// The folder of the files until they are verified; removed when this is dropped.
 struct Staged(PathBuf);
 
 impl Staged {

@@ -1,4 +1,4 @@
-//! What was in the data folder before.
+//! The previous content of the data directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,14 +10,14 @@ use crate::admin::error::{AdminError, at};
 use crate::admin::files;
 use crate::occupied::{LOCK, UNFINISHED};
 
-/// What a replaced state is called behind the folder's name, or in the folder.
+/// The name of a replaced state, after that of the directory or inside of it.
 const REPLACED: &str = "replaced-";
 
-/// An empty file that is moved to see whether files can be.
+/// An empty file that is moved to see whether files can be renamed.
 const PROBE: &str = ".restore-probe";
 
-/// What counts in a data folder: not the lock and the mark, what a restore has left behind under a passing name, or
-/// states that were replaced before.
+/// Lists the content of a data directory, without the lock and the mark, temporary files of a restore, and states that were
+/// replaced before.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -28,7 +28,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<OsString>, AdminError> {
         let text = name.to_string_lossy();
         let is_ours = text == LOCK
             || text == UNFINISHED
-            // What the file system itself keeps at the root of a volume.
+            // A folder of the file system itself, at the root of a volume.
             || text == "lost+found"
             || text.starts_with(".restore-")
             || text.starts_with(REPLACED);
@@ -40,7 +40,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<OsString>, AdminError> {
     Ok(names)
 }
 
-/// Moves the entries beside the folder; into it where it is a mount, or its parent is somebody else's.
+/// Moves the entries beside the directory; inside of it if it is a mount, or its parent belongs to somebody else.
 ///
 /// # Errors
 /// [`AdminError::File`].
@@ -65,17 +65,17 @@ pub(super) fn keep(
     Ok(inside)
 }
 
-/// Whether a folder can be made there and files of the data folder be renamed into it.
+/// Whether a folder can be created there, and files of the data directory can be renamed into it.
 fn takes_renames(data: &Path, place: &Path) -> bool {
     if files::make_folder(place).is_err() {
         return false;
     }
-    // A file of its own: the mark of a restore has to lie where it is.
+    // A separate file, because the mark of a restore must stay where it is.
     let (probe, there) = (data.join(PROBE), place.join(PROBE));
     let moved = fs::write(&probe, "").and_then(|()| fs::rename(&probe, &there));
     let cleared = moved.and_then(|()| fs::remove_file(&there));
     if cleared.is_err() {
-        // Empty: nothing else was moved.
+        // The folder is empty: nothing else was moved.
         let _ = fs::remove_file(&probe);
         let _ = fs::remove_dir(place);
     }

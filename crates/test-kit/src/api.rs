@@ -12,17 +12,17 @@ use tokio::{
     net::TcpStream,
 };
 
-/// No answer takes this long; a test that waits longer has found a hang.
+/// No response takes this long; a test that waits longer has found a hang.
 const HANG: Duration = Duration::from_secs(20);
 
-/// A client of one area. Cheap to clone; follows no redirects.
+/// An HTTP client of one area. Cheap to clone; follows no redirects.
 #[derive(Debug, Clone)]
 pub struct Api {
     client: Client,
     base: String,
 }
 
-/// A request in the making.
+/// A request that is being built.
 #[derive(Debug)]
 #[must_use = "a call does nothing until it is sent"]
 pub struct Call {
@@ -30,10 +30,10 @@ pub struct Call {
     name: String,
 }
 
-/// An answer, read to its end.
+/// A response, read to its end.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The request line, for messages.
+    /// The method and path of the request, for messages.
     pub call: String,
     /// The status.
     pub status: u16,
@@ -44,7 +44,7 @@ pub struct Reply {
 }
 
 impl Api {
-    /// A client of the area at `base` (without a slash at its end).
+    /// Creates a client of the area at `base`, which has no trailing slash.
     pub fn new(base: impl Into<String>) -> Self {
         #[expect(
             clippy::disallowed_methods,
@@ -62,42 +62,42 @@ impl Api {
         }
     }
 
-    /// The base URL.
+    /// Returns the base URL.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// A GET.
+    /// Starts a GET.
     pub fn get(&self, path: &str) -> Call {
         self.call(Method::GET, path)
     }
 
-    /// A POST.
+    /// Starts a POST.
     pub fn post(&self, path: &str) -> Call {
         self.call(Method::POST, path)
     }
 
-    /// A PUT.
+    /// Starts a PUT.
     pub fn put(&self, path: &str) -> Call {
         self.call(Method::PUT, path)
     }
 
-    /// A DELETE.
+    /// Starts a DELETE.
     pub fn delete(&self, path: &str) -> Call {
         self.call(Method::DELETE, path)
     }
 
-    /// A figure of `/metrics`, named with its labels as they stand there.
+    /// Returns a metric of `/metrics`; `named` is its name with its labels, as they appear there.
     pub async fn figure(&self, named: &str) -> u64 {
         let figure = self.find_figure(named).await;
         figure.unwrap_or_else(|| panic!("no {named}"))
     }
 
-    /// Database statements that requests of this method and route have needed.
+    /// Returns how many database statements requests of this method and route have executed.
     pub async fn statements(&self, method: &str, route: &str) -> u64 {
         let labels = format!("{{method=\"{method}\",route=\"{route}\"}}");
         let named = format!("http_request_statements_total{labels}");
-        // There is no figure before the first statement.
+        // The metric does not exist before the first statement.
         self.find_figure(&named).await.unwrap_or(0)
     }
 
@@ -109,7 +109,7 @@ impl Api {
         })
     }
 
-    /// Any method.
+    /// Starts a request with any method.
     pub fn call(&self, method: Method, path: &str) -> Call {
         let name = format!("{method} {path}");
         Call {
@@ -120,29 +120,29 @@ impl Api {
 }
 
 impl Call {
-    /// With this access token.
+    /// Adds an access token.
     pub fn bearer(self, token: &str) -> Self {
         self.with(|builder| builder.bearer_auth(token))
     }
 
-    /// With a JSON body.
+    /// Adds a JSON body.
     pub fn json(self, body: Value) -> Self {
         self.with(|builder| builder.json(&body))
     }
 
-    /// With a body of any bytes, said to be `content_type`.
+    /// Adds a body of any bytes, with the content type `content_type`.
     pub fn body(self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         self.with(|builder| builder.header(CONTENT_TYPE, content_type).body(body.into()))
     }
 
-    /// With a header; given twice, sent twice.
+    /// Adds a header; one that is added twice is sent twice.
     pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
         let value = HeaderValue::from_bytes(value.as_ref()).unwrap();
         self.with(|builder| builder.header(name, value))
     }
 
-    /// Sends it; panics when there is no answer.
+    /// Sends the request; panics when there is no response.
     pub async fn send(self) -> Reply {
         let name = self.name.clone();
         self.try_send()
@@ -150,7 +150,7 @@ impl Call {
             .unwrap_or_else(|error| panic!("{name}: {error:?}"))
     }
 
-    /// Sends it; an error is a connection that broke, or silence.
+    /// Sends the request; an error is a connection that broke, or silence.
     pub async fn try_send(self) -> Result<Reply, reqwest::Error> {
         let response = self.builder.send().await?;
         Ok(Reply {
@@ -170,13 +170,13 @@ impl Call {
 }
 
 impl Reply {
-    /// The body as JSON; panics with the body when it is none.
+    /// Returns the body as JSON; panics, showing the body, when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{}: {error}: {:?}", self.call, self.text()))
     }
 
-    /// The body as text, unpacked if it was sent with gzip.
+    /// Returns the body as text, unpacked if it was sent with gzip.
     pub fn text(&self) -> String {
         if self.header("content-encoding") != "gzip" {
             return String::from_utf8_lossy(&self.body).into_owned();
@@ -187,7 +187,7 @@ impl Reply {
         text
     }
 
-    /// A header's value, or "".
+    /// Returns the value of a header, or "".
     pub fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -195,7 +195,7 @@ impl Reply {
             .unwrap_or_default()
     }
 
-    /// Checks the status, and shows the answer when it is another one.
+    /// Checks the status; panics, showing the response, when it is another one.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}: {}", self.call, self.text());
@@ -203,12 +203,12 @@ impl Reply {
     }
 }
 
-/// Sends bytes as they are, for requests that no client library would make, and returns what comes
-/// back until the other side closes; panics on silence.
+/// Sends bytes as they are, for requests that no client library sends. Returns what arrives until the server closes the
+/// connection; panics on silence.
 pub async fn raw_request(address: SocketAddr, request: &[u8]) -> String {
     let exchange = async {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // The server may answer and close before it has read everything.
+        // The server may respond and close before it has read everything.
         let _ = stream.write_all(request).await;
         let mut answer = Vec::new();
         let mut chunk = [0; 4096];

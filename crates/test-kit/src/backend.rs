@@ -1,4 +1,4 @@
-/// What the tests run on.
+/// The servers on which the tests run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestBackend {
     /// SQLite files and the broker in memory.
@@ -8,7 +8,7 @@ pub enum TestBackend {
 }
 
 impl TestBackend {
-    /// The one chosen by `HOLDFAST_TEST_BACKEND`.
+    /// Returns the one that `HOLDFAST_TEST_BACKEND` selects.
     pub fn current() -> Self {
         match setting("HOLDFAST_TEST_BACKEND").as_deref() {
             None | Some("sqlite") => Self::Sqlite,
@@ -17,14 +17,14 @@ impl TestBackend {
         }
     }
 
-    /// The PostgreSQL server's administration URL.
+    /// Returns the administration URL of the PostgreSQL server.
     pub(crate) fn postgres_url() -> String {
         setting("HOLDFAST_TEST_PG").expect(
             "set HOLDFAST_TEST_PG=postgres://USER@HOST:PORT/postgres, or run `cargo xtask test`",
         )
     }
 
-    /// The RabbitMQ server's URL.
+    /// Returns the URL of the RabbitMQ server.
     pub(crate) fn amqp_url() -> String {
         setting("HOLDFAST_TEST_AMQP").expect(
             "set HOLDFAST_TEST_AMQP=amqp://USER:PASSWORD@HOST:PORT, or run `cargo xtask test`",
@@ -32,7 +32,7 @@ impl TestBackend {
     }
 }
 
-/// What a variable of the tests' environment says; unset and empty are the same.
+/// Returns a variable of the tests' environment; an empty one counts as unset.
 #[expect(
     clippy::disallowed_methods,
     reason = "the tests have no configuration file"

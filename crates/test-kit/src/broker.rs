@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::TestBackend;
 
-/// Everything that the product declares (crate `broker`, topology), and `docs/events/consume.py`.
+/// Everything that the product (crate `broker`, topology) and `docs/events/consume.py` declare.
 const QUEUES: [&str; 9] = [
     "notify.chat",
     "notify.mail",
@@ -31,8 +31,7 @@ const EXCHANGES: [&str; 4] = [
     "consumer.sessions.parked",
 ];
 
-/// A broker, or a part of one, that nobody else uses; what was declared there is deleted when this is
-/// dropped.
+/// A broker, or a part of one, that no other test uses. What was declared there is deleted when this is dropped.
 #[derive(Debug)]
 pub struct TestBroker {
     url: String,
@@ -40,7 +39,7 @@ pub struct TestBroker {
 }
 
 impl TestBroker {
-    /// In memory, or RabbitMQ with a prefix of its own.
+    /// Returns the broker in memory, or RabbitMQ with a prefix of its own.
     pub fn fresh() -> Self {
         match TestBackend::current() {
             TestBackend::Sqlite => Self {
@@ -51,7 +50,7 @@ impl TestBroker {
         }
     }
 
-    /// RabbitMQ with a prefix of its own, whatever the tests run on.
+    /// Returns RabbitMQ with a prefix of its own, whatever the tests run on.
     pub fn rabbit() -> Self {
         Self {
             url: TestBackend::amqp_url(),
@@ -59,12 +58,12 @@ impl TestBroker {
         }
     }
 
-    /// The URL, as a configuration takes it.
+    /// Returns the URL in the form of the configuration.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What stands before every exchange and queue name.
+    /// Returns the prefix of all exchanges and queues.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -76,7 +75,7 @@ impl Drop for TestBroker {
             return;
         }
         let (url, prefix) = (self.url.clone(), self.prefix.clone());
-        // A thread and a runtime of its own: dropping happens inside the test's runtime.
+        // A thread and a runtime of its own, because this is dropped inside the test's runtime.
         let cleaner = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -110,16 +109,16 @@ async fn delete(url: &str, prefix: &str) -> lapin::Result<()> {
     connection.close(200, "done".into()).await
 }
 
-/// What only a program of somebody else's does; on RabbitMQ.
+/// What only programs outside the product do; on RabbitMQ.
 impl TestBroker {
-    /// A connection without the product's rules.
+    /// Opens a connection that does not follow the product's rules.
     pub async fn connect(&self) -> Connection {
         Connection::connect(&self.url, ConnectionProperties::default())
             .await
             .unwrap()
     }
 
-    /// Puts a message straight into a queue, named without the prefix, and waits for its confirm.
+    /// Publishes messages directly to a queue, named without the prefix, and waits for their confirms.
     pub async fn post(
         &self,
         connection: &Connection,
@@ -153,7 +152,7 @@ impl TestBroker {
         channel.close(200, "done".into()).await.unwrap();
     }
 
-    /// Messages that wait in a queue, named without the prefix.
+    /// Counts the ready messages of a queue, named without the prefix.
     pub async fn waiting(&self, connection: &Connection, queue: &str) -> u32 {
         let channel = connection.create_channel().await.unwrap();
         let options = QueueDeclareOptions {

@@ -18,14 +18,14 @@ use crate::{
     strict_chats,
 };
 
-/// A chat server with incoming hooks, on loopback. Takes every path and does as it is told.
+/// A chat server with incoming webhooks, on loopback. It accepts every path, and answers as the test tells it.
 #[derive(Debug)]
 pub struct FakeChat {
     server: Loopback,
     shared: Arc<Shared>,
 }
 
-/// What a hook answers.
+/// How an incoming webhook responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatReply {
     /// This status and a short body.
@@ -34,30 +34,30 @@ pub enum ChatReply {
     RetryAfter(u16, String),
     /// This status with this body.
     Said(u16, String),
-    /// A redirect to this place.
+    /// A redirect to this address.
     Redirect(String),
-    /// Nothing, until the caller gives up.
+    /// No response, until the caller gives up.
     Hang,
 }
 
-/// A request that a hook received.
+/// A request that an incoming webhook received.
 #[derive(Debug, Clone)]
 pub struct ChatMessage {
-    /// Such as `POST`.
+    /// The method, such as `POST`.
     pub method: String,
-    /// The path called, which on a real server is the secret.
+    /// The path, which on a real server is the secret.
     pub path: String,
-    /// What stands behind the question mark.
+    /// The query, without the question mark.
     pub query: String,
     /// The headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body; null when it was not JSON.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
-    /// The body as it came.
+    /// The body as it arrived.
     pub raw: Vec<u8>,
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
-    /// What was answered.
+    /// The response.
     pub reply: ChatReply,
 }
 
@@ -72,12 +72,12 @@ struct State {
     script: VecDeque<ChatReply>,
     usual: Option<ChatReply>,
     kind: Option<ChatProvider>,
-    /// The address was taken back.
+    /// Whether the address was revoked.
     forgotten: bool,
 }
 
 impl FakeChat {
-    /// Starts on a free port; answers 200 until told otherwise.
+    /// Starts on a free port; responds with 200 until the test says otherwise.
     pub async fn start() -> Self {
         let shared = Arc::new(Shared::default());
         Self {
@@ -86,7 +86,7 @@ impl FakeChat {
         }
     }
 
-    /// Starts as one that answers what the real one would, unless told otherwise; its address is in
+    /// Starts as a chat that responds as the real one would, unless the test says otherwise. Its address is in
     /// [`chat_settings`](crate::chat_settings).
     pub async fn strict(kind: ChatProvider) -> Self {
         let chat = Self::start().await;
@@ -94,61 +94,61 @@ impl FakeChat {
         chat
     }
 
-    /// From now on a strict chat knows the address no more.
+    /// Revokes the address of a strict chat from now on.
     pub fn forget(&self) {
         self.shared.state.lock().unwrap().forgotten = true;
     }
 
-    /// The address it listens on.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.server.address
     }
 
-    /// The URL of the hook `name`.
+    /// Returns the URL of the incoming webhook `name`.
     pub fn hook(&self, name: &str) -> String {
         format!("http://{}/services/{name}", self.server.address)
     }
 
-    /// Answers the coming requests with these, one each, then as usual again.
+    /// Responds to the next requests with these, one each, and then as usual again.
     pub fn script(&self, replies: impl IntoIterator<Item = ChatReply>) {
         self.shared.state.lock().unwrap().script.extend(replies);
     }
 
-    /// From now on answers this when the script is empty.
+    /// Sets the response from now on, when the script is empty.
     pub fn usually(&self, reply: ChatReply) {
         self.shared.state.lock().unwrap().usual = Some(reply);
     }
 
-    /// Everything received so far.
+    /// Returns everything received so far.
     pub fn messages(&self) -> Vec<ChatMessage> {
         self.shared.messages.all()
     }
 
-    /// The next request not returned by this before; waits for it, panics after 15 s.
+    /// Waits for the next request that this has not returned before; panics after 15 s.
     pub async fn next_message(&self) -> ChatMessage {
         self.shared.messages.next().await
     }
 
-    /// As [`FakeChat::next_message`], with None when nothing comes in time.
+    /// Waits like [`FakeChat::next_message`], but returns None when nothing arrives in time.
     pub async fn next_message_within(&self, limit: Duration) -> Option<ChatMessage> {
         self.shared.messages.next_within(limit).await
     }
 }
 
 impl ChatMessage {
-    /// The text of a Slack-shaped message.
+    /// Returns the text of a message in Slack's format.
     pub fn text(&self) -> &str {
         self.body["text"].as_str().unwrap_or_default()
     }
 
-    /// A header's value, or "".
+    /// Returns the value of a header, or "".
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    /// Whether one of the call's signatures is what the reference implementation of Standard Webhooks makes
-    /// of it with this secret. Whether its timestamp is recent is left to the test, which has its own clock.
+    /// Whether one of the request's signatures is that of the reference implementation of Standard Webhooks with this secret. The
+    /// test, which has its own clock, checks whether the timestamp is recent.
     pub fn is_signed_with(&self, secret: &str) -> bool {
         let webhook = standardwebhooks::Webhook::new(secret).unwrap();
         let timestamp = self.header("webhook-timestamp").parse().unwrap();

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::TestBackend;
 
-/// A database that nobody else has; gone when this is dropped.
+/// A database that no other test uses; deleted when this is dropped.
 #[derive(Debug)]
 pub struct TestDb {
     url: String,
@@ -17,7 +17,7 @@ pub struct TestDb {
 
 #[derive(Debug)]
 enum Kind {
-    /// The folder goes with the value.
+    /// Deleted together with the value.
     Sqlite {
         _folder: TempDir,
     },
@@ -27,7 +27,7 @@ enum Kind {
 }
 
 impl TestDb {
-    /// An empty database. `name` (letters) only helps a person who looks at the server.
+    /// Creates an empty database. `name` (letters) only helps a person who looks at the server.
     pub fn empty(name: &str) -> Self {
         match TestBackend::current() {
             TestBackend::Sqlite => Self::sqlite(name),
@@ -35,7 +35,7 @@ impl TestDb {
         }
     }
 
-    /// A database with `migrations` applied.
+    /// Creates a database with `migrations` applied.
     pub async fn fresh(name: &str, migrations: Migrations) -> Self {
         let db = Self::empty(name);
         let pool = db.pool(1);
@@ -46,7 +46,7 @@ impl TestDb {
         db
     }
 
-    /// An empty SQLite database, whatever the backend of this run.
+    /// Creates an empty SQLite database, whatever the backend of this run.
     pub fn sqlite(name: &str) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("holdfast-test-")
@@ -59,17 +59,17 @@ impl TestDb {
         }
     }
 
-    /// The URL, as a configuration takes it.
+    /// Returns the URL in the form of the configuration.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The URL, parsed.
+    /// Returns the parsed URL.
     pub fn database_url(&self) -> DatabaseUrl {
         DatabaseUrl::from_str(&self.url).unwrap()
     }
 
-    /// A pool of `size` connections on it.
+    /// Opens a pool of `size` connections.
     pub fn pool(&self, size: u32) -> Pool {
         Pool::open(PoolOptions::new(self.database_url(), size))
     }

@@ -1,10 +1,9 @@
-//! What the tests of every crate share: a fresh database each, a broker to themselves, a chat server
-//! and a mail server that misbehave on request, an HTTP client that shows everything, and real processes to kill.
+//! What the tests of all crates share: a database and a broker for each test, a chat server and a mail server that fail on
+//! request, an HTTP client that shows everything, and real processes to kill.
 //!
-//! `HOLDFAST_TEST_BACKEND` chooses what the tests run on: `sqlite` (the default; the broker is in
-//! memory) or `postgres` (the broker is RabbitMQ), with the servers named by `HOLDFAST_TEST_PG`
-//! and `HOLDFAST_TEST_AMQP`. Everything made on a server has a name of its own and is removed again;
-//! nothing else there is touched. A helper that fails panics: that is how a test fails.
+//! `HOLDFAST_TEST_BACKEND` selects what the tests run on: `sqlite` (the default, with the broker in memory) or `postgres` (with
+//! RabbitMQ as the broker). `HOLDFAST_TEST_PG` and `HOLDFAST_TEST_AMQP` name the servers. Everything created on a server has a
+//! name of its own and is deleted again; nothing else there is touched. A helper that fails panics, which makes the test fail.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -11,7 +11,7 @@ use actix_web::{
 };
 use tokio::sync::Notify;
 
-/// How long a test waits for something to come before it fails.
+/// How long a test waits for something to arrive before it fails.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// An HTTP server on a free port of loopback, until it is dropped.
@@ -21,7 +21,7 @@ pub(crate) struct Loopback {
     server: ServerHandle,
 }
 
-/// What came from outside, in its order, each to be taken once.
+/// Received items in the order of their arrival, each to be returned once.
 #[derive(Debug)]
 pub(crate) struct Inbox<T> {
     state: Mutex<(Vec<T>, usize)>,
@@ -29,7 +29,7 @@ pub(crate) struct Inbox<T> {
 }
 
 impl Loopback {
-    /// Answers every path with `answer`, which gets at `shared`.
+    /// Answers every path with `answer`, which can access `shared`.
     pub(crate) fn start<S, Args>(
         shared: &Arc<S>,
         answer: impl Handler<Args, Output = HttpResponse> + Copy + Send,
@@ -63,7 +63,7 @@ impl Loopback {
 
 impl Drop for Loopback {
     fn drop(&mut self) {
-        // The message to stop is sent when `stop` is called; its end need not be awaited.
+        // `stop` sends its message when it is called; nobody has to await the end.
         drop(self.server.stop(false));
     }
 }
@@ -74,18 +74,18 @@ impl<T: Clone> Inbox<T> {
         self.came.notify_waiters();
     }
 
-    /// Everything received so far.
+    /// Returns everything received so far.
     pub(crate) fn all(&self) -> Vec<T> {
         self.state.lock().unwrap().0.clone()
     }
 
-    /// The next one not returned by this before; waits for it, panics after 15 s.
+    /// Waits for the next item that this has not returned before; panics after 15 s.
     pub(crate) async fn next(&self) -> T {
         let next = self.next_within(PATIENCE).await;
         next.expect("nothing came")
     }
 
-    /// As [`Inbox::next`], with None when nothing comes in time.
+    /// Waits like [`Inbox::next`], but returns None when nothing arrives in time.
     pub(crate) async fn next_within(&self, limit: Duration) -> Option<T> {
         let next = async {
             loop {

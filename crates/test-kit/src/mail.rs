@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::{loopback::Inbox, mail_talk::converse, tls};
 
-/// A mail server on loopback that speaks SMTP. Takes every mail and does as it is told.
+/// A mail server on loopback that speaks SMTP. It accepts every mail, and fails as the test tells it.
 #[derive(Debug)]
 pub struct MailServer {
     address: SocketAddr,
@@ -22,52 +22,52 @@ pub struct MailServer {
     listener: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What a client asks of the server, in this order.
+/// The stages of an SMTP session, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MailStage {
-    /// To greet.
+    /// The greeting of the server.
     Greeting,
-    /// To know who it is (`EHLO`).
+    /// The client introduces itself (`EHLO`).
     Hello,
-    /// To let it sign in (`AUTH`).
+    /// The client signs in (`AUTH`).
     SignIn,
-    /// To take a mail from this sender (`MAIL`).
+    /// The sender of a mail (`MAIL`).
     Sender,
-    /// To take it for this recipient (`RCPT`).
+    /// A recipient of a mail (`RCPT`).
     Recipient,
-    /// To take the content now (`DATA`).
+    /// The start of the content (`DATA`).
     Data,
-    /// To have taken it: the mail is recorded before a fault happens.
+    /// The end of the content. The mail is recorded before the fault.
     Content,
 }
 
-/// What the server does instead of agreeing.
+/// What the server does instead of accepting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MailFault {
-    /// Answers with this line, such as `550 5.1.1 unknown`.
+    /// Responds with this line, such as `550 5.1.1 unknown`.
     Refuse(String),
-    /// Says nothing more.
+    /// Responds no more.
     Hang,
     /// Closes the connection.
     Drop,
 }
 
-/// A mail that was handed over.
+/// A mail that the server accepted.
 #[derive(Debug, Clone)]
 pub struct ReceivedMail {
     /// The envelope's sender.
     pub from: String,
     /// The envelope's recipients.
     pub to: Vec<String>,
-    /// Who had signed in.
+    /// The user who had signed in.
     pub user: Option<String>,
     /// Whether the connection was encrypted.
     pub encrypted: bool,
-    /// The connection's number, from 1.
+    /// The number of the connection, from 1.
     pub connection: usize,
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
-    /// The mail as it came.
+    /// The mail as it arrived.
     pub raw: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ impl std::fmt::Debug for Tls {
 }
 
 impl MailFault {
-    /// [`MailFault::Refuse`].
+    /// Creates a [`MailFault::Refuse`].
     pub fn refuse(line: &str) -> Self {
         Self::Refuse(line.to_owned())
     }
@@ -118,12 +118,12 @@ impl MailServer {
         server
     }
 
-    /// The URL, as a configuration takes it.
+    /// Returns the URL in the form of the configuration.
     pub fn url(&self) -> String {
         format!("smtp://{}", self.address)
     }
 
-    /// The URL with a user's name and password.
+    /// Returns the URL with a user name and password.
     pub fn url_as(&self, user: &str, password: &str) -> String {
         format!("smtp://{user}:{password}@{}", self.address)
     }
@@ -143,13 +143,13 @@ impl MailServer {
         self.listen(TcpListener::bind(self.address).await.unwrap());
     }
 
-    /// Meets the coming requests of this stage with these faults, one each.
+    /// Answers the next requests of this stage with these faults, one each.
     pub fn script(&self, stage: MailStage, faults: impl IntoIterator<Item = MailFault>) {
         let mut state = self.shared.state.lock().unwrap();
         state.script.entry(stage).or_default().extend(faults);
     }
 
-    /// From now on meets requests of this stage with this fault, or with none.
+    /// Answers requests of this stage with this fault from now on, or with none.
     pub fn usually(&self, stage: MailStage, fault: impl Into<Option<MailFault>>) {
         let mut state = self.shared.state.lock().unwrap();
         match fault.into() {
@@ -158,46 +158,46 @@ impl MailServer {
         };
     }
 
-    /// Meets every mail for this address with this fault.
+    /// Answers every mail for this address with this fault.
     pub fn for_recipient(&self, address: &str, fault: MailFault) {
         let mut state = self.shared.state.lock().unwrap();
         state.of_recipients.insert(address.to_owned(), fault);
     }
 
-    /// Takes mails only from who signs in as this user.
+    /// Accepts mails only from a client that signs in as this user.
     pub fn require_sign_in(&self, user: &str, password: &str) {
         self.shared.state.lock().unwrap().account = Some((user.to_owned(), password.to_owned()));
     }
 
-    /// Offers STARTTLS, with a certificate that nobody has signed.
+    /// Offers STARTTLS with a self-signed certificate.
     pub fn offer_tls(&self) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let acceptor = tls::acceptor(made.cert.der().clone(), &made.signing_key);
         self.shared.state.lock().unwrap().tls = Some(Tls(acceptor));
     }
 
-    /// Takes no more mails than this on one connection.
+    /// Accepts no more than this many mails on one connection.
     pub fn at_most(&self, mails: usize) {
         self.shared.state.lock().unwrap().most_at_once = Some(mails);
     }
 
-    /// How often clients have come to this stage.
+    /// Counts how often clients have reached this stage.
     pub fn asked(&self, stage: MailStage) -> usize {
         let state = self.shared.state.lock().unwrap();
         state.asked.get(&stage).copied().unwrap_or_default()
     }
 
-    /// How many connections there were.
+    /// Counts the connections so far.
     pub fn connections(&self) -> usize {
         self.shared.state.lock().unwrap().connections
     }
 
-    /// Everything received so far.
+    /// Returns everything received so far.
     pub fn mails(&self) -> Vec<ReceivedMail> {
         self.shared.mails.all()
     }
 
-    /// The next mail not returned by this before; waits for it, panics after 15 s.
+    /// Waits for the next mail that this has not returned before; panics after 15 s.
     pub async fn next_mail(&self) -> ReceivedMail {
         self.shared.mails.next().await
     }
@@ -205,7 +205,7 @@ impl MailServer {
     fn listen(&self, listener: TcpListener) {
         let shared = Arc::clone(&self.shared);
         let task = tokio::spawn(async move {
-            // Dropped with this task, and they with it.
+            // This is dropped with the task, and ends the connections.
             let mut talks = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let number = shared.connected();
@@ -226,27 +226,27 @@ impl Drop for MailServer {
 }
 
 impl ReceivedMail {
-    /// The subject, decoded.
+    /// Returns the decoded subject.
     pub fn subject(&self) -> String {
         self.parsed(|mail| mail.subject().unwrap_or_default().to_owned())
     }
 
-    /// The text part, decoded.
+    /// Returns the decoded text part.
     pub fn text(&self) -> String {
         self.parsed(|mail| mail.body_text(0).unwrap_or_default().into_owned())
     }
 
-    /// The HTML part, decoded.
+    /// Returns the decoded HTML part.
     pub fn html(&self) -> String {
         self.parsed(|mail| mail.body_html(0).unwrap_or_default().into_owned())
     }
 
-    /// A header as it came, without the space around it; "" when it is not there.
+    /// Returns a header as it arrived, without surrounding spaces; "" if it is missing.
     pub fn header(&self, name: &str) -> String {
         self.parsed(|mail| mail.header_raw(name).unwrap_or_default().trim().to_owned())
     }
 
-    /// The names of all headers, in their order.
+    /// Returns the names of all headers, in order.
     pub fn header_names(&self) -> Vec<String> {
         let headers = |mail: &mail_parser::Message<'_>| {
             let names = mail.headers_raw().map(|(name, _)| name.to_owned());
@@ -268,7 +268,7 @@ impl Shared {
         state.connections
     }
 
-    /// Notes that a client came to this stage, and gives the fault that meets it.
+    /// Counts that a client reached this stage, and returns the fault for it.
     pub(crate) fn come_to(&self, stage: MailStage, recipient: &str) -> Option<MailFault> {
         let mut state = self.state.lock().unwrap();
         *state.asked.entry(stage).or_default() += 1;

@@ -23,10 +23,10 @@ struct Talk {
     mails: usize,
 }
 
-/// Whether the conversation goes on.
+/// Whether the conversation continues.
 type Goes = Option<()>;
 
-/// Talks with a client until one of both has enough.
+/// Talks with a client until one of the two ends the connection.
 pub(crate) async fn converse(stream: TcpStream, shared: Arc<Shared>, connection: usize) {
     let talk = Talk {
         stream: BufReader::new(Box::new(stream)),
@@ -155,7 +155,7 @@ impl Talk {
             if line == b".\r\n" {
                 break;
             }
-            // RFC 5321 section 4.5.2.
+            // RFC 5321 section 4.5.2: the dot at the start of a line was added by the client.
             raw.extend_from_slice(line.strip_prefix(b".").unwrap_or(&line));
         }
         self.mails += 1;
@@ -168,7 +168,7 @@ impl Talk {
             at: Instant::now(),
             raw,
         };
-        // Refused is refused: only what was taken, or may have been, is kept.
+        // A refused mail is not recorded: only mails that were accepted, or may have been, are.
         match self.shared.come_to(MailStage::Content, "") {
             Some(MailFault::Refuse(line)) => self.say(&line).await,
             Some(MailFault::Hang) => {
@@ -191,13 +191,13 @@ impl Talk {
         self.to.clear();
     }
 
-    /// True where nothing stands against this stage; does the fault otherwise.
+    /// Returns true if this stage has no fault, and performs the fault otherwise.
     async fn is_well(&mut self, stage: MailStage, recipient: &str) -> Option<bool> {
         match self.shared.come_to(stage, recipient) {
             None => Some(true),
             Some(MailFault::Refuse(line)) => {
                 self.say(&line).await?;
-                // RFC 5321 section 3.8: who says so closes.
+                // RFC 5321 section 3.8: a server that sends 421 closes the connection.
                 (!line.starts_with("421")).then_some(false)
             }
             Some(MailFault::Hang) => pending().await,

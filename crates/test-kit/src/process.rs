@@ -9,10 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a program may take until it listens, or until it has stopped.
+/// How long a program may take to listen, or to stop.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A real program of ours, started with an environment of its own; killed when this is dropped.
+/// A real program of ours, started with its own environment; killed when this is dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -62,8 +62,7 @@ impl Process {
         }
     }
 
-    /// Waits for `listening NAME URL` of each name and returns the URLs; panics with the log when the
-    /// program ends before.
+    /// Waits for `listening NAME URL` of each name and returns the URLs. Panics, showing the log, when the program ends before.
     pub fn wait_listening(&self, names: &[&str]) -> HashMap<String, String> {
         let deadline = Instant::now() + PATIENCE;
         let mut lines = self.output.lines.lock().unwrap();
@@ -87,19 +86,19 @@ impl Process {
         }
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// `kill -9`: no chance to finish anything. Returns when the process is gone.
+    /// Kills the program (`kill -9`), which can finish nothing. Returns when the process is gone.
     pub fn kill(&mut self) {
-        // An error means that it is gone already.
+        // An error means that the process is gone already.
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
 
-    /// Asks it to stop with SIGTERM and waits for its end.
+    /// Stops the program with SIGTERM and waits for its end.
     pub fn terminate(&mut self) -> ExitStatus {
         self.signal("TERM");
         self.wait()
@@ -107,13 +106,13 @@ impl Process {
 
     /// Sends a signal, by name.
     pub fn signal(&self, name: &str) {
-        // The shell's own `kill`: a bare machine has no program of that name.
+        // The shell's own `kill`, because a minimal machine has no program of that name.
         let script = format!("kill -s {name} {}", self.id());
         let sent = Command::new("sh").args(["-c", &script]).status();
         assert!(sent.unwrap().success(), "kill -{name}");
     }
 
-    /// Waits for the program's end; panics when it does not come.
+    /// Waits for the end of the program; panics when it does not end.
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -132,17 +131,17 @@ impl Process {
         }
     }
 
-    /// Whether it has ended, by itself or not.
+    /// Whether the program has ended for any reason.
     pub fn ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// What it printed on standard output so far.
+    /// Returns its standard output so far.
     pub fn stdout(&self) -> String {
         self.output.lines.lock().unwrap().stdout.join("\n")
     }
 
-    /// What it printed on standard error so far.
+    /// Returns its standard error so far.
     pub fn stderr(&self) -> String {
         self.output.lines.lock().unwrap().stderr.join("\n")
     }

@@ -30,7 +30,7 @@ const POSTGRES_COLUMNS: &str = "SELECT table_name::text, column_name::text, \
 const POSTGRES_INDEXES: &str = "SELECT i.relname::text AS name FROM pg_index x \
     JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_namespace n ON n.oid = i.relnamespace \
     WHERE n.nspname = 'public' AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.oid)";
-// A key that counts up is INTEGER there and BIGINT here, and holds 64 bits on both.
+// A generated key is INTEGER in SQLite and BIGINT in PostgreSQL, and has 64 bits in both.
 const SQLITE_COLUMNS: &str = "SELECT t.name AS table_name, c.name AS column_name, \
     CASE WHEN c.pk > 0 AND c.type = 'INTEGER' \
     AND (SELECT max(pk) FROM pragma_table_info(t.name)) = 1 THEN 'bigint' ELSE lower(c.type) END AS kind, \
@@ -39,8 +39,8 @@ const SQLITE_COLUMNS: &str = "SELECT t.name AS table_name, c.name AS column_name
 const SQLITE_INDEXES: &str =
     "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL";
 
-/// Checks that a service's migrations make the same tables, columns and indexes on both databases.
-/// Only where there is a PostgreSQL server; panics with what differs.
+/// Checks that a service's migrations create the same tables, columns and indexes in both databases. Runs only if there is a
+/// PostgreSQL server; panics with the differences.
 pub async fn assert_same_schema(migrations: Migrations) {
     if TestBackend::current() == TestBackend::Sqlite {
         return;
@@ -71,7 +71,7 @@ async fn read(
     let work = move |db: &mut Db| {
         let columns: Vec<Column> = diesel::sql_query(columns).load(db)?;
         let indexes: Vec<Index> = diesel::sql_query(indexes).load(db)?;
-        // Diesel's own list of migrations is Diesel's affair.
+        // Diesel's own table of migrations differs.
         let ours = columns
             .into_iter()
             .filter(|column| !column.table_name.starts_with("__"));

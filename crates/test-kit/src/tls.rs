@@ -14,8 +14,8 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// A proxy that speaks TLS for a server that does not, as an operator's does. Its certificate is signed
-/// by an authority of its own.
+/// A proxy that speaks TLS for a server that does not, like that of an operator. Its certificate is signed by an authority of its
+/// own.
 #[derive(Debug)]
 pub struct TlsFront {
     address: SocketAddr,
@@ -25,7 +25,7 @@ pub struct TlsFront {
 }
 
 impl TlsFront {
-    /// Starts on a free port; it closes every connection until it is told where the server is.
+    /// Starts on a free port. It closes every connection until it knows the server.
     pub async fn start() -> Self {
         let (authority, acceptor) = certified();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -38,7 +38,7 @@ impl TlsFront {
                     continue;
                 };
                 let acceptor = acceptor.clone();
-                // A caller who does not trust the certificate hangs up; that is the caller's to tell.
+                // A caller that does not trust the certificate closes the connection; the caller has to report that.
                 tokio::spawn(async move {
                     let mut outside = acceptor.accept(stream).await?;
                     let mut inside = TcpStream::connect(server).await?;
@@ -54,17 +54,17 @@ impl TlsFront {
         }
     }
 
-    /// Where it is reached, without a slash at its end.
+    /// Returns its URL, without a trailing slash.
     pub fn url(&self) -> String {
         format!("https://localhost:{}", self.address.port())
     }
 
-    /// The certificate of the authority, as PEM.
+    /// Returns the certificate of the authority, as PEM.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// Leads what comes from now on to this server.
+    /// Forwards connections to this server from now on.
     pub fn lead_to(&self, server: SocketAddr) {
         self.server.set(server).unwrap();
     }
@@ -76,7 +76,7 @@ impl Drop for TlsFront {
     }
 }
 
-/// Speaks TLS as the owner of this certificate.
+/// Creates the TLS side of a server with this certificate.
 pub(crate) fn acceptor(certificate: CertificateDer<'static>, key: &KeyPair) -> TlsAcceptor {
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -91,7 +91,7 @@ pub(crate) fn acceptor(certificate: CertificateDer<'static>, key: &KeyPair) -> T
 
 fn certified() -> (String, TlsAcceptor) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
-    // Of the same name, the two certificates would be taken for one that has signed itself.
+    // With the same name, the two certificates would be mistaken for a self-signed one.
     params
         .distinguished_name
         .push(DnType::CommonName, "An authority for tests");

@@ -1,7 +1,6 @@
 use std::process::{Command, Stdio};
 
-/// Runs a command whose output nobody reads to the end, as when `| head` has seen enough: that is no error, and nothing
-/// is said of it.
+/// Runs a command whose output nobody reads to the end, like `| head`. That is not an error, and the command reports nothing.
 pub fn assert_ends_quietly_unread(command: &mut Command) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

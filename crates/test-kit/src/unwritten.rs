@@ -3,8 +3,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `PROGRAM check-config` in a folder of its own, with and without a data folder, which nobody may write into, and compares
-/// what lies there before and after. The program has to say yes.
+/// Runs `PROGRAM check-config` in a new folder, with and without a data directory that nobody may write to, and compares the
+/// content before and after. The program has to succeed.
 pub fn assert_check_config_writes_nothing(program: &str, variables: &[(&str, &str)]) {
     for (given, is_made) in [
         (None, false),

@@ -1,9 +1,9 @@
 use std::time::{Duration, Instant};
 
-/// Asks `probe` again and again until it gives a value; panics, saying `what`, after `limit`.
+/// Calls `probe` repeatedly until it returns a value; panics with `what` after `limit`.
 ///
-/// For state of other processes or of background work that tells nobody when it is done. Where there
-/// is something to await (a chat message, an answer), await that.
+/// Use it for the state of other processes, or of background work that does not report its end. Where something can be awaited (a
+/// chat message, a response), await that.
 pub async fn wait_until<T>(
     what: &str,
     limit: Duration,

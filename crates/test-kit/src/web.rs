@@ -11,25 +11,25 @@ use actix_web::{
 
 use crate::loopback::Loopback;
 
-/// Somebody's web server, on loopback, for what our services fetch.
+/// A web server on loopback, for what our services fetch.
 #[derive(Debug)]
 pub struct FakeWeb {
     server: Loopback,
     shared: Arc<Shared>,
 }
 
-/// What a path answers.
+/// The response of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
-    /// A file that is said to be of this type.
+    /// A file with this content type.
     File(&'static str, Vec<u8>),
-    /// A file of this status.
+    /// A file with this status.
     Failed(u16, Vec<u8>),
-    /// A redirect to this place.
+    /// A redirect to this address.
     Redirect(String),
-    /// So many bytes, without saying so before.
+    /// This many bytes, without announcing the length.
     Unannounced(usize),
-    /// Nothing, until the caller gives up.
+    /// No response, until the caller gives up.
     Hang,
 }
 
@@ -40,7 +40,7 @@ struct Shared {
 }
 
 impl FakeWeb {
-    /// Starts on a free port with these pages; every other path is 404.
+    /// Starts on a free port with these pages; every other path responds with 404.
     pub async fn start(pages: impl IntoIterator<Item = (&'static str, Page)>) -> Self {
         let shared = Arc::new(Shared::default());
         let pages = pages
@@ -53,12 +53,12 @@ impl FakeWeb {
         }
     }
 
-    /// The address of a path.
+    /// Returns the address of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.server.address)
     }
 
-    /// Sets what a path answers.
+    /// Sets the response of a path.
     pub fn set(&self, path: &str, page: Page) {
         self.shared
             .pages
@@ -67,7 +67,7 @@ impl FakeWeb {
             .insert(path.to_owned(), page);
     }
 
-    /// The paths called so far, each with its method.
+    /// Returns the paths called so far, each with its method.
     pub fn calls(&self) -> Vec<String> {
         self.shared.calls.lock().unwrap().clone()
     }

@@ -4,32 +4,32 @@ use super::{
     png, png_chunk, png_with_chunks,
 };
 
-/// A file that wants more than it looks like.
+/// A file that takes more resources than its size suggests.
 pub struct Bomb {
-    /// What it is.
+    /// What the file is.
     pub name: &'static str,
-    /// The file; at most 5 MiB, so that it is looked at.
+    /// The file, of at most 5 MiB, so that the service examines it.
     pub file: Vec<u8>,
-    /// What becomes of it.
+    /// What the service must do with it.
     pub fate: Fate,
 }
 
-/// What becomes of a file.
+/// What the service does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is a picture like any other.
+    /// Accepts it as a picture like any other.
     Taken,
-    /// Too many pixels: 413.
+    /// Rejects it for too many pixels: 413.
     TooLarge,
-    /// No picture: 415.
+    /// Rejects it as no picture: 415.
     Unsupported,
 }
 
-/// The most that is accepted, in bytes and in pixels of an edge.
+/// The accepted limits, in bytes and in pixels of an edge.
 const MOST_BYTES: usize = 5 * 1024 * 1024;
 const EDGE: u16 = 4096;
 
-/// Every bomb we know how to build.
+/// Builds every bomb that we know.
 pub fn bombs() -> Vec<Bomb> {
     let small = || png(64, 64);
     // Some 600 MB each.
@@ -114,7 +114,7 @@ pub fn bombs() -> Vec<Bomb> {
     ]
 }
 
-/// A square of one colour; of 0 to 6 the colour types that we need are 0 (gray) and 6 (RGBA).
+/// Returns a square of one colour. Of the colour types 0 to 6, we need 0 (gray) and 6 (RGBA).
 fn flat_png(edge: u32, depth: u8, colour: u8, interlaced: bool) -> Vec<u8> {
     let bits = u64::from(depth) * if colour == 6 { 4 } else { 1 };
     let row = |width: u64| {
@@ -139,7 +139,7 @@ fn flat_png(edge: u32, depth: u8, colour: u8, interlaced: bool) -> Vec<u8> {
     )
 }
 
-/// A square whose data goes on after its last row.
+/// Returns a square with more data after its last row.
 fn flat_png_of(edge: u32, depth: u8, colour: u8, raw: u64) -> Vec<u8> {
     png_of(
         png_head(edge, edge, depth, colour, false),
@@ -151,7 +151,7 @@ fn flat_header(edge: u32) -> Vec<u8> {
     png_of(png_head(edge, edge, 8, 6, false), &[zlib_zeros(1_000)])
 }
 
-/// The data of a large picture in pieces of no and of one byte.
+/// Returns a large picture with its data in pieces of no and of one byte.
 fn many_idat(count: usize) -> Vec<u8> {
     let data = zlib_zeros((1 + 4096) * 4096);
     let mut pieces: Vec<Vec<u8>> = data.iter().map(|byte| vec![*byte]).collect();
@@ -160,7 +160,7 @@ fn many_idat(count: usize) -> Vec<u8> {
     png_of(png_head(4096, 4096, 8, 0, false), &pieces)
 }
 
-/// A still picture, and a second frame that is large.
+/// Returns a still picture with a second frame that is large.
 fn animated(data: &[u8]) -> Vec<u8> {
     let frame = |sequence: u32, edge: u32| {
         let numbers = [sequence, edge, edge, 0, 0];
@@ -195,7 +195,7 @@ fn gif_claiming(edge: u16) -> Vec<u8> {
     file
 }
 
-/// A small GIF whose frame says another size than its header.
+/// Returns a small GIF whose frame states another size than its header.
 fn gif_with_frame(edge: u16) -> Vec<u8> {
     let head = gif(16, 16, 1);
     // The header, and a palette of 16 colours.
@@ -207,7 +207,7 @@ fn gif_with_frame(edge: u16) -> Vec<u8> {
     .concat()
 }
 
-/// An image block with these codes: the size of the first, and sub-blocks.
+/// Returns an image block with these codes: the size of the first one, and sub-blocks.
 fn gif_frame(edge: u16, codes: &[u8]) -> Vec<u8> {
     let edge = edge.to_le_bytes();
     [&[0x2c, 0, 0, 0, 0], edge.as_slice(), &edge, &[0], codes].concat()
@@ -228,10 +228,10 @@ fn flat_gif(edge: u16) -> Vec<u8> {
     file
 }
 
-/// All frames are as large as can be, and flat.
+/// Returns a GIF whose frames are as large as possible, and flat.
 fn many_frames(count: usize) -> Vec<u8> {
     let one = flat_gif(EDGE);
-    // The header, a palette of two colours, and the control of eight bytes are 27; the last byte is the trailer.
+    // The header, a palette of two colours, and the control block of eight bytes are 27; the last byte is the trailer.
     let codes = &one[13 + 6 + 8 + 10..one.len() - 1];
     let full = gif_frame(EDGE, codes);
     let short = gif_frame(EDGE, &[2, 3, 0x84, 0x8f, 0x05, 0]);
@@ -245,7 +245,7 @@ fn many_frames(count: usize) -> Vec<u8> {
     file
 }
 
-/// The header of a lossless picture, and no data.
+/// Returns the header of a lossless picture without data.
 fn webp_claiming(edge: u32) -> Vec<u8> {
     let size = (edge - 1) | (edge - 1) << 14;
     let data = [&[0x2f], size.to_le_bytes().as_slice(), &[0; 3]].concat();
@@ -262,8 +262,8 @@ fn flat_jpeg(edge: u16) -> Vec<u8> {
     file
 }
 
-/// A square of one colour in three components: one scan with the DC coefficients, the others go
-/// over all AC coefficients of a component to say that there are none.
+/// Returns a square of one colour in three components. One scan has the DC coefficients; the others cover all AC coefficients of
+/// a component, and state that there are none.
 fn progressive(edge: u16, scans: usize) -> Vec<u8> {
     let segment = |marker: u8, data: &[u8]| {
         let length = u16::try_from(data.len() + 2).unwrap().to_be_bytes();
@@ -274,7 +274,7 @@ fn progressive(edge: u16, scans: usize) -> Vec<u8> {
     for id in 1..=3 {
         frame.extend([id, 0x11, 0]);
     }
-    // One code of one bit: for DC a difference of none, for AC 16,384 blocks without coefficients.
+    // One code of one bit: for DC a difference of zero, for AC 16,384 blocks without coefficients.
     let table = |class_and_id: u8, symbol: u8| {
         let mut data = vec![class_and_id, 1];
         data.extend([0; 15]);

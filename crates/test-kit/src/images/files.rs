@@ -1,20 +1,20 @@
-//! [`super::picture`] of 160 x 120 pixels, written by Pillow: what our own encoders do not write.
+//! [`super::picture`] of 160 x 120 pixels, written by Pillow in ways in which our own encoders do not write.
 
-/// Chroma of a quarter, a restart marker after each third unit.
+/// 4:2:0 chroma, with a restart marker after every third unit.
 pub const JPEG_420: &[u8] = include_bytes!("files/420-restarts.jpg");
-/// Chroma of a half.
+/// 4:2:2 chroma.
 pub const JPEG_422: &[u8] = include_bytes!("files/422.jpg");
-/// In many scans.
+/// Progressive, in many scans.
 pub const JPEG_PROGRESSIVE: &[u8] = include_bytes!("files/progressive.jpg");
-/// In the colours of a printer.
+/// In CMYK, the colours of printers.
 pub const JPEG_CMYK: &[u8] = include_bytes!("files/cmyk.jpg");
 /// Lossy.
 pub const WEBP_LOSSY: &[u8] = include_bytes!("files/lossy.webp");
 /// Lossless.
 pub const WEBP_LOSSLESS: &[u8] = include_bytes!("files/lossless.webp");
-/// Lossy; its left upper quarter cannot be seen.
+/// Lossy; its upper left quarter is transparent.
 pub const WEBP_ALPHA: &[u8] = include_bytes!("files/alpha.webp");
-/// The same, lossless.
+/// Lossless; its upper left quarter is transparent.
 pub const WEBP_ALPHA_LOSSLESS: &[u8] = include_bytes!("files/alpha-lossless.webp");
-/// The picture, and a black frame.
+/// The picture, followed by a black frame.
 pub const WEBP_ANIMATED: &[u8] = include_bytes!("files/two-frames.webp");

@@ -1,4 +1,4 @@
-//! Pictures: good ones, and files that want to do harm.
+//! Pictures: good ones, and harmful files.
 
 mod bombs;
 pub mod files;
@@ -12,7 +12,7 @@ use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 pub use bombs::{Bomb, Fate, bombs};
 pub use parts::{exif, png_chunk, png_with_chunks};
 
-/// A picture in which every pixel differs from its neighbours: red grows to the right, green downwards.
+/// Returns a picture in which every pixel differs from its neighbours: red grows to the right, green downwards.
 pub fn picture(width: u32, height: u32) -> DynamicImage {
     let part = |at: u32, of: u32| u8::try_from(at * 255 / of.max(2).saturating_sub(1)).unwrap();
     RgbaImage::from_fn(width, height, |x, y| {
@@ -21,7 +21,7 @@ pub fn picture(width: u32, height: u32) -> DynamicImage {
     .into()
 }
 
-/// [`picture`] as JPEG, without any metadata.
+/// Returns [`picture`] as JPEG, without any metadata.
 pub fn jpeg(width: u32, height: u32) -> Vec<u8> {
     let mut file = Vec::new();
     picture(width, height)
@@ -31,7 +31,7 @@ pub fn jpeg(width: u32, height: u32) -> Vec<u8> {
     file
 }
 
-/// A JPEG with this APP1 segment behind its first marker, as cameras write it.
+/// Returns a JPEG with this APP1 segment after its first marker, as cameras write it.
 pub fn jpeg_with_app1(width: u32, height: u32, segment: &[u8]) -> Vec<u8> {
     let plain = jpeg(width, height);
     let length = u16::try_from(segment.len() + 2).unwrap();
@@ -39,7 +39,7 @@ pub fn jpeg_with_app1(width: u32, height: u32, segment: &[u8]) -> Vec<u8> {
     [&plain[..2], &head, &plain[2..]].concat()
 }
 
-/// [`picture`] as PNG; its left upper quarter cannot be seen.
+/// Returns [`picture`] as PNG; its upper left quarter is transparent.
 pub fn png(width: u32, height: u32) -> Vec<u8> {
     let mut image = picture(width, height).to_rgba8();
     for (x, y, pixel) in image.enumerate_pixels_mut() {
@@ -52,7 +52,7 @@ pub fn png(width: u32, height: u32) -> Vec<u8> {
     file.into_inner()
 }
 
-/// The passes of an interlaced PNG: its first pixel, and the steps to the right and downwards.
+/// The passes of an interlaced PNG: the first pixel, and the steps to the right and downwards.
 const ADAM7: [(u32, u32, u32, u32); 7] = [
     (0, 0, 8, 8),
     (4, 0, 8, 8),
@@ -63,7 +63,7 @@ const ADAM7: [(u32, u32, u32, u32); 7] = [
     (0, 1, 1, 2),
 ];
 
-/// [`picture`] as PNG whose rows come in the seven passes of Adam7.
+/// Returns [`picture`] as PNG whose rows come in the seven passes of Adam7.
 pub fn png_interlaced(width: u32, height: u32) -> Vec<u8> {
     let image = picture(width, height).to_rgba8();
     let mut raw = Vec::new();
@@ -81,9 +81,9 @@ pub fn png_interlaced(width: u32, height: u32) -> Vec<u8> {
     parts::png_of(head, &[fdeflate::compress_to_vec(&raw)])
 }
 
-/// A GIF: the first frame is [`picture`] in few colours, the others are black.
+/// Returns a GIF: the first frame is [`picture`] in few colours, the others are black.
 pub fn gif(width: u16, height: u16, frames: usize) -> Vec<u8> {
-    // Four steps of red and four of green.
+    // Four levels of red and four of green.
     let palette: Vec<u8> = (0..16_u8)
         .flat_map(|n| [(n % 4) * 85, (n / 4) * 85, 64])
         .collect();
@@ -116,7 +116,7 @@ pub fn gif(width: u16, height: u16, frames: usize) -> Vec<u8> {
     file
 }
 
-/// What anybody would see of a file: its size and its pixels, of a GIF's first frame.
+/// Returns the size and the pixels that a viewer shows; of a GIF, those of its first frame.
 pub fn seen(file: &[u8]) -> RgbaImage {
     if !file.starts_with(b"GIF") {
         return image::load_from_memory(file).unwrap().to_rgba8();

@@ -1,4 +1,4 @@
-/// A PNG chunk with its length and checksum.
+/// Returns a PNG chunk with its length and checksum.
 pub fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let body = [kind.as_slice(), data].concat();
     [
@@ -9,14 +9,14 @@ pub fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// A PNG with these chunks behind its header.
+/// Returns a PNG with these chunks after its header.
 pub fn png_with_chunks(png: &[u8], chunks: &[Vec<u8>]) -> Vec<u8> {
     // The signature, and IHDR with its 13 bytes.
     let (head, rest) = png.split_at(8 + 12 + 13);
     [head, &chunks.concat(), rest].concat()
 }
 
-/// The signature of a PNG, and its header.
+/// Returns the signature of a PNG and its header.
 pub(super) fn png_head(
     width: u32,
     height: u32,
@@ -29,7 +29,7 @@ pub(super) fn png_head(
     [b"\x89PNG\r\n\x1a\n".to_vec(), png_chunk(b"IHDR", &data)].concat()
 }
 
-/// A PNG of this head, with its data in these pieces.
+/// Returns a PNG with this head, and its data in these pieces.
 pub(super) fn png_of(head: Vec<u8>, data: &[Vec<u8>]) -> Vec<u8> {
     let mut file = head;
     for data in data {
@@ -39,18 +39,18 @@ pub(super) fn png_of(head: Vec<u8>, data: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A TIFF structure as cameras write it: an orientation, and a place in the world.
+/// Returns a TIFF structure as cameras write it: an orientation and a location.
 pub fn exif(orientation: u16) -> Vec<u8> {
     let mut tiff = b"II*\0\x08\0\0\0".to_vec();
     tiff.extend(2_u16.to_le_bytes());
     // Orientation: one SHORT.
     tiff.extend([0x12, 0x01, 3, 0, 1, 0, 0, 0]);
     tiff.extend(u32::from(orientation).to_le_bytes());
-    // The GPS directory, behind this one.
+    // The GPS directory, after this one.
     tiff.extend([0x25, 0x88, 4, 0, 1, 0, 0, 0]);
     tiff.extend(38_u32.to_le_bytes());
     tiff.extend(0_u32.to_le_bytes());
-    // In it the latitude's reference and a text that a test can look for.
+    // It contains the reference of the latitude, and a text for which a test can search.
     tiff.extend(2_u16.to_le_bytes());
     tiff.extend([1, 0, 2, 0, 2, 0, 0, 0, b'N', 0, 0, 0]);
     tiff.extend([0x1b, 0, 2, 0, 16, 0, 0, 0]);
@@ -60,7 +60,7 @@ pub fn exif(orientation: u16) -> Vec<u8> {
     tiff
 }
 
-/// `count` zeros as a zlib stream: 13 bits for 258 of them, with the fixed codes of RFC 1951.
+/// Returns `count` zeros as a zlib stream: 13 bits for 258 of them, with the fixed codes of RFC 1951.
 pub(super) fn zlib_zeros(count: u64) -> Vec<u8> {
     let mut bits = Bits::default();
     // The last block, with fixed codes.
@@ -70,7 +70,7 @@ pub(super) fn zlib_zeros(count: u64) -> Vec<u8> {
     bits.push(0b0000_1100, 8);
     let mut left = count - 1;
     while left >= 258 {
-        // Length 258 is 11000101 without further bits, distance 1 is 00000.
+        // Length 258 is 11000101 without extra bits, distance 1 is 00000.
         bits.push(0b1010_0011, 8);
         bits.push(0, 5);
         left -= 258;
@@ -88,7 +88,7 @@ pub(super) fn zlib_zeros(count: u64) -> Vec<u8> {
     .concat()
 }
 
-/// Bits packed from the lowest.
+/// Bits that are packed from the lowest.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Chats that take only what the real ones take.
+//! Chats that accept only what the real ones accept.
 
 mod rules;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::{ChatMessage, ChatReply};
 
-/// The secret in every strict chat's address, or its token.
+/// The secret in the address of every strict chat, or its token.
 const SECRET: &str = "x7hq9s2vtbd3zkfn5wmc8pjr4e";
 
 /// A status and a body.
 pub(crate) type Said = (u16, String);
 
-/// What a project's chat is set to for a strict one at `server`.
+/// Returns the settings of a project's chat for a strict one at `server`.
 pub fn chat_settings(provider: ChatProvider, server: &str) -> Value {
     let name = provider.name();
     match provider.address_kind() {
@@ -29,12 +29,12 @@ pub fn chat_settings(provider: ChatProvider, server: &str) -> Value {
     }
 }
 
-/// What a strict chat answers to this, posted as it wants it.
+/// Returns the response of a strict chat to this message, posted in the way that it requires.
 pub fn chat_answer(provider: ChatProvider, message: &Value) -> (u16, String) {
     answer(provider, &call(provider, message.clone()), true)
 }
 
-/// What this chat says to one who is to wait for so many milliseconds, and its `Retry-After` if it has one.
+/// Returns what this chat responds to a client that must wait for `wait` milliseconds, and its `Retry-After` if it has one.
 pub fn chat_wait(provider: ChatProvider, wait: u64) -> (String, Option<String>) {
     let seconds = Duration::from_millis(wait).as_secs_f64();
     let said = match provider {
@@ -55,7 +55,7 @@ pub fn chat_wait(provider: ChatProvider, wait: u64) -> (String, Option<String>) 
     (said.to_string(), None)
 }
 
-/// The lines that a chat shows of a digest.
+/// Returns the lines of a digest that a chat shows.
 pub fn chat_digest(provider: ChatProvider, message: &Value) -> String {
     let text = match provider {
         ChatProvider::Slack => {
@@ -73,7 +73,7 @@ pub fn chat_digest(provider: ChatProvider, message: &Value) -> String {
     text.as_str().unwrap_or_default().to_owned()
 }
 
-/// What it says to a call; `known` is false once the address was taken back.
+/// Returns the response to a call; `known` is false once the address was revoked.
 pub(crate) fn answer(provider: ChatProvider, call: &ChatMessage, known: bool) -> Said {
     let secret = |secret: &str| known && secret == SECRET;
     let said = match provider {
@@ -88,7 +88,7 @@ pub(crate) fn answer(provider: ChatProvider, call: &ChatMessage, known: bool) ->
     said.unwrap_or_else(|no| no)
 }
 
-/// Where it takes messages.
+/// Returns the path at which it takes messages.
 fn path(provider: ChatProvider) -> String {
     match provider {
         ChatProvider::Slack => format!("/services/T024/B19/{SECRET}"),

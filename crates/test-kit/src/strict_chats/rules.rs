@@ -1,4 +1,4 @@
-//! What each chat insists on, and how it says no.
+//! What each chat requires, and how it rejects a message.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Said;
 use crate::ChatMessage;
 
-/// The only room of a strict Matrix, as it stands in a path.
+/// The only room of a strict Matrix, as it appears in a path.
 pub(super) const ROOM: &str = "%21focus%3Amatrix%2Eexample";
 
 /// The path of the only workflow of a strict Teams.
@@ -39,7 +39,7 @@ pub(super) fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result
     Ok((200, "ok".to_owned()))
 }
 
-/// A workflow answers before Teams has seen the card, so what Teams would refuse is refused here at once.
+/// Rejects at once what Teams would reject, although a real workflow responds before Teams has seen the card.
 pub(super) fn ms_teams(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no = |status, code: &str| {
         let said = json!({"error": {"code": code, "message": "No"}}).to_string();
@@ -73,7 +73,7 @@ pub(super) fn ms_teams(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Res
     Ok((202, String::new()))
 }
 
-/// Whether an Adaptive Card can hold this: of its elements those that a chat has a use for.
+/// Whether an Adaptive Card can contain this. Only the elements that a chat has a use for are accepted.
 fn is_element(element: &Value) -> bool {
     let fact =
         |fact: &Value| within(&fact["title"], 1, 28_000) && within(&fact["value"], 1, 28_000);
@@ -121,7 +121,7 @@ pub(super) fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Resu
             && size(&embed["description"]) + all.sum::<usize>() <= 6_000;
         ensure(fits, no(400, 50_035))?;
     }
-    // Not Discord's rule, but ours.
+    // This is not Discord's rule but ours.
     ensure(
         message["allowed_mentions"] == json!({"parse": []}),
         no(400, 50_035),
@@ -270,7 +270,7 @@ fn posted_json(call: &ChatMessage) -> bool {
         && call.body.is_object()
 }
 
-/// Whether the body has these fields at most.
+/// Checks that the body has no other fields than these.
 fn only(call: &ChatMessage, fields: &[&str]) -> Result<(), ()> {
     let known: BTreeSet<&str> = fields.iter().copied().collect();
     let given = call.body.as_object().ok_or(())?;
@@ -279,7 +279,7 @@ fn only(call: &ChatMessage, fields: &[&str]) -> Result<(), ()> {
 }
 
 fn within(text: &Value, least: usize, most: usize) -> bool {
-    // Some chats count characters, some UTF-16 units, of which no text has fewer.
+    // Some chats count characters, others UTF-16 units, of which a text never has fewer.
     let length = text.as_str().map(|text| text.encode_utf16().count());
     length.is_some_and(|length| (least..=most).contains(&length))
 }

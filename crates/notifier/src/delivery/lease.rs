@@ -22,15 +22,21 @@ impl<M: Medium> Transitions<'_, M> {
         }
         let due_ids: Vec<&str> = due.iter().map(|row| row.id.as_str()).collect();
         let expired = deliveries::with_expired(self.db, M::NAME, &due_ids, self.at())?;
+        for destination in due.iter().filter(|row| row.lease_owner.is_some()) {
+            // The process that held the lease died, perhaps after the receiver had answered.
+            let abandoned = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
+            self.tally.possible_duplicates += abandoned;
+        }
+        let (at, digest) = (self.at(), self.medium.policy().digest);
+        let free = due
+            .iter()
+            .filter(|row| row.is_active() && row.free_at <= at);
+        let mut ready = deliveries::list_ready(self.db, M::NAME, free, at, digest)?;
         let mut attempts = Vec::new();
         for destination in due {
-            if destination.lease_owner.is_some() {
-                // Its owner crashed, perhaps after the response and before the outcome was stored.
-                let abandoned = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
-                self.tally.possible_duplicates += abandoned;
-            }
             let has_expired = expired.contains(&destination.id);
-            attempts.extend(self.proceed(destination, has_expired)?);
+            let ready = ready.remove(&destination.id).unwrap_or_default();
+            attempts.extend(self.proceed(destination, has_expired, ready)?);
         }
         self.start(&attempts, owner)?;
         Ok(attempts)
@@ -62,6 +68,7 @@ impl<M: Medium> Transitions<'_, M> {
         &mut self,
         destination: DestinationRow,
         has_expired: bool,
+        ready: Vec<DeliveryRow>,
     ) -> QueryResult<Option<Attempt>> {
         if self.deletes_deliveries_to(&destination) {
             return self.delete(&destination).map(|()| None);
@@ -78,7 +85,7 @@ impl<M: Medium> Transitions<'_, M> {
         if let Some(reason) = skipped {
             self.skip(&destination, reason)?;
         }
-        let message = self.next_message(&destination)?;
+        let message = self.next_message(&destination, ready)?;
         let Some((message_id, rows)) = message else {
             return self.release(&[destination]).map(|()| None);
         };
@@ -135,13 +142,8 @@ impl<M: Medium> Transitions<'_, M> {
     fn next_message(
         &mut self,
         destination: &DestinationRow,
+        ready: Vec<DeliveryRow>,
     ) -> QueryResult<Option<(String, Vec<DeliveryRow>)>> {
-        let at = self.at();
-        if !destination.is_active() || destination.free_at > at {
-            return Ok(None);
-        }
-        let digest = self.medium.policy().digest;
-        let ready = deliveries::list_ready(self.db, M::NAME, destination, at, digest)?;
         let Some(first) = ready.first() else {
             return Ok(None);
         };

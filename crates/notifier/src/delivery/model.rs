@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
+use db_kit::DbBackend;
+use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::prelude::*;
 
 use super::state::{Answer, PENDING};
@@ -61,6 +63,9 @@ pub(crate) struct DeliveryRow {
     pub(crate) reason: Option<String>,
     pub(crate) created_at: NaiveDateTime,
 }
+
+/// The SQL types of a [`DeliveryRow`].
+pub(crate) type DeliverySql = SqlTypeOf<AsSelect<DeliveryRow, DbBackend>>;
 
 #[derive(Debug, Clone, Insertable)]
 #[diesel(table_name = deliveries)]

@@ -1,13 +1,14 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::NaiveDateTime;
-use db_kit::{COUNTED, Db, DbBackend, cached};
-use diesel::dsl::{exists, max, not};
+use db_kit::{COUNTED, Db, DbBackend, cached, json};
+use diesel::dsl::max;
 use diesel::expression::BoxableExpression;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text};
+use serde::Serialize;
 
-use crate::delivery::model::{DeliveryRow, DestinationRow, NewDelivery};
+use crate::delivery::model::{DeliveryRow, DeliverySql, DestinationRow, NewDelivery};
 use crate::delivery::state::{Ending, LOCKED, PENDING, SENDING};
 use crate::schema::deliveries;
 
@@ -130,27 +131,45 @@ pub(crate) fn list_open(
         .load(db)
 }
 
-/// Lists due open deliveries for this revision of the destination or an older one, in their order.
-pub(crate) fn list_ready(
+/// A destination and how many of its deliveries are listed, for `ready.*.sql`.
+#[derive(Serialize)]
+struct Due<'a> {
+    medium: &'a str,
+    id: &'a str,
+    revision: i64,
+    #[serde(serialize_with = "json::timestamp")]
+    now: NaiveDateTime,
+    most: i64,
+}
+
+/// Returns the deliveries whose turn it is, by destination and in their order, `most` of each at most.
+pub(crate) fn list_ready<'a>(
     db: &mut Db,
     medium: &str,
-    destination: &DestinationRow,
+    destinations: impl Iterator<Item = &'a DestinationRow>,
     now: NaiveDateTime,
-    limit: i64,
-) -> QueryResult<Vec<DeliveryRow>> {
-    open(medium, &destination.id)
-        .filter(deliveries::revision.le(destination.revision))
-        .filter(deliveries::next_attempt_at.le(now))
-        .filter(
-            deliveries::give_up_at
-                .gt(now)
-                .or(deliveries::state.eq(LOCKED)),
-        )
-        .filter(follows_no_plan())
-        .order((deliveries::next_attempt_at, deliveries::id))
-        .limit(limit)
-        .select(DeliveryRow::as_select())
-        .load(db)
+    most: i64,
+) -> QueryResult<HashMap<String, Vec<DeliveryRow>>> {
+    let text = match db {
+        Db::Pg(_) => include_str!("ready.postgres.sql"),
+        Db::Sqlite(_) => include_str!("ready.sqlite.sql"),
+    };
+    let due = destinations.map(|row| Due {
+        medium,
+        id: &row.id,
+        revision: row.revision,
+        now,
+        most,
+    });
+    let mut ready: HashMap<String, Vec<DeliveryRow>> = HashMap::new();
+    for due in json::arguments(db, &due.collect::<Vec<_>>())? {
+        let query = diesel::sql_query(text).bind::<Text, _>(due);
+        for row in cached::<DeliverySql, _>(query).load::<DeliveryRow>(db)? {
+            let rows = ready.entry(row.destination_id.clone()).or_default();
+            rows.push(row);
+        }
+    }
+    Ok(ready)
 }
 
 /// Counts open deliveries, up to [`COUNTED`].
@@ -329,21 +348,4 @@ fn is_open() -> Condition {
         .eq(PENDING)
         .or(deliveries::state.eq(LOCKED));
     Box::new(waits.or(deliveries::state.eq(SENDING)))
-}
-
-/// Excludes the end of a session whose plan is still open.
-fn follows_no_plan() -> Condition {
-    let plans = diesel::alias!(deliveries as plans);
-    let plan = plans
-        .filter(
-            plans
-                .field(deliveries::session_id)
-                .eq(deliveries::session_id),
-        )
-        .filter(plans.field(deliveries::kind).eq("plan"))
-        .filter(plans.field(deliveries::settled_at).is_null());
-    let is_end = deliveries::kind
-        .eq("finished")
-        .or(deliveries::kind.eq("abandoned"));
-    Box::new(not(is_end.and(exists(plan))))
 }

@@ -1,5 +1,4 @@
-//! A browser without JavaScript: it keeps cookies, reads the forms of pages, sends them as they stand there,
-//! and follows redirects as long as they stay on the site.
+//! A browser without JavaScript: it stores cookies, parses and submits the forms of pages, and follows redirects within the site.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,10 @@ use url::form_urlencoded::Serializer;
 use crate::html::{Element, decode, elements, text_of};
 use crate::support::{Identity, PASSWORD};
 
-/// What stands between the parts of a form with files.
+/// The boundary between the parts of a form with files.
 const BOUNDARY: &str = "----a-boundary-that-no-test-writes";
 
-/// Somebody's browser.
+/// A browser with its cookies.
 #[derive(Clone)]
 pub(crate) struct Browser {
     api: Api,
@@ -21,17 +20,17 @@ pub(crate) struct Browser {
     pub(crate) cookies: BTreeMap<String, String>,
 }
 
-/// What the browser shows.
+/// A page that the browser shows.
 pub(crate) struct Page {
     pub(crate) reply: Reply,
-    /// Where it is, with its query.
+    /// The path of the page, with its query.
     pub(crate) path: String,
-    /// The address that it leads on to, where that is another site's or was not followed.
+    /// The target of a redirect that was not followed, for example to another site.
     pub(crate) leads_to: Option<String>,
     pub(crate) html: String,
 }
 
-/// A form as it stands on a page, filled in so far.
+/// A form of a page, with the input so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     pub(crate) method: String,
@@ -39,7 +38,7 @@ pub(crate) struct Form {
     is_multipart: bool,
     pub(crate) fields: Vec<(String, String)>,
     files: Vec<File>,
-    /// Names of what may be filled in, and values of what may be chosen.
+    /// The fields by name, with the value that each choice offers.
     known: Vec<(String, Option<String>)>,
 }
 
@@ -60,7 +59,7 @@ impl Browser {
         }
     }
 
-    /// A browser whose service is reached at another address than the public one.
+    /// Returns a browser that reaches the service at another address than the public one.
     pub(crate) fn behind_proxy(identity: &Identity) -> Self {
         let inside = format!("http://{}", identity.running.addr());
         Self {
@@ -69,7 +68,7 @@ impl Browser {
         }
     }
 
-    /// A browser in which this account has signed in by its form.
+    /// Returns a browser in which this account has signed in by the form.
     pub(crate) async fn of(identity: &Identity, username: &str) -> Self {
         let mut browser = Self::new(identity);
         let page = browser.sign_in(username, PASSWORD).await;
@@ -77,37 +76,37 @@ impl Browser {
         browser
     }
 
-    /// Signs in at the page for it, and goes where that leads.
+    /// Signs in by the form, and follows redirects within the site.
     pub(crate) async fn sign_in(&mut self, username: &str, password: &str) -> Page {
         let form = self.get("/login").await.form("/login");
         let form = form.set("username", username).set("password", password);
         self.submit(form).await
     }
 
-    /// Goes to an address that was typed, and on where redirects of the site lead.
+    /// Opens a typed address, and follows redirects within the site.
     pub(crate) async fn get(&mut self, path: &str) -> Page {
         let page = self.fetch(path).await;
         self.follow(page).await
     }
 
-    /// Goes to an address, and no further.
+    /// Opens an address without following redirects.
     pub(crate) async fn fetch(&mut self, path: &str) -> Page {
         let call = self.api.get(path).header("sec-fetch-site", "none");
         self.send(call, path).await
     }
 
-    /// Sends a form, and goes on where redirects of the site lead.
+    /// Submits a form, and follows redirects within the site.
     pub(crate) async fn submit(&mut self, form: Form) -> Page {
         let page = self.post(form).await;
         self.follow(page).await
     }
 
-    /// Sends a form, and goes no further.
+    /// Submits a form without following redirects.
     pub(crate) async fn post(&mut self, form: Form) -> Page {
         self.post_from("same-origin", form).await
     }
 
-    /// Sends a form that stands on a page of this site, as browsers name it in `Sec-Fetch-Site`.
+    /// Submits a form with this value of `Sec-Fetch-Site`.
     pub(crate) async fn post_from(&mut self, site: &str, form: Form) -> Page {
         assert_eq!(form.method, "post", "{form:?}");
         let (content_type, body) = form.encode();
@@ -154,7 +153,7 @@ impl Browser {
         panic!("{} redirects in a circle", page.path);
     }
 
-    /// The path of an address of this site.
+    /// Returns the path of an address of this site.
     fn own_path(&self, address: &str) -> Option<String> {
         let path = match address.strip_prefix(&self.base) {
             Some("") => "/",
@@ -179,7 +178,7 @@ impl Page {
         }
     }
 
-    /// Checks the status, and shows the page when it is another one.
+    /// Checks the status; a failure shows the page.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         let text = self.text();
@@ -187,12 +186,12 @@ impl Page {
         self
     }
 
-    /// What people read on it, in one line.
+    /// Returns the text of the page, in one line.
     pub(crate) fn text(&self) -> String {
         text_of(&self.html)
     }
 
-    /// Checks that it says something, in these words.
+    /// Checks that the text contains these words.
     #[track_caller]
     pub(crate) fn says(self, words: &str) -> Self {
         let text = self.text();
@@ -200,13 +199,13 @@ impl Page {
         self
     }
 
-    /// The cookies that it sets, with their attributes.
+    /// Returns the cookies that the page sets, with their attributes.
     pub(crate) fn set_cookies(&self) -> Vec<&str> {
         let cookies = self.reply.headers.get_all("set-cookie").iter();
         cookies.map(|cookie| cookie.to_str().unwrap()).collect()
     }
 
-    /// Where its links lead.
+    /// Returns the targets of the links.
     pub(crate) fn links(&self) -> Vec<String> {
         let links = elements(&self.html, &["a"]).into_iter();
         links
@@ -214,14 +213,14 @@ impl Page {
             .collect()
     }
 
-    /// The forms that send to this address.
+    /// Returns the forms that are sent to this address.
     pub(crate) fn forms(&self, action: &str) -> Vec<Form> {
         let mut forms = Form::all(&self.html, &self.path);
         forms.retain(|form| form.action == action);
         forms
     }
 
-    /// The only form that sends to this address.
+    /// Returns the only form that is sent to this address.
     #[track_caller]
     pub(crate) fn form(&self, action: &str) -> Form {
         let mut forms = self.forms(action);
@@ -232,7 +231,7 @@ impl Page {
 }
 
 impl Form {
-    /// The forms of a page at `path`.
+    /// Parses the forms of a page at `path`.
     pub(crate) fn all(html: &str, path: &str) -> Vec<Self> {
         let mut forms: Vec<Self> = Vec::new();
         let mut select = String::new();
@@ -300,7 +299,7 @@ impl Form {
         }
     }
 
-    /// Fills a field in, or makes a choice that the page offers.
+    /// Fills in a field, or makes a choice that the page offers.
     #[track_caller]
     pub(crate) fn set(mut self, name: &str, value: &str) -> Self {
         let mut choices = self.known.iter().filter(|(known, _)| known == name);
@@ -310,19 +309,19 @@ impl Form {
         self
     }
 
-    /// Takes a tick away.
+    /// Clears a checkbox.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.fields.retain(|(known, _)| known != name);
         self
     }
 
-    /// Sends another value than the page lets anybody choose.
+    /// Sets a value that the page does not offer.
     pub(crate) fn forged(mut self, name: &str, value: &str) -> Self {
         self.put(name, value);
         self
     }
 
-    /// Chooses a file.
+    /// Attaches a file.
     #[track_caller]
     pub(crate) fn file(mut self, field: &str, name: &str, media_type: &str, bytes: &[u8]) -> Self {
         let known = self.known.iter().any(|(known, _)| known == field);
@@ -339,7 +338,7 @@ impl Form {
         self
     }
 
-    /// What stands in a field.
+    /// Returns the value of a field.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -381,7 +380,7 @@ impl Form {
 }
 
 #[test]
-fn the_browser_sends_a_form_as_it_stands_and_was_filled_in() {
+fn the_test_browser_submits_default_and_changed_fields_of_a_form() {
     let html = r#"<input name="outside"><form method="post" action="/there" enctype="multipart/form-data">
         <input type="hidden" name="csrf" value="a&#38;b"><input type="file" name="photo">
         <textarea name="bio">

@@ -4,7 +4,7 @@ use test_kit::Reply;
 
 use crate::support::{Identity, SignedIn};
 
-/// A team with its owner, an admin, a member, and somebody who is not in it.
+/// A team with its owner, an admin and a member, and an account outside of it.
 pub(crate) struct Cast {
     pub(crate) identity: Identity,
     pub(crate) owner: SignedIn,
@@ -60,7 +60,7 @@ impl Cast {
         self.post(by, "/api/teams/crew/invite", body).await
     }
 
-    /// Invites, and gives the invitation and the token of its mail.
+    /// Invites an address, and returns the invitation and the token of its mail.
     pub(crate) async fn invited(
         &self,
         by: &SignedIn,
@@ -75,7 +75,7 @@ impl Cast {
         (reply["invitation"].clone(), new.remove(0))
     }
 
-    /// The tokens of all invitations' mails, in no order: they were written at one instant.
+    /// Returns the tokens of all invitation mails. They have no order, because they were written at one instant.
     pub(crate) fn tokens(&self) -> Vec<String> {
         let mails = self.identity.mails().into_iter();
         mails
@@ -116,7 +116,7 @@ impl Cast {
         call.send().await
     }
 
-    /// Whether somebody was told that an account has this role in the crew now, or none.
+    /// Whether an event reports that an account now has this role in the crew, or none.
     pub(crate) fn is_told(&self, who: &SignedIn, role: Option<&str>) -> bool {
         let team = json!({ "id": 1, "slug": "crew", "name": "The Crew" });
         let event = json!({ "user_id": who.id, "team": team, "role": role });
@@ -124,7 +124,7 @@ impl Cast {
         events.contains(&event)
     }
 
-    /// Gives an account an e-mail address, as if it had proven it or not.
+    /// Gives an account an e-mail address, verified or not.
     pub(crate) fn give_address(&self, to: &SignedIn, email: &str, verified: bool) {
         self.identity.sql(&format!(
             "UPDATE users SET email = '{email}', email_verified = {verified} WHERE id = {}",
@@ -132,7 +132,7 @@ impl Cast {
         ));
     }
 
-    /// Names and roles of the crew in the order of the list.
+    /// Returns the names and roles of the crew, in the order of the list.
     pub(crate) async fn roles(&self) -> Vec<(String, String)> {
         let body = self
             .get(&self.owner, "/api/teams/crew/members")
@@ -148,14 +148,14 @@ impl Cast {
             .collect()
     }
 
-    /// The role of one member of the crew.
+    /// Returns the role of one member of the crew.
     pub(crate) async fn role_of(&self, username: &str) -> Option<String> {
         let roles = self.roles().await;
         let found = roles.into_iter().find(|(name, _)| name == username);
         found.map(|(_, role)| role)
     }
 
-    /// What the audit log has since an entry, oldest first: action, whom it concerns, who did it.
+    /// Returns the audit entries after this one, oldest first: action, account concerned, actor.
     pub(crate) fn audit_since(&self, id: i64) -> Vec<String> {
         let query = format!(
             "SELECT action || ' ' || coalesce(cast(user_id AS TEXT), '-') || ' ' || coalesce(cast(actor_id AS TEXT), '-') AS t \
@@ -164,7 +164,7 @@ impl Cast {
         crate::support::texts(&self.identity.db.pool(1), &query)
     }
 
-    /// The newest entry of the audit log.
+    /// Returns the id of the newest audit entry.
     pub(crate) fn audit_end(&self) -> i64 {
         self.identity.count("SELECT max(id) AS n FROM audit_log")
     }

@@ -1,11 +1,11 @@
-//! Reads the HTML that our own templates make; not anybody's.
+//! Parses the HTML of our own templates. It is no general parser.
 
-/// An element of a page, or the end of one, whose name then begins with `/`.
+/// An element of a page, or its end tag, whose name begins with `/`.
 #[derive(Debug)]
 pub(crate) struct Element {
     pub(crate) name: String,
     attributes: Vec<(String, String)>,
-    /// What stands between it and the next tag, as it stands there.
+    /// The raw text between this tag and the next one.
     pub(crate) text: String,
 }
 
@@ -26,14 +26,14 @@ impl Element {
     }
 }
 
-/// The elements of these names, in the order of the page.
+/// Returns the elements with these names, in the order of the page.
 pub(crate) fn elements(html: &str, names: &[&str]) -> Vec<Element> {
     let mut all = all_elements(html);
     all.retain(|element| names.contains(&element.name.as_str()));
     all
 }
 
-/// Every element of a page.
+/// Returns every element of a page.
 pub(crate) fn all_elements(html: &str) -> Vec<Element> {
     let mut found = Vec::new();
     let mut rest = html;
@@ -48,7 +48,7 @@ pub(crate) fn all_elements(html: &str) -> Vec<Element> {
     found
 }
 
-/// What people read, in one line.
+/// Returns the text of a page, in one line.
 pub(crate) fn text_of(html: &str) -> String {
     let body = html.find("<body").map_or(html, |start| &html[start..]);
     let texts = all_elements(body).into_iter();
@@ -56,14 +56,14 @@ pub(crate) fn text_of(html: &str) -> String {
     let line = line.join(" ");
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut text = decode(&words);
-    // A tag before a sign is no space between words.
+    // A tag before a punctuation mark must not add a space.
     for sign in [".", ",", ":", "?", "!", ";"] {
         text = text.replace(&format!(" {sign}"), sign);
     }
     text
 }
 
-/// Text without references to characters.
+/// Replaces the character references of a text.
 pub(crate) fn decode(text: &str) -> String {
     let mut plain = text.to_owned();
     for (reference, meant) in [
@@ -83,7 +83,7 @@ pub(crate) fn decode(text: &str) -> String {
     plain
 }
 
-/// The end of a tag: the first `>` that is in no attribute.
+/// Returns the end of a tag: the first `>` outside of attribute values.
 fn end_of_tag(text: &str) -> usize {
     let mut quoted = false;
     text.find(|c| {

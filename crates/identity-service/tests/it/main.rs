@@ -1,4 +1,4 @@
-//! The identity area over HTTP: a real server on port 0, on the database that the run is for.
+//! Tests of the identity service over HTTP, with a real server on port 0 and the database chosen for the run.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -13,12 +13,12 @@ use crate::support::{Identity, SignedIn};
 
 pub(crate) const CALLBACK: &str = "https://app.example.com/cb";
 pub(crate) const SECRET: &str = "a secret of the client";
-/// RFC 7636 appendix B.
+/// The example of RFC 7636 appendix B.
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// An identity area with an account and three clients: `web` has a secret, `native` has none, `own` has none
-/// and is the product's.
+/// An identity service with an account and three clients: `web` is confidential, `native` is public, `own` is public
+/// and first-party.
 pub(crate) struct OAuth {
     pub(crate) identity: Identity,
     pub(crate) ada: SignedIn,
@@ -39,7 +39,7 @@ impl OAuth {
         oauth
     }
 
-    /// Registers a client of [`CALLBACK`] for `openid profile email teams`.
+    /// Registers a client with [`CALLBACK`] and the scopes `openid profile email teams`.
     pub(crate) fn add_client(&self, id: &str, secret: Option<&str>, is_first_party: bool) {
         let hash = match secret {
             Some(secret) => format!("'{}'", URL_SAFE_NO_PAD.encode(sha256(secret.as_bytes()))),
@@ -53,14 +53,14 @@ impl OAuth {
         ));
     }
 
-    /// Registers a client for these grant types, where it was for all before.
+    /// Restricts a client to these grant types. Before, it has all of them.
     pub(crate) fn set_grant_types(&self, id: &str, grant_types: &str) {
         self.identity.sql(&format!(
             "UPDATE oauth_clients SET grant_types = '{grant_types}' WHERE id = '{id}'"
         ));
     }
 
-    /// The path of a good request of `client`, with some parameters replaced; `None` leaves one out.
+    /// Returns the path of a valid authorization request of `client` with some parameters replaced; `None` omits one.
     pub(crate) fn request(client: &str, changes: &[(&str, Option<&str>)]) -> String {
         let mut parameters = vec![
             ("client_id", client),
@@ -81,26 +81,26 @@ impl OAuth {
         format!("/api/oauth/authorize?{query}")
     }
 
-    /// Sends a request with somebody's access token.
+    /// Sends a request with this access token.
     pub(crate) async fn authorize(&self, path: &str, token: &str) -> Reply {
         self.identity.api.get(path).bearer(token).send().await
     }
 
-    /// A token that a sign-in of ada's was handed over with.
+    /// Opens an SSO session of Ada's for this site, and returns its token.
     pub(crate) async fn handed_over(&self, site: &str) -> String {
         let path = format!("/api/auth/sso/authorize?redirect_uri={site}");
         let reply = self.authorize(&path, &self.ada.access).await.expect(302);
         answer(reply.header("location"))["token"].clone()
     }
 
-    /// A code for a client, by leave of ada's access token.
+    /// Returns a code for a client, authorized with Ada's access token.
     pub(crate) async fn code(&self, client: &str, changes: &[(&str, Option<&str>)]) -> String {
         let path = Self::request(client, changes);
         let reply = self.authorize(&path, &self.ada.access).await.expect(302);
         answer(reply.header("location"))["code"].clone()
     }
 
-    /// Asks the token endpoint, by Basic if there is a secret.
+    /// Calls the token endpoint, with Basic authentication if there is a secret.
     pub(crate) async fn token(
         &self,
         (client, secret): (&str, Option<&str>),
@@ -133,7 +133,7 @@ impl OAuth {
             .await
     }
 
-    /// Redeems a code that was asked for by [`OAuth::request`].
+    /// Redeems a code of a request that [`OAuth::request`] made.
     pub(crate) async fn redeem(&self, client: &str, code: &str) -> Reply {
         let secret = (client == "web").then_some(SECRET);
         let form = [
@@ -145,7 +145,7 @@ impl OAuth {
         self.token((client, secret), &form).await
     }
 
-    /// Tokens of a client for ada's account.
+    /// Returns the tokens of a client for Ada's account.
     pub(crate) async fn tokens(&self, client: &str, scope: &str) -> Value {
         let code = self.code(client, &[("scope", Some(scope))]).await;
         self.redeem(client, &code).await.expect(200).json()
@@ -158,12 +158,12 @@ impl OAuth {
         self.token((client, secret), &form).await
     }
 
-    /// A browser in which ada has signed in.
+    /// Returns a browser in which Ada has signed in.
     pub(crate) async fn browser(&self) -> Browser {
         Browser::of(&self.identity, "ada").await
     }
 
-    /// The entries of the audit log that are called this.
+    /// Counts the audit entries with this action.
     pub(crate) fn audited(&self, action: &str) -> i64 {
         self.identity.count(&format!(
             "SELECT count(*) AS n FROM audit_log WHERE action = '{action}'"
@@ -171,7 +171,7 @@ impl OAuth {
     }
 }
 
-/// What an address brings back to a client: its parameters, each of which comes once.
+/// Returns the query parameters of a redirect, each of which must occur once.
 pub(crate) fn answer(address: &str) -> BTreeMap<String, String> {
     let url = Url::parse(address).unwrap();
     let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
@@ -180,7 +180,7 @@ pub(crate) fn answer(address: &str) -> BTreeMap<String, String> {
     answer
 }
 
-/// What a page that leads on to [`CALLBACK`] brings there.
+/// Returns the query parameters with which a page redirects to [`CALLBACK`].
 #[track_caller]
 pub(crate) fn brought(page: &Page) -> BTreeMap<String, String> {
     let address = page.leads_to.as_deref().unwrap_or_default();
@@ -193,7 +193,7 @@ pub(crate) fn brought(page: &Page) -> BTreeMap<String, String> {
     answer(address)
 }
 
-/// The claims of a JWT, whoever signed it.
+/// Returns the claims of a JWT without checking its signature.
 pub(crate) fn claims(token: &str) -> Value {
     let payload = token.split('.').nth(1).unwrap();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! OAuth clients and what they were given.
+//! OAuth clients and their tokens.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,11 +14,11 @@ use crate::support::{Identity, PASSWORD, SignedIn, signed_in};
 #[derive(Clone)]
 pub(crate) struct Registered {
     pub(crate) id: String,
-    /// Empty for a public one.
+    /// Empty for a public client.
     pub(crate) secret: String,
 }
 
-/// An identity area with somebody who may administer it.
+/// An identity service with a superadmin.
 pub(crate) struct Provider {
     pub(crate) identity: Identity,
     pub(crate) admin: SignedIn,
@@ -66,13 +66,13 @@ impl Provider {
         call.bearer(&self.admin.access).send().await
     }
 
-    /// A sign-in that was given to a client, as the token endpoint gives it.
+    /// Signs an account in, and gives the session to a client as the token endpoint does.
     pub(crate) async fn given(&self, username: &str, client: &Registered, scope: &str) -> SignedIn {
         let own = self.identity.login(username, PASSWORD).await.expect(200);
         self.give(&signed_in(&own.json()), client, scope)
     }
 
-    /// Turns a sign-in at the product itself into one that a client was given.
+    /// Turns a first-party session into a client's session.
     pub(crate) fn give(&self, own: &SignedIn, client: &Registered, scope: &str) -> SignedIn {
         let claims = decoded(&own.access, 1);
         self.identity.sql(&format!(
@@ -91,7 +91,7 @@ impl Provider {
         }
     }
 
-    /// A request that the client authenticates in the header.
+    /// Builds a request that the client authenticates: in the header, or by its id in the form if it is public.
     pub(crate) fn ask(&self, client: &Registered, path: &str, fields: &[(&str, &str)]) -> Call {
         let call = form(&self.identity, path, fields);
         match client.secret.is_empty() {
@@ -115,7 +115,7 @@ impl Provider {
     }
 }
 
-/// A posted form.
+/// Builds a POST request with a form.
 pub(crate) fn form(identity: &Identity, path: &str, fields: &[(&str, &str)]) -> Call {
     let body = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(fields)
@@ -124,7 +124,7 @@ pub(crate) fn form(identity: &Identity, path: &str, fields: &[(&str, &str)]) -> 
     call.body("application/x-www-form-urlencoded", body)
 }
 
-/// `Basic`, for what needs no encoding.
+/// Returns a `Basic` header for an id and secret that need no encoding.
 pub(crate) fn basic(id: &str, secret: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")))
 }

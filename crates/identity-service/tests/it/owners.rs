@@ -1,4 +1,4 @@
-//! What tests of passwords, addresses and second factors share.
+//! Helpers that the tests of passwords, addresses and second factors share.
 
 use chrono::Duration;
 use event_types::MailText;
@@ -7,18 +7,18 @@ use test_kit::Reply;
 
 use crate::support::{Identity, PASSWORD, SignedIn, signed_in, texts};
 
-/// Another good password.
+/// Another valid password.
 pub(crate) const OTHER: &str = "battery staple";
 
 impl Identity {
-    /// Registers with an address that is not proved.
+    /// Registers an account with an unverified address.
     pub(crate) async fn register_at(&self, username: &str, email: &str) -> SignedIn {
         let body = json!({ "username": username, "password": PASSWORD, "email": email });
         let reply = self.open("/api/auth/register", body).await;
         signed_in(&reply.expect(201).json())
     }
 
-    /// Registers with an address and proves it. The mail about that is the account's first.
+    /// Registers an account and verifies its address. The verification mail is the account's first.
     pub(crate) async fn register_verified(&self, username: &str, email: &str) -> SignedIn {
         let user = self.register_at(username, email).await;
         let token = self.last_link("verify_email");
@@ -40,13 +40,13 @@ impl Identity {
         self.open("/api/auth/password/forgot", body).await
     }
 
-    /// A POST by nobody in particular.
+    /// Sends a POST request without a token.
     pub(crate) async fn open(&self, path: &str, body: Value) -> Reply {
         self.tick();
         self.api.post(path).json(body).send().await
     }
 
-    /// A POST by somebody who is signed in.
+    /// Sends a POST request with the token of an account.
     pub(crate) async fn by(&self, user: &SignedIn, path: &str, body: Value) -> Reply {
         self.tick();
         let call = self.api.post(path).bearer(&user.access).json(body);
@@ -58,18 +58,18 @@ impl Identity {
         self.by(user, "/api/auth/password/change", body).await
     }
 
-    /// Lets a moment go by: mails are told apart, and put in order, by the time they were written.
+    /// Advances the clock a little, because mails are told apart and ordered by the time they were written.
     fn tick(&self) {
         self.hand.advance(Duration::milliseconds(1));
     }
 
-    /// The account as its owner sees it.
+    /// Returns the account as its owner sees it.
     pub(crate) async fn me(&self, user: &SignedIn) -> Value {
         let call = self.api.get("/api/auth/me").bearer(&user.access);
         call.send().await.expect(200).json()["user"].clone()
     }
 
-    /// The token of the newest link of this kind that was mailed.
+    /// Returns the token of the newest mailed link of this kind.
     pub(crate) fn last_link(&self, template: &str) -> String {
         let link = self.mails().into_iter().rev().find_map(|mail| {
             (mail.text.template() == template).then(|| match mail.text {
@@ -81,7 +81,7 @@ impl Identity {
         link.rsplit_once('/').unwrap().1.to_owned()
     }
 
-    /// Whom mails of this kind went to, oldest first.
+    /// Returns the recipients of the mails of this kind, oldest first.
     pub(crate) fn mailed(&self, template: &str) -> Vec<String> {
         let mails = self.mails().into_iter();
         mails
@@ -90,7 +90,7 @@ impl Identity {
             .collect()
     }
 
-    /// What the mails about changed security say was changed, oldest first.
+    /// Returns the changes that the security mails report, oldest first.
     pub(crate) fn told(&self) -> Vec<String> {
         let mails = self.mails().into_iter();
         mails
@@ -101,7 +101,7 @@ impl Identity {
             .collect()
     }
 
-    /// How often the audit log has this action about this account.
+    /// Counts the audit entries with this action about this account.
     pub(crate) fn audited(&self, action: &str, user: &SignedIn) -> i64 {
         let id = user.id;
         self.count(&format!(
@@ -109,7 +109,7 @@ impl Identity {
         ))
     }
 
-    /// Everything the audit log says in detail.
+    /// Returns the details of all audit entries.
     pub(crate) fn audit_details(&self) -> String {
         let query = "SELECT details AS t FROM audit_log WHERE details IS NOT NULL ORDER BY id";
         texts(&self.db.pool(1), query).join("\n")

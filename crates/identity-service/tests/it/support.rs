@@ -14,14 +14,14 @@ use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::{Clock, ManualClock};
 use test_kit::{Api, Reply, TestDb, wait_until};
 
-/// What seals the signing keys of every test.
+/// The key that seals the signing keys in every test.
 pub(crate) const ENCRYPTION_KEY: [u8; 32] = [7; 32];
-/// What seals the mails of every test.
+/// The key that seals the mails in every test.
 pub(crate) const MAIL_KEY: [u8; 32] = [8; 32];
-/// Good wherever a password is wanted.
+/// A password that follows every rule.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// A running identity area with a database and a clock of its own.
+/// A running identity service with its own database and clock.
 pub(crate) struct Identity {
     pub(crate) api: Api,
     pub(crate) hand: ManualClock,
@@ -30,7 +30,7 @@ pub(crate) struct Identity {
     pub(crate) running: Running,
 }
 
-/// Somebody who is signed in.
+/// A signed-in account with its tokens.
 #[derive(Clone)]
 pub(crate) struct SignedIn {
     pub(crate) id: i64,
@@ -38,7 +38,7 @@ pub(crate) struct SignedIn {
     pub(crate) refresh: String,
 }
 
-/// The moment at which every test begins.
+/// Returns the moment at which every test begins.
 pub(crate) fn beginning() -> DateTime<Utc> {
     "2026-11-21T12:00:00Z".parse().unwrap()
 }
@@ -79,7 +79,7 @@ impl Identity {
         }
     }
 
-    /// Another process on the same database.
+    /// Starts another process on the same database.
     pub(crate) async fn replica(&self, issuer: &str) -> Running {
         let mut config = config(&self.db);
         config.base_url = Some(issuer.parse().unwrap());
@@ -124,13 +124,13 @@ impl Identity {
             .await
     }
 
-    /// Waits until this good token is validated from memory: its session has been read, and the feed of changes lives, with
-    /// whose beginning everything is read anew.
+    /// Waits until this valid token is validated from the cache: its session has been read, and the change feed is up,
+    /// whose start empties the cache.
     pub(crate) async fn remembers(&self, token: &str) {
         wait_until("a memory", Duration::from_secs(10), async || {
             let statements = || self.api.statements("GET", "/api/auth/validate");
             let before = statements().await;
-            // Several: what the feed tells of the account's registration may come in between, and is read once more.
+            // Several calls, because the change of the registration may arrive in between and cause one more read.
             for _ in 0..20 {
                 self.validate(token).await.expect(200);
             }
@@ -150,7 +150,7 @@ impl Identity {
         .unwrap();
     }
 
-    /// The mails that wait in the outbox, oldest first: whom to, and what they say.
+    /// Returns the mails in the outbox, oldest first.
     pub(crate) fn mails(&self) -> Vec<Mail> {
         let sealer = SealingKeys::new(&MAIL_KEY, [])
             .sealer(Purpose::Mails)
@@ -168,7 +168,7 @@ impl Identity {
         bodies.iter().map(open).collect()
     }
 
-    /// The data of the events of one type that wait in the outbox, oldest first.
+    /// Returns the data of the events of one type in the outbox, oldest first.
     pub(crate) fn events(&self, event_type: &str) -> Vec<Value> {
         let query =
             format!("SELECT body AS t FROM outbox WHERE routing_key = '{event_type}' ORDER BY id");
@@ -178,7 +178,7 @@ impl Identity {
             .collect()
     }
 
-    /// One number out of the database.
+    /// Returns one number from the database.
     pub(crate) fn count(&self, query: &str) -> i64 {
         count(&self.db.pool(1), query)
     }
@@ -204,7 +204,7 @@ struct Line {
     t: String,
 }
 
-/// The results of a query that names its one column `t`.
+/// Returns the results of a query whose only column is named `t`.
 pub(crate) fn texts(pool: &Pool, query: &str) -> Vec<String> {
     let lines = pool.read_blocking(|db| {
         on_backend!(db, c => diesel::sql_query(query).load::<Line>(c))
@@ -213,7 +213,7 @@ pub(crate) fn texts(pool: &Pool, query: &str) -> Vec<String> {
     lines.unwrap().into_iter().map(|line| line.t).collect()
 }
 
-/// The result of a query that names its one column `n`.
+/// Returns the result of a query whose only column is named `n`.
 pub(crate) fn count(pool: &Pool, query: &str) -> i64 {
     pool.read_blocking(|db| {
         on_backend!(db, c => diesel::sql_query(query).get_result::<Count>(c))
@@ -223,7 +223,7 @@ pub(crate) fn count(pool: &Pool, query: &str) -> i64 {
     .n
 }
 
-/// Makes a call while another transaction has written `sql`, which is committed when the call has begun to wait for it.
+/// Makes a call while another transaction has written `sql`. That transaction commits when the call waits for it.
 pub(crate) async fn while_written<T>(
     identity: &Identity,
     sql: String,
@@ -258,7 +258,7 @@ pub(crate) fn signed_in(pair: &Value) -> SignedIn {
     }
 }
 
-/// Checks status, code and shape of an error.
+/// Checks the status, code and form of an error.
 #[track_caller]
 pub(crate) fn refused(reply: Reply, status: u16, code: &str) -> Reply {
     let reply = reply.expect(status);

@@ -11,7 +11,7 @@ fn snapshot(name: &str, body: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registering_answers_201_with_a_token_pair_that_works() {
+async fn registration_returns_201_and_a_working_token_pair() {
     let identity = Identity::start().await;
     let body = json!({ "username": "Ada_L-1", "password": PASSWORD, "email": "Ada@example.com" });
     let reply = identity
@@ -53,7 +53,7 @@ async fn an_account_without_email_gets_a_placeholder_that_only_it_sees() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registration_refuses_what_the_rules_do_not_allow() {
+async fn registration_refuses_invalid_fields_and_taken_names() {
     let identity = Identity::start().await;
     identity.register("taken").await;
     let long = "x".repeat(73);
@@ -123,7 +123,7 @@ async fn registration_refuses_what_the_rules_do_not_allow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_assigns_himself_a_role_a_plan_or_an_id() {
+async fn a_registration_cannot_set_its_role_premium_tier_or_id() {
     let identity = Identity::start().await;
     let body = json!({
         "username": "mallory", "password": PASSWORD, "role": "SUPERADMIN", "premium_tier": "PREMIUM", "id": 99,
@@ -149,7 +149,7 @@ async fn nobody_assigns_himself_a_role_a_plan_or_an_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn passwords_of_72_bytes_and_of_any_script_sign_in_however_they_are_composed() {
+async fn passwords_of_72_bytes_in_any_script_and_unicode_form_sign_in() {
     let identity = Identity::start().await;
     for (name, registered, typed) in [
         ("bytes", "x".repeat(72), "x".repeat(72)),
@@ -169,7 +169,7 @@ async fn passwords_of_72_bytes_and_of_any_script_sign_in_however_they_are_compos
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn case_variants_of_one_name_registered_at_once_make_one_account() {
+async fn concurrent_registrations_of_case_variants_of_a_name_create_one_account() {
     let identity = Identity::start().await;
     let attempts = (0..16_u32).map(|bits| {
         let name: String = "race"
@@ -205,7 +205,7 @@ async fn case_variants_of_one_name_registered_at_once_make_one_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unverified_email_is_taken_for_a_day_and_a_verified_one_for_good() {
+async fn an_unverified_email_is_reserved_for_a_day_and_a_verified_one_for_good() {
     let identity = Identity::start().await;
     let register = async |name: &str, email: &str| {
         identity
@@ -239,7 +239,7 @@ async fn an_unverified_email_is_taken_for_a_day_and_a_verified_one_for_good() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_email_registered_by_many_at_once_is_given_to_one() {
+async fn concurrent_registrations_with_one_email_create_one_account() {
     let identity = Identity::start().await;
     let attempts: Vec<_> = (0..12)
         .map(|n| {
@@ -256,7 +256,7 @@ async fn one_email_registered_by_many_at_once_is_given_to_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn me_answers_the_account_with_its_email() {
+async fn me_returns_the_account_with_its_email() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let reply = identity
@@ -286,7 +286,7 @@ async fn me_answers_the_account_with_its_email() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_shows_its_email_to_itself_and_to_a_superadmin_alone() {
+async fn only_the_account_itself_and_a_superadmin_see_its_email() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -314,7 +314,7 @@ async fn an_account_shows_its_email_to_itself_and_to_a_superadmin_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inactive_account_is_not_found_by_others() {
+async fn an_inactive_account_cannot_sign_in_and_only_a_superadmin_finds_it() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -414,7 +414,7 @@ async fn status_counts_active_accounts_and_may_be_five_seconds_old() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ids_are_never_given_out_twice() {
+async fn account_ids_are_never_reused() {
     let identity = Identity::start().await;
     let first = identity.register("first").await;
     identity.sql("DELETE FROM users");
@@ -422,7 +422,7 @@ async fn ids_are_never_given_out_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_given_at_registration_is_asked_to_be_proved_and_a_placeholder_is_not() {
+async fn registration_mails_a_verification_link_unless_the_address_is_a_placeholder() {
     let identity = Identity::start().await;
     identity.register("nobody").await;
     assert!(identity.mails().is_empty());
@@ -442,7 +442,7 @@ async fn an_address_given_at_registration_is_asked_to_be_proved_and_a_placeholde
         .strip_prefix(&format!("{}/verify-email/", identity.running.base_url()))
         .unwrap();
     assert!(token.len() >= 43, "{token}");
-    // Neither the token nor the address stands in clear on its way, nor the token in its table.
+    // The outbox contains neither the token nor the address in clear, and the token's table only its hash.
     let outbox = texts(&identity.db.pool(1), "SELECT body AS t FROM outbox").join(" ");
     assert!(!outbox.contains(token) && !outbox.to_lowercase().contains("ada@example"));
     let kept = texts(

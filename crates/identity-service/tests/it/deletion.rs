@@ -26,7 +26,7 @@ async fn add_member(identity: &Identity, by: &SignedIn, slug: &str, name: &str, 
     call.send().await.expect(201);
 }
 
-/// Rows of a table whose column names an account.
+/// Counts the rows of a table that name this account in a column.
 fn rows(identity: &Identity, table: &str, column: &str, id: i64) -> i64 {
     identity.count(&format!(
         "SELECT count(*) AS n FROM {table} WHERE {column} = {id}"
@@ -34,7 +34,7 @@ fn rows(identity: &Identity, table: &str, column: &str, id: i64) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_account_is_gone_with_all_that_was_its_own() {
+async fn deleting_an_account_removes_its_data_and_sessions_but_not_its_audit_entries() {
     let identity = Identity::start().await;
     let register = identity.api.post("/api/auth/register").json(json!({
         "username": "ada", "password": PASSWORD, "email": "ada@example.com"
@@ -107,7 +107,7 @@ async fn a_deleted_account_is_gone_with_all_that_was_its_own() {
         assert_eq!(rows(&identity, table, column, ada.id), 0, "{table}");
     }
 
-    // What happened stays written down, the end of it too.
+    // The audit log keeps its entries, and records the deletion.
     let entries = crate::support::texts(
         &identity.db.pool(1),
         &format!(
@@ -128,7 +128,7 @@ async fn a_deleted_account_is_gone_with_all_that_was_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn name_and_address_are_free_again_and_the_id_never_is() {
+async fn the_name_and_address_of_a_deleted_account_can_be_reused_but_not_its_id() {
     let identity = Identity::start().await;
     let account = json!({ "username": "ada", "password": PASSWORD, "email": "ada@example.com" });
     let register = || {
@@ -160,7 +160,7 @@ async fn name_and_address_are_free_again_and_the_id_never_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_deletes_another_account() {
+async fn nobody_can_delete_another_account() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -171,7 +171,7 @@ async fn nobody_deletes_another_account() {
         let call = at(&id).bearer(&ada.access).json(good.clone());
         let body = refused(call.send().await, 403, "forbidden").json();
         assert_eq!(*seen.get_or_insert(body.clone()), body);
-        // Whose it is is told before what is wrong with the body.
+        // The ownership of the account is checked before the body.
         let call = at(&id).bearer(&ada.access).json(json!({}));
         refused(call.send().await, 403, "forbidden");
     }
@@ -189,7 +189,7 @@ async fn nobody_deletes_another_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_a_token_and_a_body_that_can_be_read() {
+async fn deletion_requires_a_token_and_a_valid_body() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let path = format!("/api/auth/user/{}", ada.id);
@@ -249,7 +249,7 @@ async fn a_wrong_password_deletes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guessing_there_waits_as_guessing_at_sign_in_does() {
+async fn password_guesses_at_deletion_are_delayed_like_those_at_sign_in() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let ada = identity.register("ada").await;
     for _ in 0..10 {
@@ -267,7 +267,7 @@ async fn guessing_there_waits_as_guessing_at_sign_in_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_whose_team_has_others_stays() {
+async fn the_owner_of_a_team_with_other_members_cannot_delete_their_account() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -276,13 +276,13 @@ async fn an_owner_whose_team_has_others_stays() {
     add_member(&identity, &ada, "crew", "bob", "member").await;
     let before = identity.events("identity.team_changed.v1").len();
     refused(delete_account(&identity, &ada).await, 409, "last_owner");
-    // Not even his other team is gone, and he is still signed in.
+    // The other team still exists too, and the owner is still signed in.
     let teams = identity.api.get("/api/teams").bearer(&ada.access);
     let teams = teams.send().await.expect(200).json();
     assert_eq!(teams["teams"].as_array().map(Vec::len), Some(2));
     identity.refresh(&ada.refresh).await.expect(200);
     assert_eq!(identity.events("identity.team_changed.v1").len(), before);
-    // Who is wrong about his password is not told about teams.
+    // A caller with a wrong password learns nothing about teams.
     refused(
         delete(&identity.api, &ada, json!({ "password": "wrong" })).await,
         401,
@@ -306,7 +306,7 @@ async fn an_owner_whose_team_has_others_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_of_one_goes_with_its_owner() {
+async fn a_team_without_other_members_is_deleted_with_its_owner() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -333,7 +333,7 @@ async fn a_team_of_one_goes_with_its_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memberships_end_with_the_account_and_what_it_asked_others() {
+async fn deleting_an_account_ends_its_memberships_and_the_invitations_it_sent() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -366,7 +366,7 @@ async fn memberships_end_with_the_account_and_what_it_asked_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_who_delete_an_account_at_once_one_does() {
+async fn of_two_concurrent_deletions_of_an_account_one_succeeds() {
     let identity = Identity::start().await;
     for round in 0..5 {
         let name = format!("ada{round}");
@@ -393,7 +393,7 @@ async fn of_two_who_delete_an_account_at_once_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deletions_and_changes_of_teams_at_once_leave_no_team_without_its_owner() {
+async fn concurrent_deletions_and_team_changes_leave_no_team_without_its_owner() {
     let identity = Identity::start().await;
     for round in 0..8 {
         let (a, b, c) = (
@@ -473,7 +473,7 @@ async fn deletions_and_changes_of_teams_at_once_leave_no_team_without_its_owner(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_only_member_left_who_is_joined_at_that_moment_stays_or_takes_the_team_along() {
+async fn of_an_owners_deletion_and_a_concurrent_join_exactly_one_succeeds() {
     let identity = Identity::start().await;
     for round in 0..8 {
         let (a, b) = (format!("ada{round}"), format!("bob{round}"));
@@ -500,11 +500,11 @@ async fn the_only_member_left_who_is_joined_at_that_moment_stays_or_takes_the_te
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_that_is_changed_meanwhile_deletes_nothing() {
+async fn a_password_change_during_the_deletion_stops_it() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let change = "UPDATE users SET password_hash = '$2b$04$KKKKKKKKKKKKKKKKKKKKKOdddddddddddddddddddddddddddddddu'";
-    // The old hash is found to fit, and the deletion waits for the change.
+    // The old hash matches, and then the deletion waits for the change.
     let deletion = delete(&identity.api, &ada, json!({ "password": PASSWORD }));
     let reply = while_written(&identity, change.to_owned(), deletion).await;
     refused(reply, 401, "invalid_credentials");
@@ -512,7 +512,7 @@ async fn a_password_that_is_changed_meanwhile_deletes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_factor_is_asked_for_after_the_password() {
+async fn deletion_asks_for_the_second_factor_only_after_the_right_password() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     identity.sql(&format!(

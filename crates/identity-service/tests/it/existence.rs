@@ -1,4 +1,4 @@
-//! What the product's other parts are told before they erase something.
+//! The existence endpoint, which the other services ask before they erase something.
 
 use auth_types::wire::{Contact, ExistenceQuestion};
 use auth_types::{TeamId, UserId};
@@ -34,7 +34,7 @@ async fn told(identity: &Identity, user_id: Option<i64>, team_id: Option<i64>) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_deactivated_exists_and_what_is_deleted_does_not() {
+async fn a_deactivated_account_exists_and_a_deleted_account_or_team_does_not() {
     let cast = Cast::assemble().await;
     let identity = &cast.identity;
     let (there, gone) = (
@@ -73,7 +73,7 @@ async fn what_is_deactivated_exists_and_what_is_deleted_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_who_has_the_key_that_the_parts_share_may_ask() {
+async fn only_a_caller_with_the_shared_key_may_ask_what_exists() {
     let identity = Identity::start().await;
     let question = json!({"user_id": 1, "team_id": null});
     let place = ExistenceQuestion::SEAL_CONTEXT;
@@ -91,7 +91,7 @@ async fn only_who_has_the_key_that_the_parts_share_may_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whom_to_write_to_is_told_sealed_where_the_address_was_proven() {
+async fn the_contact_is_returned_sealed_if_its_address_is_verified() {
     let cast = Cast::assemble().await;
     let identity = &cast.identity;
     let ada = identity.register("adanew").await;
@@ -118,7 +118,7 @@ async fn whom_to_write_to_is_told_sealed_where_the_address_was_proven() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_is_good_until_it_ends_whatever_else_is_asked() {
+async fn a_question_with_a_session_is_answered_no_once_the_session_has_ended() {
     let cast = Cast::assemble().await;
     let identity = &cast.identity;
     let ada = identity.register("adanew").await;

@@ -21,7 +21,7 @@ async fn create_team(identity: &Identity, owner: &SignedIn, slug: &str) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_everything_about_itself_in_one_file() {
+async fn the_export_contains_everything_about_the_account() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -105,7 +105,7 @@ async fn an_account_has_everything_about_itself_in_one_file() {
         ids.sort();
         ids
     };
-    // An address that was not proven may be somebody else's.
+    // An unverified address may belong to somebody else.
     assert_eq!(ids("invitations_received"), ["\"hers-elsewhere\""]);
     assert_eq!(ids("invitations_sent"), ["\"by-her\""]);
     let received = &list("invitations_received")[0];
@@ -139,7 +139,7 @@ async fn an_account_has_everything_about_itself_in_one_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_secret_is_in_the_file() {
+async fn the_export_contains_no_secrets() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     identity.sql(&format!(
@@ -164,7 +164,7 @@ async fn nothing_secret_is_in_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_photo_comes_as_a_data_url() {
+async fn the_export_contains_the_photo_as_a_data_url() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bytes = match test_kit::TestBackend::current() {
@@ -180,7 +180,7 @@ async fn a_photo_comes_as_a_data_url() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_did_is_told_without_where_they_were() {
+async fn the_export_omits_the_ip_addresses_of_other_users() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     for (action, actor, address, via, details) in [
@@ -256,7 +256,7 @@ async fn what_others_did_is_told_without_where_they_were() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn long_lists_are_cut_and_say_so() {
+async fn the_export_truncates_long_lists_and_names_them() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let series = match test_kit::TestBackend::current() {
@@ -293,7 +293,7 @@ async fn long_lists_are_cut_and_say_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_a_good_token() {
+async fn the_export_requires_a_valid_token() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let get = || identity.api.get("/api/auth/export");
@@ -305,7 +305,7 @@ async fn it_takes_a_good_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_files_an_hour_are_enough() {
+async fn exports_are_limited_to_ten_an_hour() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;

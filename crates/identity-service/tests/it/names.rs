@@ -1,4 +1,4 @@
-//! What people and things may be called, and as what they are found.
+//! Which names accounts, teams and clients may have, and how accounts are found by theirs.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::cast::Cast;
 use crate::oauth_support::Provider;
 use crate::support::{Identity, PASSWORD, refused, signed_in};
 
-/// Cannot be seen, turn the text around them, or are blank.
+/// Names that are invisible or blank, or that change the direction of text.
 pub(crate) const UNREADABLE: [&str; 14] = [
     "Te\u{200B}am",
     "Te\u{AD}am",
@@ -33,7 +33,7 @@ const READABLE: [&str; 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_cannot_be_seen_or_that_turn_text_are_refused_for_teams_and_clients() {
+async fn invisible_names_and_names_that_reverse_text_are_refused_for_teams_and_clients() {
     let provider = Provider::start().await;
     let (identity, root) = (&provider.identity, &provider.admin);
     let own = json!({ "name": "Own", "slug": "own" });
@@ -58,7 +58,7 @@ async fn names_that_cannot_be_seen_or_that_turn_text_are_refused_for_teams_and_c
             .await
             .expect(201);
     }
-    // The form says so beside its field.
+    // The form shows the reason.
     let mut browser = Browser::of(identity, "root").await;
     let form = browser.get("/teams/new").await.form("/teams/new");
     let form = form.set("name", UNREADABLE[0]).set("slug", "team");
@@ -67,7 +67,7 @@ async fn names_that_cannot_be_seen_or_that_turn_text_are_refused_for_teams_and_c
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blanks_around_a_username_do_not_count() {
+async fn whitespace_around_a_username_is_ignored() {
     let cast = Cast::assemble().await;
     let identity = &cast.identity;
     let padded = |name: &str| format!(" \t\u{A0}{name}\u{3000}\r\n");
@@ -89,7 +89,7 @@ async fn blanks_around_a_username_do_not_count() {
             "invalid_credentials",
         );
     }
-    // A password has its blanks.
+    // Whitespace in a password counts.
     refused(
         identity.login("ada", &padded(PASSWORD)).await,
         401,
@@ -123,7 +123,7 @@ async fn blanks_around_a_username_do_not_count() {
         ada.access, ada.id
     );
     cast.get(&ada, &path).await.expect(200);
-    // One's own name is leaving, blanks or not.
+    // Members who remove themselves leave, with or without whitespace around the name.
     cast.remove(&ada, in_path).await.expect(204);
     assert_eq!(cast.role_of("Ada").await, None);
 
@@ -134,7 +134,7 @@ async fn blanks_around_a_username_do_not_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blanks_do_not_let_a_guesser_start_anew() {
+async fn whitespace_around_a_username_does_not_reset_the_failure_count() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     identity.register("ada").await;
     let mut answers = Vec::new();
@@ -147,7 +147,7 @@ async fn blanks_do_not_let_a_guesser_start_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_internationalised_address_is_found_however_it_is_typed() {
+async fn an_internationalized_address_is_the_same_in_every_spelling() {
     let cast = Cast::assemble().await;
     let identity = &cast.identity;
     let ada = identity.register_at("ada", "Ada@Bücher.example").await;

@@ -27,7 +27,7 @@ fn contains(file: &[u8], text: &[u8]) -> bool {
     file.windows(text.len()).any(|window| window == text)
 }
 
-/// A form with one field, as a browser sends it.
+/// Builds a multipart form as a browser sends it.
 fn form(fields: &[(&str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in fields {
@@ -45,13 +45,13 @@ fn form(fields: &[(&str, &[u8])]) -> Vec<u8> {
 const FORM: &str = "multipart/form-data; boundary=line";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bomb_is_answered_soon_and_the_service_goes_on() {
+async fn every_hostile_image_is_answered_soon_and_the_service_goes_on() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     for bomb in bombs() {
         let started = Instant::now();
         let reply = upload(&identity, &ada, &bomb.file).await;
-        // On a machine with other work; what it costs is measured where nothing else runs.
+        // A generous limit, because the machine may be busy. The cost itself is measured where nothing else runs.
         assert!(started.elapsed() < Duration::from_secs(5), "{}", bomb.name);
         match bomb.fate {
             Fate::Taken => drop(reply.expect(200)),
@@ -63,7 +63,7 @@ async fn every_bomb_is_answered_soon_and_the_service_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn large_pictures_at_once_are_all_answered_while_others_are_served() {
+async fn concurrent_large_photos_are_all_accepted_while_other_requests_are_served() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let largest = bombs()
@@ -74,7 +74,7 @@ async fn large_pictures_at_once_are_all_answered_while_others_are_served() {
     for name in ["bob", "cyd", "dan"] {
         others.push(identity.register(name).await);
     }
-    // Each may send two.
+    // Each account may upload two at once.
     let senders = others.iter().chain([&ada]).cycle();
     let uploads: Vec<_> = senders
         .take(8)
@@ -93,7 +93,7 @@ async fn large_pictures_at_once_are_all_answered_while_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn photos_of_phones_and_webp_are_taken_and_what_is_too_large_names_the_limit() {
+async fn phone_photos_and_webp_are_accepted_and_refusals_for_size_name_the_limit() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let without_end = jpeg(5712, 4284);
@@ -135,7 +135,7 @@ async fn photos_of_phones_and_webp_are_taken_and_what_is_too_large_names_the_lim
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_picture_is_refused_and_what_is_empty_too() {
+async fn files_that_are_no_supported_image_and_empty_files_are_refused() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let half = |file: Vec<u8>| file[..file.len() / 2].to_vec();
@@ -159,7 +159,7 @@ async fn what_is_no_picture_is_refused_and_what_is_empty_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_has_at_most_five_mebibytes_announced_or_not() {
+async fn a_photo_has_at_most_five_mebibytes_announced_or_not() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let padded = |size: usize| {
@@ -185,7 +185,7 @@ async fn a_file_has_at_most_five_mebibytes_announced_or_not() {
         ("photo", &png(9, 9)),
     ]);
     refused(put(FORM, elsewhere).await, 413, "photo_too_large");
-    // In chunks, so that nobody knows how long it will be.
+    // In chunks, so that the length is not announced.
     let mut request = format!(
         "PUT {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
          Transfer-Encoding: chunked\r\n\r\n",
@@ -205,7 +205,7 @@ async fn a_file_has_at_most_five_mebibytes_announced_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_brings_the_photo_in_the_field_of_that_name() {
+async fn a_form_uploads_the_photo_in_its_field_photo() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let path = format!("/api/auth/user/{}/profile-photo", ada.id);
@@ -237,7 +237,7 @@ async fn a_form_brings_the_photo_in_the_field_of_that_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_does_not_arrive_is_given_up() {
+async fn an_upload_that_does_not_arrive_gets_408() {
     let identity = Identity::start_with(|config| config.limits.body_seconds = 1).await;
     let ada = identity.register("ada").await;
     for kind in ["image/png", FORM] {
@@ -252,7 +252,7 @@ async fn a_body_that_does_not_arrive_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_upload_is_told_so_before_his_file_has_arrived() {
+async fn an_unauthorized_upload_is_refused_before_its_body_arrives() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let large = png(64, 64).repeat(20_000);
@@ -261,7 +261,7 @@ async fn who_may_not_upload_is_told_so_before_his_file_has_arrived() {
             format!("/api/auth/user/{id}/profile-photo"),
             format!("/api/auth/user/{id}"),
         ] {
-            // Of a body of a gigabyte nothing is sent.
+            // A body of a gigabyte is announced but not sent.
             let request = format!(
                 "PUT {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
                  Content-Length: 1000000000\r\n\r\n"
@@ -271,7 +271,7 @@ async fn who_may_not_upload_is_told_so_before_his_file_has_arrived() {
                 answer.starts_with(&format!("HTTP/1.1 {status}")),
                 "{answer}"
             );
-            // Who sends it all the same gets his answer.
+            // A caller who sends a body all the same gets the response.
             let call = identity.api.put(&path).bearer(token);
             let reply = call.body("application/json", large.clone()).send().await;
             assert_eq!(reply.status, status);
@@ -280,7 +280,7 @@ async fn who_may_not_upload_is_told_so_before_his_file_has_arrived() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_served_says_nothing_that_the_pixels_do_not() {
+async fn a_served_photo_contains_nothing_but_its_pixels() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let script = b"<script>alert(document.domain)</script>";
@@ -307,7 +307,7 @@ async fn what_is_served_says_nothing_that_the_pixels_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_in_the_type_or_in_the_form_changes_nothing() {
+async fn the_declared_content_type_of_an_upload_is_ignored() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let path = format!("/api/auth/user/{}/profile-photo", ada.id);
@@ -325,7 +325,7 @@ async fn a_name_in_the_type_or_in_the_form_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_uploads_without_end_has_to_wait() {
+async fn uploads_are_rate_limited_by_account() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;

@@ -6,7 +6,7 @@ use test_kit::{Call, Reply};
 
 use crate::support::{Identity, SignedIn, refused};
 
-/// Every format with its media type.
+/// Returns a file of each format with its media type.
 fn files() -> [(&'static str, Vec<u8>); 3] {
     [
         ("image/jpeg", jpeg(700, 350)),
@@ -33,7 +33,7 @@ async fn me(identity: &Identity, user: &SignedIn) -> Value {
     call.send().await.expect(200).json()["user"].clone()
 }
 
-/// The version in an address of a photo, which must have the shape that the contract gives.
+/// Returns the version in the URL of a photo, which must have the form that the contract gives.
 fn version(identity: &Identity, user: &SignedIn, url: &Value) -> String {
     let start = format!("{}{}?v=", identity.api.base(), public_file(user));
     let version = url.as_str().unwrap().strip_prefix(&start).unwrap();
@@ -41,7 +41,7 @@ fn version(identity: &Identity, user: &SignedIn, url: &Value) -> String {
     version.to_owned()
 }
 
-/// The body with what differs from run to run replaced.
+/// Compares a body with its snapshot, without the values that differ in each run.
 fn snapshot(name: &str, identity: &Identity, body: &Value) {
     let text = body.to_string().replace(identity.api.base(), "[base]");
     let mut body: Value = serde_json::from_str(&text).unwrap();
@@ -63,7 +63,7 @@ fn redact(value: &mut Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_photo_of_each_format_is_stored_small_and_served_as_what_it_is() {
+async fn a_photo_of_each_format_is_shrunk_and_served_with_its_media_type() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     for (media_type, file) in files() {
@@ -91,7 +91,7 @@ async fn a_photo_of_each_format_is_stored_small_and_served_as_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_shows_an_account_shows_its_photo() {
+async fn every_response_with_an_account_has_its_photo() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let before = me(&identity, &ada).await;
@@ -131,7 +131,7 @@ async fn everything_that_shows_an_account_shows_its_photo() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_photo_has_another_address_and_the_old_one_is_not_kept() {
+async fn a_new_photo_gets_a_new_version_and_replaces_the_old_one() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let first = upload(&identity, &ada, &png(64, 64)).await;
@@ -153,7 +153,7 @@ async fn another_photo_has_another_address_and_the_old_one_is_not_kept() {
         assert_eq!(reply.header("content-type"), "image/jpeg");
         assert_eq!(reply.header("etag"), format!("\"{second}\""));
     }
-    // The same file again is the same photo.
+    // Uploading the same file again keeps the version.
     let again = upload(&identity, &ada, &jpeg(64, 64)).await;
     assert_eq!(
         version(&identity, &ada, &again["profile_photo_url"]),
@@ -162,7 +162,7 @@ async fn another_photo_has_another_address_and_the_old_one_is_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_the_photo_is_told_so_and_head_answers_as_get() {
+async fn a_matching_etag_gets_304_and_head_is_answered_like_get() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let meta = upload(&identity, &ada, &png(64, 64)).await;
@@ -201,7 +201,7 @@ async fn who_has_the_photo_is_told_so_and_head_answers_as_get() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_photo_is_removed_by_its_owner_as_often_as_he_likes() {
+async fn an_owner_can_remove_their_photo_repeatedly() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     upload(&identity, &ada, &png(64, 64)).await;
@@ -234,10 +234,10 @@ async fn a_photo_is_removed_by_its_owner_as_often_as_he_likes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn digits_are_an_id_and_everything_else_is_a_name() {
+async fn a_path_segment_of_digits_is_an_id_and_any_other_a_username() {
     let identity = Identity::start().await;
     let ada = identity.register("Ada_L-1").await;
-    // Called by digits that are nobody's id.
+    // A username of digits that are nobody's id.
     let digits = identity.register("12345").await;
     upload(&identity, &digits, &png(64, 64)).await;
     for area in ["auth", "public"] {
@@ -275,7 +275,7 @@ async fn digits_are_an_id_and_everything_else_is_a_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_are_found_by_id_alone() {
+async fn photo_files_are_found_only_by_id() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     upload(&identity, &ada, &png(64, 64)).await;
@@ -290,7 +290,7 @@ async fn files_are_found_by_id_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_are_asked_for_at_once_and_each_is_answered_once() {
+async fn photos_of_many_users_are_listed_with_each_user_once() {
     let identity = Identity::start().await;
     let ada = identity.register("Ada").await;
     let bob = identity.register("bob").await;
@@ -343,7 +343,7 @@ async fn many_are_asked_for_at_once_and_each_is_answered_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inactive_account_is_unknown_to_all_but_a_superadmin() {
+async fn only_a_superadmin_sees_the_photo_of_an_inactive_account() {
     let identity = Identity::start_with(|config| config.tokens.remember = false).await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -371,7 +371,7 @@ async fn an_inactive_account_is_unknown_to_all_but_a_superadmin() {
     };
     assert_eq!(answers(&bob.access).await, (404, 404, 404, json!(0)));
     assert_eq!(answers(&root.access).await, (200, 200, 200, json!(1)));
-    // And nobody on the way keeps what only he may see.
+    // No cache on the way keeps what only a superadmin may see.
     let meta = identity.api.get(&own(&ada)).bearer(&root.access);
     let meta = meta.send().await.expect(200).json();
     let (_, version) = meta["profile_photo_url"]
@@ -393,14 +393,14 @@ async fn an_inactive_account_is_unknown_to_all_but_a_superadmin() {
         let reply = identity.api.get(&path).bearer(&root.access).send().await;
         refused(reply, 404, "user_not_found");
     }
-    // And can change nothing.
+    // The inactive account itself can change nothing.
     let call = identity.api.put(&own(&ada)).bearer(&ada.access);
     let reply = call.body("image/png", png(9, 9)).send().await;
     refused(reply, 401, "token_revoked");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_changes_a_photo_but_its_owner() {
+async fn only_its_owner_can_change_a_photo() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -431,7 +431,7 @@ async fn nobody_changes_a_photo_but_its_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_uploads_at_once_one_is_left_with_its_own_version() {
+async fn concurrent_uploads_leave_one_photo_with_its_own_version() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let uploads: Vec<_> = (0..12)
@@ -463,14 +463,14 @@ async fn of_uploads_at_once_one_is_left_with_its_own_version() {
     assert_eq!(hash_prefix(&file), version);
 }
 
-/// What a version is: the first 12 bytes of the file's SHA-256.
+/// Computes the version of a file: the first 12 bytes of its SHA-256, in Base64.
 fn hash_prefix(reply: &Reply) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&sha256(&reply.body)[..12])
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_and_removals_at_once_leave_row_and_account_of_one_mind() {
+async fn concurrent_uploads_and_removals_leave_photo_and_account_consistent() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     for _ in 0..5 {

@@ -29,7 +29,7 @@ fn data_url(media_type: &str, file: &[u8]) -> String {
     format!("data:{media_type};base64,{}", STANDARD.encode(file))
 }
 
-/// An identity area that may fetch from this machine.
+/// Starts an identity service that may fetch from this machine.
 async fn fetching() -> Identity {
     Identity::start_with(|config| {
         config.http.allow_plain = true;
@@ -54,7 +54,7 @@ async fn a_profile_is_changed_by_its_owner_field_by_field() {
     assert_eq!(reply.json()["user"], me(&identity, &ada).await);
     assert_eq!(reply.json()["user"]["updated_at"], "2026-11-21T12:00:07Z");
 
-    // What is absent stays.
+    // Absent fields keep their values.
     identity.hand.advance(Duration::seconds(1));
     let user = put(&identity, &ada, json!({ "bio": null }))
         .await
@@ -70,7 +70,7 @@ async fn a_profile_is_changed_by_its_owner_field_by_field() {
     assert_eq!(user["user"]["website_url"], Value::Null);
     assert_eq!(identity.events("identity.user_changed.v1").len(), 3);
 
-    // What is the same already is no change.
+    // Unchanged values are no change.
     identity.hand.advance(Duration::seconds(1));
     for same in [
         json!({}),
@@ -86,7 +86,7 @@ async fn a_profile_is_changed_by_its_owner_field_by_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_is_looked_at_before_what_he_asks() {
+async fn the_caller_is_checked_before_the_body() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -131,7 +131,7 @@ async fn who_asks_is_looked_at_before_what_he_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_and_nothing_of_the_request_is_applied() {
+async fn an_invalid_field_refuses_the_whole_request() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let before = me(&identity, &ada).await;
@@ -176,7 +176,7 @@ async fn what_does_not_fit_is_refused_and_nothing_of_the_request_is_applied() {
         refused(reply, 400, "validation_failed");
     }
     assert_eq!(me(&identity, &ada).await, before);
-    // The longest that fit.
+    // The longest valid values.
     let website = format!("https://example.com/{}", "x".repeat(2_048 - 20));
     let body = json!({ "bio": "π".repeat(2_000), "website_url": website });
     let user = put(&identity, &ada, body).await.expect(200).json();
@@ -184,7 +184,7 @@ async fn what_does_not_fit_is_refused_and_nothing_of_the_request_is_applied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_without_an_address_gives_one_once_and_is_asked_to_prove_it() {
+async fn a_placeholder_address_can_be_replaced_once_which_mails_a_verification_link() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let user = put(&identity, &ada, json!({ "email": "Ada@Example.com" })).await;
@@ -204,7 +204,7 @@ async fn an_account_without_an_address_gives_one_once_and_is_asked_to_prove_it()
     let entries = "SELECT action AS t FROM audit_log WHERE action = 'account.email_set'";
     assert_eq!(texts(&identity.db.pool(1), entries).len(), 1);
 
-    // The same again, however written, is no change; another one takes more than a token.
+    // The same address in another case is no change. Another address requires more than a token.
     for same in ["Ada@Example.com", "ada@example.COM"] {
         let user = put(&identity, &ada, json!({ "email": same }))
             .await
@@ -221,7 +221,7 @@ async fn an_account_without_an_address_gives_one_once_and_is_asked_to_prove_it()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_set_by_a_sign_in_alone_and_shown_as_me_shows_it() {
+async fn only_a_first_party_sign_in_sets_the_address_and_responses_match_me() {
     let site = "https://app.example.com";
     let oauth = OAuth::start_with(|config| {
         config.sso.allowed_origins.0 = vec![site.to_owned()];
@@ -260,7 +260,7 @@ async fn an_address_is_set_by_a_sign_in_alone_and_shown_as_me_shows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_placeholder_itself_is_no_change() {
+async fn sending_the_placeholder_address_is_no_change_of_address() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let body = json!({ "email": "ada@placeholder.invalid", "bio": "x" });
@@ -271,7 +271,7 @@ async fn the_placeholder_itself_is_no_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_taken_address_is_refused_until_its_claim_has_lapsed() {
+async fn a_taken_address_is_refused_until_its_claim_expires() {
     let identity = Identity::start().await;
     let body = json!({ "username": "first", "password": PASSWORD, "email": "shared@example.com" });
     let first = identity
@@ -286,7 +286,7 @@ async fn a_taken_address_is_refused_until_its_claim_has_lapsed() {
     refused(put(&identity, &ada, body.clone()).await, 400, "email_taken");
     assert_eq!(me(&identity, &ada).await["bio"], Value::Null);
     assert_eq!(identity.mails().len(), 1);
-    // Who registered with an address has no placeholder.
+    // An account that registered with an address has no placeholder to replace.
     let own = put(&identity, &first, json!({ "email": "new@example.com" })).await;
     refused(own, 400, "email_not_updatable");
     identity.hand.advance(Duration::hours(24));
@@ -295,7 +295,7 @@ async fn a_taken_address_is_refused_until_its_claim_has_lapsed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_wanted_by_many_at_once_is_given_to_one() {
+async fn of_many_accounts_that_set_one_address_concurrently_one_succeeds() {
     let identity = Identity::start().await;
     let mut calls = Vec::new();
     for n in 0..8 {
@@ -322,7 +322,7 @@ async fn one_address_wanted_by_many_at_once_is_given_to_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_wants_many_addresses_at_once_gets_one() {
+async fn of_many_addresses_set_concurrently_an_account_gets_one() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let calls: Vec<_> = (0..8)
@@ -347,7 +347,7 @@ async fn an_account_that_wants_many_addresses_at_once_gets_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_photo_comes_in_a_data_url_and_its_content_decides_what_it_is() {
+async fn a_photo_in_a_data_url_is_stored_by_its_content_not_its_media_type() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     for (said, file, is) in [
@@ -366,7 +366,7 @@ async fn a_photo_comes_in_a_data_url_and_its_content_decides_what_it_is() {
         let served = photo(&identity, &ada).await.expect(200);
         assert_eq!(served.header("content-type"), is);
         assert_eq!(seen(&served.body).dimensions(), (512, 256));
-        // The current address changes nothing, and null removes.
+        // Sending the photo's current URL changes nothing.
         let body = json!({ "profile_photo_url": url });
         let user = put(&identity, &ada, body).await.expect(200).json();
         assert_eq!(user["user"]["profile_photo_url"], url);
@@ -384,7 +384,7 @@ async fn a_photo_comes_in_a_data_url_and_its_content_decides_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_data_url_without_a_picture_is_refused_and_one_too_large_is_too_large() {
+async fn a_data_url_without_an_image_or_with_too_large_an_image_is_refused() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let send = async |file: &[u8]| {
@@ -421,10 +421,10 @@ async fn a_data_url_without_a_picture_is_refused_and_one_too_large_is_too_large(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_photo_is_fetched_once_from_the_address_given() {
+async fn a_photo_is_fetched_once_from_its_url() {
     let identity = fetching().await;
     let ada = identity.register("ada").await;
-    // What the server calls it is not believed either.
+    // The media type that the server declares is not trusted either.
     let web = FakeWeb::start([("/a", Page::File("text/html", png(600, 300)))]).await;
     let body = json!({ "profile_photo_url": web.url("/a?size=large#x"), "bio": "applied" });
     let user = put(&identity, &ada, body).await.expect(200).json();
@@ -436,7 +436,7 @@ async fn a_photo_is_fetched_once_from_the_address_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_fetched_as_a_picture_is_one_answer_whatever_the_cause() {
+async fn every_failed_photo_fetch_gets_the_same_response() {
     let identity = fetching().await;
     let ada = identity.register("ada").await;
     let picture = png(64, 64);
@@ -477,7 +477,7 @@ async fn what_cannot_be_fetched_as_a_picture_is_one_answer_whatever_the_cause() 
     urls.extend([
         format!("http://{closed}/"),
         "http://no-such-host.invalid/".to_owned(),
-        // Not on the list of what may be called.
+        // These addresses are outside of the allowed networks.
         "http://10.0.0.1/".to_owned(),
         "http://169.254.169.254/latest/meta-data".to_owned(),
         "http://[::1]/".to_owned(),
@@ -503,7 +503,7 @@ async fn what_cannot_be_fetched_as_a_picture_is_one_answer_whatever_the_cause() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_makes_the_service_knock_at_its_own_doors() {
+async fn a_photo_url_cannot_make_the_service_call_its_own_machine() {
     let identity = Identity::start_with(|config| config.http.allow_plain = true).await;
     let ada = identity.register("ada").await;
     let web = FakeWeb::start([("/a", Page::File("image/png", png(64, 64)))]).await;
@@ -524,7 +524,7 @@ async fn nobody_makes_the_service_knock_at_its_own_doors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_stranger_is_called_for_a_request_that_is_refused_anyway() {
+async fn no_photo_is_fetched_for_a_request_that_is_refused_anyway() {
     let identity = fetching().await;
     let ada = identity.register("ada").await;
     put(&identity, &ada, json!({ "email": "ada@example.com" }))

@@ -12,7 +12,7 @@ async fn change(identity: &Identity, user: &SignedIn, email: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_proves_an_address_once() {
+async fn a_verification_link_works_once() {
     let identity = Identity::start().await;
     let ada = identity.register_at("ada", "Ada@example.com").await;
     identity.validate(&ada.access).await.expect(200);
@@ -34,7 +34,7 @@ async fn a_link_proves_an_address_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_that_is_none_or_too_old_proves_nothing() {
+async fn an_invalid_or_expired_verification_link_verifies_nothing() {
     let identity = Identity::start().await;
     let ada = identity.register_at("ada", "ada@example.com").await;
     let token = identity.last_link("verify_email");
@@ -55,7 +55,7 @@ async fn a_link_that_is_none_or_too_old_proves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn proving_an_address_takes_it_from_those_who_only_claimed_it() {
+async fn verifying_an_address_takes_it_from_an_account_that_only_claimed_it() {
     let identity = Identity::start_with(|config| config.tokens.remember = true).await;
     let squatter = identity.register_at("squatter", "ada@example.com").await;
     let of_squatter = identity.last_link("verify_email");
@@ -63,7 +63,7 @@ async fn proving_an_address_takes_it_from_those_who_only_claimed_it() {
     let body = json!({ "username": "squatter" });
     identity.forgot(body).await.expect(202);
     let reset_of_squatter = identity.last_link("reset_password");
-    // The claim of a registration lasts a day; the address is still shown after it.
+    // A registration claims its address for a day. The account shows the address after that, too.
     identity.hand.advance(Duration::minutes(61));
     let ada = identity.register_at("ada", "Ada@Example.com").await;
     assert_eq!(identity.me(&squatter).await["email"], "ada@example.com");
@@ -88,7 +88,7 @@ async fn proving_an_address_takes_it_from_those_who_only_claimed_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_somebody_proved_meanwhile_is_his() {
+async fn an_email_address_verified_meanwhile_belongs_to_that_account() {
     let identity = Identity::start().await;
     let slow = identity.register_verified("slow", "slow@example.com").await;
     change(&identity, &slow, "shared@example.com")
@@ -109,7 +109,7 @@ async fn an_address_that_somebody_proved_meanwhile_is_his() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_who_prove_one_address_at_once_one_has_it() {
+async fn of_two_concurrent_verifications_of_one_address_one_succeeds() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -133,7 +133,7 @@ async fn of_two_who_prove_one_address_at_once_one_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_address_counts_once_it_is_proved_and_the_old_one_is_told() {
+async fn a_new_email_address_counts_once_verified_and_the_old_one_gets_a_mail() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("ada", "ada@example.com").await;
     change(&identity, &ada, "new@mail.example.org")
@@ -161,12 +161,12 @@ async fn another_address_counts_once_it_is_proved_and_the_old_one_is_told() {
     };
     assert_eq!((&*username, &*new_address_hint), ("ada", "n…@m….org"));
     assert_eq!(identity.audited("email.changed", &ada), 1);
-    // The old one is free again.
+    // The old address is free again.
     identity.register_verified("bob", "ada@example.com").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_taken_while_it_is_proved_or_claimed_by_another() {
+async fn an_email_change_requires_a_free_valid_address_and_the_password() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("ada", "ada@example.com").await;
     identity.register_at("bob", "bob@example.com").await;
@@ -194,7 +194,7 @@ async fn an_address_is_taken_while_it_is_proved_or_claimed_by_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn asking_for_the_address_one_has_sends_the_link_again_until_it_is_proved() {
+async fn requesting_the_current_address_resends_the_link_until_it_is_verified() {
     let identity = Identity::start().await;
     let ada = identity.register_at("ada", "ada@example.com").await;
     let lost = identity.last_link("verify_email");
@@ -208,10 +208,10 @@ async fn asking_for_the_address_one_has_sends_the_link_again_until_it_is_proved(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_ends_a_change_of_address_under_way() {
+async fn a_password_reset_cancels_a_pending_email_change() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("ada", "ada@example.com").await;
-    // Somebody who had the password wants the account's mail.
+    // Somebody who knows the password tries to take over the account's address.
     change(&identity, &ada, "thief@example.com")
         .await
         .expect(204);
@@ -224,7 +224,7 @@ async fn a_new_password_ends_a_change_of_address_under_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_leaves_the_link_to_the_address_one_has() {
+async fn a_password_change_keeps_the_link_that_verifies_the_current_address() {
     let identity = Identity::start().await;
     let ada = identity.register_at("ada", "ada@example.com").await;
     let token = identity.last_link("verify_email");
@@ -234,7 +234,7 @@ async fn a_new_password_leaves_the_link_to_the_address_one_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_addresses_an_hour_may_be_asked_for() {
+async fn email_changes_are_limited_to_five_an_hour() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let ada = identity.register("ada").await;
     for n in 0..5 {

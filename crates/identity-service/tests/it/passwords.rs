@@ -69,7 +69,7 @@ async fn a_wrong_current_password_changes_nothing_and_counts_like_a_failed_sign_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_change_refuses_what_the_rules_do_not_allow() {
+async fn a_password_change_refuses_invalid_bodies_and_passwords() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let change = |new: &str| json!({ "current_password": PASSWORD, "new_password": new });
@@ -91,14 +91,14 @@ async fn a_password_change_refuses_what_the_rules_do_not_allow() {
     let huge = change(&"x".repeat(70_000));
     let reply = identity.by(&ada, "/api/auth/password/change", huge).await;
     refused(reply, 413, "payload_too_large");
-    // The token comes first.
+    // The token is checked first.
     let reply = identity.open("/api/auth/password/change", json!([])).await;
     refused(reply, 401, "authentication_required");
     identity.login("ada", PASSWORD).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_not_proved_hears_nothing_of_a_changed_password() {
+async fn an_unverified_address_gets_no_mail_about_a_changed_password() {
     let identity = Identity::start().await;
     let ada = identity.register_at("ada", "ada@example.com").await;
     let reply = identity.change_password(&ada, PASSWORD, OTHER).await;
@@ -107,7 +107,7 @@ async fn an_address_that_is_not_proved_hears_nothing_of_a_changed_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_changes_at_once_one_wins() {
+async fn of_two_concurrent_password_changes_one_succeeds() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let wanted = ["first of the two", "second of the two"];
@@ -149,7 +149,7 @@ async fn no_sign_in_with_the_old_password_survives_its_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sign_outs_and_a_password_change_at_once_do_not_deadlock() {
+async fn concurrent_sign_outs_and_a_password_change_do_not_deadlock() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let mut sessions = Vec::new();
@@ -173,7 +173,7 @@ async fn sign_outs_and_a_password_change_at_once_do_not_deadlock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_refuses_passwords_that_are_easily_guessed_wherever_one_is_chosen() {
+async fn a_strength_policy_refuses_guessable_passwords_wherever_one_is_chosen() {
     let identity = Identity::start_with(|config| config.password.min_strength = 3).await;
     let strong = "vqzr ninth lamp oyster";
     let body = |password: &str| json!({ "username": "lovelace", "password": password, "email": "countess@example.com" });
@@ -197,7 +197,7 @@ async fn a_policy_refuses_passwords_that_are_easily_guessed_wherever_one_is_chos
         400,
         "weak_password",
     );
-    // Who comes without a link is told nothing else.
+    // Without a valid link the response says nothing about the password.
     refused(
         identity.reset("unknown", strong).await,
         400,
@@ -223,7 +223,7 @@ async fn the_most_common_passwords_are_refused_wherever_one_is_set() {
         .await
         .expect(202);
     let token = identity.last_link("reset_password");
-    // NFKC makes the same of wide letters, and case makes no other password.
+    // NFKC maps wide letters to ASCII letters, and the check ignores case.
     let wide = "\u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}";
     for common in [
         "password",

@@ -23,7 +23,7 @@ fn admin(identity: &Identity, args: &[&str], key: [u8; 32], old: [u8; 32]) -> Ra
     run(&identity.db, args, "", &more)
 }
 
-/// Signs in at a service that has this encryption key and no other.
+/// Signs in at a service that has only this encryption key.
 async fn login(identity: &Identity, key: [u8; 32], code: Option<&str>) -> Reply {
     let mut config = config(&identity.db);
     config.base_url = Some(identity.running.base_url().parse().unwrap());
@@ -39,7 +39,7 @@ async fn login(identity: &Identity, key: [u8; 32], code: Option<&str>) -> Reply 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_old_key_has_sealed_is_sealed_anew_and_the_old_key_can_be_forgotten() {
+async fn reseal_renews_values_of_an_old_key_so_that_the_key_can_be_removed() {
     let identity = Identity::start().await;
     let (_, app, _) = totp::enabled(&identity).await;
     let reseal = |key, old| admin(&identity, &["keys", "reseal"], key, old);
@@ -56,7 +56,7 @@ async fn what_an_old_key_has_sealed_is_sealed_anew_and_the_old_key_can_be_forgot
     assert_eq!(reseal(NEW_KEY, ENCRYPTION_KEY).good(), nothing);
     let code = app.next(&identity);
     let pair = login(&identity, NEW_KEY, Some(&code)).await.expect(200);
-    // It is the same signing key.
+    // The signing key is still the same.
     identity
         .validate(&signed_in(&pair.json()).access)
         .await
@@ -66,7 +66,7 @@ async fn what_an_old_key_has_sealed_is_sealed_anew_and_the_old_key_can_be_forgot
     assert_eq!(identity.count(entries), 1);
 }
 
-/// Puts what version 1 made in the place of what is sealed there.
+/// Replaces a sealed value by the same one in the format of version 1.
 fn seal_as_version_1(
     identity: &Identity,
     purpose: Purpose,
@@ -92,7 +92,7 @@ fn seal_as_version_1(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_version_1_has_sealed_is_used_and_sealed_anew_for_its_purpose() {
+async fn values_sealed_by_version_1_still_open_and_are_resealed_for_their_purpose() {
     let identity = Identity::start().await;
     let (ada, app, _) = totp::enabled(&identity).await;
     let kid = texts(&identity.db.pool(1), "SELECT kid AS t FROM signing_keys").remove(0);
@@ -135,7 +135,7 @@ async fn what_version_1_has_sealed_is_used_and_sealed_anew_for_its_purpose() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_lost_a_second_factor_or_its_encryption_key_is_let_in_without_it() {
+async fn an_operator_can_remove_a_second_factor_whose_encryption_key_is_lost() {
     let identity = Identity::start().await;
     let (ada, _, _) = totp::enabled(&identity).await;
     admin(

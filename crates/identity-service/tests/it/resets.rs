@@ -11,7 +11,7 @@ use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD, refused, signed_in, texts};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_of_a_mail_sets_a_new_password_once_and_ends_all_sessions() {
+async fn a_mailed_link_resets_the_password_once_and_ends_all_sessions() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("Ada", "Ada@example.com").await;
     let there = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
@@ -65,7 +65,7 @@ async fn a_link_of_a_mail_sets_a_new_password_once_and_ends_all_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_asks_for_a_link_gets_the_same_answer_at_the_same_time() {
+async fn every_request_for_a_reset_link_gets_the_same_response_in_the_same_time() {
     let identity = Identity::start().await;
     identity.register_verified("ada", "ada@example.com").await;
     identity.register("placeholder").await;
@@ -103,13 +103,13 @@ async fn whoever_asks_for_a_link_gets_the_same_answer_at_the_same_time() {
             .count("SELECT count(*) AS n FROM audit_log WHERE action = 'password.reset_requested'"),
         12
     );
-    // Names that were typed are nobody's business.
+    // The audit log does not contain the names that were entered.
     let details = identity.audit_details();
     assert!(!details.contains("nobody") && details.contains(r#"{"mailed":true}"#));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn asking_for_a_link_takes_one_name() {
+async fn a_reset_request_needs_exactly_one_of_username_and_email() {
     let identity = Identity::start().await;
     for body in [
         json!({}),
@@ -125,11 +125,11 @@ async fn asking_for_a_link_takes_one_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_address_of_the_registration_is_good_for_a_day_if_it_was_not_changed() {
+async fn an_unverified_address_gets_reset_links_for_a_day_and_only_if_it_was_registered_with() {
     let identity = Identity::start().await;
     identity.register_at("ada", "ada@example.com").await;
     identity.register_at("bob", "bob@example.com").await;
-    // As if the address had come later than the account.
+    // Bob's address now looks as if it had been added after the registration.
     identity.sql("UPDATE users SET created_at = '2026-11-21 11:00:00' WHERE username = 'bob'");
     identity
         .hand
@@ -150,14 +150,14 @@ async fn the_address_of_the_registration_is_good_for_a_day_if_it_was_not_changed
         .await
         .expect(202);
     assert_eq!(identity.mailed("reset_password").len(), 1);
-    // The earlier link is still good, and tells no address that is not proved.
+    // The earlier link still works, and the unverified address gets no notice.
     let token = identity.last_link("reset_password");
     identity.reset(&token, OTHER).await.expect(204);
     assert!(identity.told().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_by_the_mail_proves_the_address_that_the_mail_went_to() {
+async fn a_reset_verifies_the_address_that_its_mail_went_to() {
     let identity = Identity::start().await;
     let ada = identity.register_at("ada", "Ada@example.com").await;
     let forgot = async || {
@@ -173,7 +173,7 @@ async fn a_reset_by_the_mail_proves_the_address_that_the_mail_went_to() {
     );
     refused(identity.reset("x", OTHER).await, 400, "invalid_token");
     assert_eq!(identity.me(&ada).await["email_verified"], false);
-    // As if somebody else had shown the address before.
+    // Another account shows the same unverified address.
     let eve = identity.register("eve").await;
     identity.sql("UPDATE users SET email = 'ADA@example.com' WHERE username = 'eve'");
     let before = identity.events("identity.user_changed.v1").len();
@@ -193,7 +193,7 @@ async fn a_reset_by_the_mail_proves_the_address_that_the_mail_went_to() {
             "{changed:?}"
         );
     }
-    // It is the account's for good, and a link to it is mailed after the first day too.
+    // The address belongs to the account for good, and gets links after the first day, too.
     identity.hand.advance(Duration::hours(25));
     let body = json!({ "username": "bob", "password": PASSWORD, "email": "ada@example.com" });
     refused(
@@ -208,7 +208,7 @@ async fn a_reset_by_the_mail_proves_the_address_that_the_mail_went_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_new_password_leaves_the_link_as_it_is() {
+async fn an_invalid_new_password_does_not_use_up_the_link() {
     let identity = Identity::start().await;
     identity.register_verified("ada", "ada@example.com").await;
     identity
@@ -239,7 +239,7 @@ async fn a_bad_new_password_leaves_the_link_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_dies_with_time_with_a_newer_one_and_with_what_it_was_for() {
+async fn a_reset_link_ends_with_time_a_newer_link_or_a_change_of_its_account() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("ada", "ada@example.com").await;
     let link = async || {
@@ -261,14 +261,14 @@ async fn a_link_dies_with_time_with_a_newer_one_and_with_what_it_was_for() {
     let older = link().await;
     let newer = link().await;
     dead(&older).await;
-    // What proves an address sets no password, and the other way round.
+    // A verification link resets no password, and a reset link verifies no address.
     let body = json!({ "email": "new@example.com", "password": PASSWORD });
     let reply = identity.by(&ada, "/api/auth/email/change", body).await;
     reply.expect(204);
     dead(&identity.last_link("verify_email")).await;
     refused(identity.verify_email(&newer).await, 400, "invalid_token");
 
-    // The address that the link went to is not the account's any more.
+    // The link went to an address that the account no longer has.
     let proof = identity.last_link("verify_email");
     identity.verify_email(&proof).await.expect(204);
     dead(&newer).await;
@@ -289,7 +289,7 @@ async fn a_link_dies_with_time_with_a_newer_one_and_with_what_it_was_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_who_come_with_one_link_one_sets_the_password() {
+async fn of_two_concurrent_uses_of_a_reset_link_one_succeeds() {
     let identity = Identity::start().await;
     identity.register_verified("ada", "ada@example.com").await;
     for _ in 0..5 {
@@ -314,7 +314,7 @@ async fn of_two_who_come_with_one_link_one_sets_the_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_sent_five_links_an_hour_and_nobody_sees_when_no_more_are() {
+async fn reset_mails_are_limited_to_five_an_hour_without_a_visible_difference() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let ada = identity.register_verified("ada", "ada@example.com").await;
     identity.register_verified("bob", "bob@example.com").await;
@@ -335,9 +335,9 @@ async fn an_account_is_sent_five_links_an_hour_and_nobody_sees_when_no_more_are(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_tries_links_is_told_to_wait() {
+async fn guessing_mail_links_is_rate_limited_by_ip_address() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
-    // On a slow machine some places are free again by the time that they are used up.
+    // The limit refills while the test runs, so a slow machine gets more attempts.
     for attempt in 1.. {
         let reply = identity.verify_email("guess").await;
         if reply.status == 429 {
@@ -354,7 +354,7 @@ async fn an_address_that_tries_links_is_told_to_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_stolen_a_token_gets_no_link_to_an_address_that_he_set_with_it() {
+async fn a_thief_with_a_token_gets_no_reset_link_to_an_address_set_with_it() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let put = |email: &str| {
@@ -376,14 +376,14 @@ async fn who_has_stolen_a_token_gets_no_link_to_an_address_that_he_set_with_it()
         identity.mailed("reset_password").len()
     };
     assert_eq!(forget().await, 0);
-    // Nor later, nor by asking for the address again without the password.
+    // Neither time nor another request without the password changes that.
     identity.hand.advance(Duration::hours(25));
     put("thief@example.com").send().await.expect(200);
     let body = json!({ "email": "thief@example.com", "password": "guessed wrong" });
     let reply = identity.by(&ada, "/api/auth/email/change", body).await;
     refused(reply, 401, "invalid_credentials");
     assert_eq!(forget().await, 0);
-    // Who knows the password makes it an address to be written to.
+    // Once confirmed with the password, the address gets links.
     let body = json!({ "email": "thief@example.com", "password": PASSWORD });
     let reply = identity.by(&ada, "/api/auth/email/change", body).await;
     reply.expect(204);
@@ -391,7 +391,7 @@ async fn who_has_stolen_a_token_gets_no_link_to_an_address_that_he_set_with_it()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_replaces_one_set_without_the_password_is_good_for_links() {
+async fn an_address_set_with_the_password_gets_links_even_after_one_set_without() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let path = format!("/api/auth/user/{}", ada.id);
@@ -411,9 +411,9 @@ async fn an_address_that_replaces_one_set_without_the_password_is_good_for_links
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_with_a_link_waits_for_who_takes_it_back_before_he_uses_it_up() {
+async fn a_reset_waits_for_a_concurrent_removal_of_its_link_and_is_then_refused() {
     if TestBackend::current() == TestBackend::Sqlite {
-        return; // It has one writer.
+        return; // SQLite has one writer.
     }
     let identity = Identity::start().await;
     identity.register_verified("ada", "ada@example.com").await;

@@ -10,7 +10,7 @@ use crate::support::{Identity, PASSWORD, signed_in};
 
 const DESK: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 
-/// An area behind a proxy that is believed.
+/// Starts a service behind a trusted proxy, and registers an account.
 async fn start() -> Identity {
     start_with(|_| {}).await
 }
@@ -34,7 +34,7 @@ async fn verify(identity: &Identity) {
     identity.verify_email(&token).await.expect(204);
 }
 
-/// Signs in from there and returns how many notices were sent about it.
+/// Signs in from this address, and returns how many notices were mailed.
 async fn notices(identity: &Identity, address: &str, user_agent: &str) -> usize {
     let before = identity.mailed("new_sign_in").len();
     identity.hand.advance(Duration::milliseconds(1));
@@ -49,7 +49,7 @@ async fn notices(identity: &Identity, address: &str, user_agent: &str) -> usize 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_from_somewhere_new_is_told_and_from_where_one_was_is_not() {
+async fn a_sign_in_from_a_new_location_sends_a_mail_and_a_known_one_does_not() {
     let identity = start().await;
     verify(&identity).await;
     assert!(identity.mailed("new_sign_in").is_empty());
@@ -82,7 +82,7 @@ async fn a_sign_in_from_somewhere_new_is_told_and_from_where_one_was_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_is_forgotten_after_ninety_days_without_use() {
+async fn a_location_is_forgotten_after_ninety_days_without_use() {
     let identity = start().await;
     verify(&identity).await;
     identity.hand.advance(Duration::days(89));
@@ -92,7 +92,7 @@ async fn a_place_is_forgotten_after_ninety_days_without_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_stays_known_when_its_session_was_ended_and_housekeeping_has_been_there() {
+async fn a_location_stays_known_after_its_session_has_ended_and_housekeeping_has_run() {
     let identity = start_with(|config| config.housekeeping_seconds = 1).await;
     verify(&identity).await;
     let ada = identity.login("ada", PASSWORD).await.expect(200).json();
@@ -110,7 +110,7 @@ async fn a_place_stays_known_when_its_session_was_ended_and_housekeeping_has_bee
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_in_use_keeps_its_place_known() {
+async fn a_session_in_use_keeps_its_location_known() {
     let identity = start().await;
     verify(&identity).await;
     let body = json!({ "username": "ada", "password": PASSWORD });
@@ -129,16 +129,16 @@ async fn a_session_in_use_keeps_its_place_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_not_proved_is_told_nothing() {
+async fn an_unverified_address_gets_no_sign_in_notice() {
     let identity = start().await;
     assert_eq!(notices(&identity, "198.51.100.1", "curl/8.17.0").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_sign_in_of_an_account_is_news_to_nobody() {
+async fn the_first_sign_in_of_an_account_sends_no_notice() {
     let identity = start().await;
     verify(&identity).await;
-    // An account that was made without signing in, as from the command line.
+    // This account was created without a sign-in, as the command line does it.
     identity.sql(
         "INSERT INTO users (username, username_lower, email, email_verified, password_hash, created_at, updated_at) \
          SELECT 'bob', 'bob', 'bob@example.com', TRUE, password_hash, created_at, updated_at FROM users",
@@ -150,7 +150,7 @@ async fn the_first_sign_in_of_an_account_is_news_to_nobody() {
         assert_eq!(identity.mailed("new_sign_in").len(), told);
     }
     assert_eq!(identity.mailed("new_sign_in"), ["bob@example.com"]);
-    // Nor is a known place new again because its sessions were swept: then everything is.
+    // Without session rows no location is known, so a sign-in of an account that signed in before sends a notice.
     identity.sql("DELETE FROM sessions");
     assert_eq!(notices(&identity, "203.0.113.7", DESK).await, 1);
 }

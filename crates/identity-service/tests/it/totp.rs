@@ -25,7 +25,7 @@ impl App {
         totp.generate(seconds.try_into().unwrap()).to_string()
     }
 
-    /// A code that was not used yet: half a minute goes by.
+    /// Advances the clock by half a minute, and returns the code of that time, which is unused.
     pub(crate) fn next(&self, identity: &Identity) -> String {
         identity.hand.advance(Duration::seconds(30));
         self.code_at(identity.clock.now().timestamp())
@@ -51,7 +51,7 @@ async fn confirm(identity: &Identity, user: &SignedIn, code: &str) -> Reply {
     identity.by(user, "/api/auth/totp/confirm", body).await
 }
 
-/// `totp/disable` or `totp/recovery-codes`.
+/// Calls `totp/disable` or `totp/recovery-codes` with the password and a code.
 async fn change(identity: &Identity, user: &SignedIn, what: &str, code: Option<&str>) -> Reply {
     let body = json!({ "password": PASSWORD, "totp_code": code });
     identity
@@ -72,7 +72,7 @@ fn codes(reply: &Reply) -> Vec<String> {
         .collect()
 }
 
-/// An account with a second factor, its app and its recovery codes.
+/// Registers an account with a second factor, and returns it with its app and its recovery codes.
 pub(crate) async fn enabled(identity: &Identity) -> (SignedIn, App, Vec<String>) {
     let ada = identity.register_verified("ada", "ada@example.com").await;
     let made = setup(identity, &ada, PASSWORD).await.expect(200).json();
@@ -83,7 +83,7 @@ pub(crate) async fn enabled(identity: &Identity) -> (SignedIn, App, Vec<String>)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_factor_counts_once_its_owner_has_shown_a_code() {
+async fn a_second_factor_counts_once_it_is_confirmed_with_a_code() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("ada", "ada@example.com").await;
     assert_eq!(status(&identity, &ada).await, (false, 0));
@@ -103,7 +103,7 @@ async fn a_second_factor_counts_once_its_owner_has_shown_a_code() {
         url,
         format!("otpauth://totp/Holdfast:ada?secret={secret}&issuer=Holdfast")
     );
-    // Not yet.
+    // The second factor does not count yet.
     login(&identity, None).await.expect(200);
     let app = App::new(&made["secret"]);
     refused(
@@ -124,7 +124,7 @@ async fn a_second_factor_counts_once_its_owner_has_shown_a_code() {
     for (action, times) in [("totp.set_up", 1), ("totp.refused", 1), ("totp.enabled", 1)] {
         assert_eq!(identity.audited(action, &ada), times, "{action}");
     }
-    // The code that confirmed is used up.
+    // The confirming code cannot be used again.
     refused(
         login(&identity, Some(&code)).await,
         401,
@@ -136,7 +136,7 @@ async fn a_second_factor_counts_once_its_owner_has_shown_a_code() {
         "validation_failed",
     );
 
-    // Neither the secret nor a code stands anywhere in clear.
+    // Neither the secret nor a code is stored in clear.
     let stored = texts(
         &identity.db.pool(1),
         "SELECT secret_sealed AS t FROM totp_factors UNION ALL SELECT code_hash FROM recovery_codes UNION ALL SELECT body FROM outbox",
@@ -147,7 +147,7 @@ async fn a_second_factor_counts_once_its_owner_has_shown_a_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signing_in_takes_a_code_and_each_code_once() {
+async fn signing_in_requires_a_code_and_each_code_works_once() {
     let identity = Identity::start().await;
     let (ada, app, _) = enabled(&identity).await;
     refused(login(&identity, None).await, 401, "totp_required");
@@ -176,14 +176,14 @@ async fn signing_in_takes_a_code_and_each_code_once() {
     assert_eq!(identity.audited("session.totp_required", &ada), 2);
     assert_eq!(identity.audited("session.refused", &ada), 7);
     assert_eq!(identity.audited("session.opened", &ada), 1);
-    // What is no text is no code.
+    // A code must be a string.
     let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": 123_456 });
     let reply = identity.open("/api/auth/login", body).await;
     refused(reply, 400, "validation_failed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_is_half_a_minute_off_is_accepted_and_no_more() {
+async fn codes_are_accepted_within_thirty_seconds_of_the_clock_and_not_beyond() {
     let identity = Identity::start().await;
     let (_, app, _) = enabled(&identity).await;
     identity.hand.advance(Duration::minutes(10));
@@ -196,13 +196,13 @@ async fn a_clock_that_is_half_a_minute_off_is_accepted_and_no_more() {
         let reply = login(&identity, Some(&app.code_at(right))).await;
         reply.expect(200);
     }
-    // Never an older one after a newer one.
+    // An older code is refused after a newer one.
     let reply = login(&identity, Some(&app.code_at(now))).await;
     refused(reply, 401, "invalid_credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_second_factor_shows_before_the_password_is_right() {
+async fn a_second_factor_is_not_revealed_before_the_right_password() {
     let identity = Identity::start().await;
     let (_, app, _) = enabled(&identity).await;
     identity.register("bob").await;
@@ -218,15 +218,15 @@ async fn nothing_of_a_second_factor_shows_before_the_password_is_right() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1);
-    // And the code was not used up by that.
+    // The attempts have not used up the code.
     login(&identity, Some(&code)).await.expect(200);
-    // Who has no second factor may send a code.
+    // An account without a second factor may send a code.
     let body = json!({ "username": "bob", "password": PASSWORD, "totp_code": "000000" });
     identity.open("/api/auth/login", body).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_code_is_good_once_in_place_of_a_code() {
+async fn a_recovery_code_works_once_in_place_of_a_totp_code() {
     let identity = Identity::start().await;
     let (ada, _, recovery) = enabled(&identity).await;
     login(&identity, Some(&recovery[0])).await.expect(200);
@@ -243,7 +243,7 @@ async fn a_recovery_code_is_good_once_in_place_of_a_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_setup_replaces_one_that_was_never_confirmed_and_no_other() {
+async fn a_new_setup_replaces_only_an_unconfirmed_one() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     refused(
@@ -271,7 +271,7 @@ async fn a_new_setup_replaces_one_that_was_never_confirmed_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn switching_off_takes_the_password_and_a_code() {
+async fn disabling_the_second_factor_requires_the_password_and_a_code() {
     let identity = Identity::start().await;
     let (ada, app, recovery) = enabled(&identity).await;
     let disable = async |code: Option<&str>| change(&identity, &ada, "disable", code).await;
@@ -294,7 +294,7 @@ async fn switching_off_takes_the_password_and_a_code() {
     let reply = change(&identity, &ada, "recovery-codes", None).await;
     refused(reply, 400, "validation_failed");
 
-    // Who has lost the app has the recovery codes: of the second factor that he has now.
+    // Only recovery codes of the current second factor replace a lost app.
     let made = setup(&identity, &ada, PASSWORD).await.expect(200).json();
     let code = App::new(&made["secret"]).next(&identity);
     let fresh = codes(&confirm(&identity, &ada, &code).await.expect(200));
@@ -307,7 +307,7 @@ async fn switching_off_takes_the_password_and_a_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_recovery_codes_make_the_old_ones_worthless() {
+async fn new_recovery_codes_invalidate_the_old_ones() {
     let identity = Identity::start().await;
     let (ada, app, old) = enabled(&identity).await;
     let renew = async |code: Option<&str>| change(&identity, &ada, "recovery-codes", code).await;
@@ -329,7 +329,7 @@ async fn new_recovery_codes_make_the_old_ones_worthless() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_endpoint_takes_a_token_before_it_looks_at_the_body() {
+async fn every_totp_endpoint_checks_the_token_before_the_body() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let reply = identity.api.get("/api/auth/totp").send().await;
@@ -355,7 +355,7 @@ async fn every_endpoint_takes_a_token_before_it_looks_at_the_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changing_password_and_address_takes_a_code_too() {
+async fn changing_the_password_or_address_requires_a_code_too() {
     let identity = Identity::start().await;
     let (ada, app, _) = enabled(&identity).await;
     let paths = [
@@ -386,7 +386,7 @@ async fn changing_password_and_address_takes_a_code_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_the_account_takes_a_code_too() {
+async fn deleting_the_account_requires_a_code_too() {
     let identity = Identity::start().await;
     let (ada, app, _) = enabled(&identity).await;
     let delete = async |code: &str| {
@@ -409,7 +409,7 @@ async fn deleting_the_account_takes_a_code_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_come_with_one_code_one_gets_in() {
+async fn of_many_concurrent_sign_ins_with_one_code_one_succeeds() {
     let identity = Identity::start().await;
     let (ada, app, recovery) = enabled(&identity).await;
     for code in [
@@ -429,7 +429,7 @@ async fn of_many_who_come_with_one_code_one_gets_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_sign_in_without_a_code_outlives_the_moment_a_second_factor_counts() {
+async fn once_a_concurrent_confirmation_succeeds_no_sign_in_works_without_a_code() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let made = setup(&identity, &ada, PASSWORD).await.expect(200).json();
@@ -453,9 +453,9 @@ async fn wrong_codes_count_like_wrong_passwords_and_a_missing_one_does_not() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let (_, app, _) = enabled(&identity).await;
     for n in 0..10 {
-        // What waiting the wrong codes before have brought is over.
+        // The wait after the previous wrong codes is over.
         identity.hand.advance(Duration::seconds(33));
-        // Asking without a code neither counts nor makes up for what does.
+        // A sign-in without a code neither counts as a wrong one nor resets the count.
         if n % 3 == 0 {
             refused(login(&identity, None).await, 401, "totp_required");
         }
@@ -475,7 +475,7 @@ async fn wrong_codes_count_like_wrong_passwords_and_a_missing_one_does_not() {
     refused(login(&identity, None).await, 429, "rate_limited");
 }
 
-/// With limits, and behind a proxy, so that each guess comes from an address of its own.
+/// Starts a service with rate limits behind a trusted proxy, so that each guess can have its own address.
 async fn limited() -> Identity {
     Identity::start_with(|config| {
         config.rate_limits.enabled = Some(true);
@@ -484,7 +484,7 @@ async fn limited() -> Identity {
     .await
 }
 
-/// Shows the password and a code, each time from another address.
+/// Signs in with the password and a code, each time from another address.
 async fn login_from_elsewhere(api: &Api, code: &str) -> Reply {
     static COME: AtomicU32 = AtomicU32::new(0);
     let address = Ipv4Addr::from_bits(0xc633_6400 + COME.fetch_add(1, Ordering::Relaxed));
@@ -496,7 +496,7 @@ async fn login_from_elsewhere(api: &Api, code: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_wait_after_wrong_codes_grows_up_to_a_day_and_no_time_makes_it_begin_anew() {
+async fn the_wait_after_wrong_codes_grows_up_to_a_day_and_time_does_not_reset_it() {
     let identity = limited().await;
     let (_, app, recovery) = enabled(&identity).await;
     let mut waits = Vec::new();
@@ -517,7 +517,7 @@ async fn the_wait_after_wrong_codes_grows_up_to_a_day_and_no_time_makes_it_begin
         let reply = refused(reply, 429, "rate_limited");
         let wait: i64 = reply.header("retry-after").parse().unwrap();
         waits.push(wait);
-        // Much later than any window: the next wrong one goes on where this one was.
+        // The next wrong code continues the series, however much later it comes.
         let later = [0, 20 * 60][usize::from(wait < 20 * 60)];
         identity.hand.advance(Duration::seconds(wait + later));
     }
@@ -525,7 +525,7 @@ async fn the_wait_after_wrong_codes_grows_up_to_a_day_and_no_time_makes_it_begin
     expected.extend(vec![86_400; waits.len() - expected.len()]);
     assert_eq!(waits, expected);
     assert!(guesses_of_days[0] <= 24 && guesses_of_days[1..].iter().all(|n| *n <= 2));
-    // After the wait the right code is good, and the next wrong one is the first.
+    // After the wait the right code works, and the next wrong code starts the count anew.
     let reply = login_from_elsewhere(&identity.api, &app.next(&identity)).await;
     reply.expect(200);
     for _ in 0..4 {
@@ -541,12 +541,12 @@ async fn the_wait_after_wrong_codes_grows_up_to_a_day_and_no_time_makes_it_begin
     let reply = login_from_elsewhere(&identity.api, &recovery[1]).await;
     refused(reply, 429, "rate_limited");
     assert_eq!(identity.mailed("codes_refused").len(), 2);
-    // Without a code the password alone gets the same answer as ever.
+    // The password without a code still gets the usual response.
     refused(login(&identity, None).await, 401, "totp_required");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_process_counts_the_same_wrong_codes_and_so_does_the_next_one() {
+async fn all_processes_share_the_count_of_wrong_codes_and_so_does_a_new_one() {
     let identity = limited().await;
     let (_, app, _) = enabled(&identity).await;
     let another = async || {
@@ -561,7 +561,7 @@ async fn every_process_counts_the_same_wrong_codes_and_so_does_the_next_one() {
     for n in 0..9 {
         let api = [&identity.api, &second_api][n % 2];
         login_from_elsewhere(api, "000000").await.expect(401);
-        // 1, 2, 4, 8 and 16 seconds.
+        // The waits are 1, 2, 4, 8 and 16 seconds.
         identity
             .hand
             .advance(Duration::seconds([0, 20][usize::from(n > 3)]));
@@ -585,7 +585,7 @@ async fn every_process_counts_the_same_wrong_codes_and_so_does_the_next_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_wrong_codes_that_come_at_once_five_are_looked_at() {
+async fn of_concurrent_wrong_codes_only_five_are_checked() {
     let identity = limited().await;
     enabled(&identity).await;
     let guesses = (0..30).map(|_| login_from_elsewhere(&identity.api, "000000"));
@@ -599,7 +599,7 @@ async fn of_wrong_codes_that_come_at_once_five_are_looked_at() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_without_the_password_makes_an_owner_wait_for_a_code() {
+async fn wrong_codes_without_the_password_cause_no_wait() {
     let identity = limited().await;
     let (ada, app, _) = enabled(&identity).await;
     for n in 0..20 {
@@ -626,7 +626,7 @@ async fn nobody_without_the_password_makes_an_owner_wait_for_a_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_code_ends_the_wait_even_where_what_it_was_shown_for_fails() {
+async fn a_right_code_resets_the_count_even_if_its_request_fails() {
     let identity = limited().await;
     identity.register_verified("bob", "bob@example.com").await;
     let (ada, app, _) = enabled(&identity).await;
@@ -645,7 +645,7 @@ async fn a_right_code_ends_the_wait_even_where_what_it_was_shown_for_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn codes_may_be_typed_and_pasted_in_groups_of_any_kind() {
+async fn codes_are_accepted_with_any_grouping_and_in_full_width_digits() {
     let identity = Identity::start().await;
     let (ada, app, recovery) = enabled(&identity).await;
     for between in [
@@ -682,8 +682,7 @@ async fn codes_may_be_typed_and_pasted_in_groups_of_any_kind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_five_wrong_codes_in_a_row_an_account_waits_wherever_they_come_from_and_its_owner_is_told_once()
- {
+async fn five_wrong_totp_codes_delay_the_account_and_mail_its_owner_once() {
     let identity = Identity::start_with(|config| {
         config.rate_limits.enabled = Some(true);
         config.trusted_proxies.0 = vec!["127.0.0.0/8".parse().unwrap()];
@@ -703,7 +702,7 @@ async fn after_five_wrong_codes_in_a_row_an_account_waits_wherever_they_come_fro
     for n in 1..=4 {
         from(&format!("203.0.113.{n}"), "000000").await.expect(401);
     }
-    // With the password a code is asked for elsewhere too: it is the same account.
+    // Other endpoints that ask for a code count for the same account.
     let reply = change(&identity, &ada, "disable", Some("000000")).await;
     refused(reply, 401, "invalid_credentials");
     waits("1").await;
@@ -725,7 +724,7 @@ async fn after_five_wrong_codes_in_a_row_an_account_waits_wherever_they_come_fro
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_by_mail_does_not_switch_the_second_factor_off() {
+async fn a_password_reset_by_mail_keeps_the_second_factor() {
     let identity = Identity::start().await;
     let (_, app, _) = enabled(&identity).await;
     let body = json!({ "username": "ada" });
@@ -739,7 +738,7 @@ async fn a_new_password_by_mail_does_not_switch_the_second_factor_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_superadmin_administers_only_with_a_second_factor_where_it_is_required() {
+async fn a_superadmin_needs_a_second_factor_where_it_is_required() {
     let identity = Identity::start_with(|config| config.admin.require_totp = true).await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register_verified("bob", "bob@example.com").await;
@@ -777,7 +776,7 @@ async fn a_superadmin_administers_only_with_a_second_factor_where_it_is_required
         let page = browser.fetch(path).await.expect(403).html;
         assert!(page.contains("/account/second-factor"), "{page}");
     }
-    // For others there is no such page, and the way to a second factor is open.
+    // The pages do not exist for other accounts, and the second factor can still be set up.
     let mut strangers = Browser::of(&identity, "bob").await;
     strangers.fetch("/admin/users").await.expect(404);
     browser.fetch("/account/second-factor").await.expect(200);
@@ -799,7 +798,7 @@ async fn a_superadmin_administers_only_with_a_second_factor_where_it_is_required
             .text()
             .contains("bob@example.com")
     );
-    // Whoever has the machine needs none.
+    // A command on the machine needs no second factor.
     identity.sql("DELETE FROM totp_factors");
     run(&identity.db, &["users", "list"], "", &[]).good();
     refused(get("/api/admin/users").await, 403, "forbidden");

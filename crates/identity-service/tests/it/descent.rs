@@ -1,4 +1,4 @@
-//! What handed-over sessions open, and its end with them.
+//! Sessions that are derived from SSO sessions, and how they end with them.
 
 use std::time::Duration as StdDuration;
 
@@ -41,7 +41,7 @@ fn sid(token: &str) -> String {
     claims(token)["sid"].as_str().unwrap().to_owned()
 }
 
-/// A hand-over, and three generations of pairs of tokens below it.
+/// Returns the tokens of an SSO session and of three generations of sessions derived from it.
 async fn chain(oauth: &OAuth) -> Vec<String> {
     let mut tokens = vec![handed_over(oauth).await];
     for at in 0..3 {
@@ -51,7 +51,7 @@ async fn chain(oauth: &OAuth) -> Vec<String> {
     tokens
 }
 
-/// Makes a session descend from another one, as no endpoint lets them yet.
+/// Makes `child` descend from `parent`, which no endpoint allows yet for such sessions.
 fn put_below(identity: &Identity, child: &str, parent: &str) {
     identity.sql(&format!(
         "UPDATE sessions SET parent_sid = '{}' WHERE id = '{}'",
@@ -60,7 +60,7 @@ fn put_below(identity: &Identity, child: &str, parent: &str) {
     ));
 }
 
-/// That these sessions, and no others, have ended, each told and written down once.
+/// Checks that exactly these sessions have ended, each with one event, one audit entry and one change.
 async fn ended_once(identity: &Identity, tokens: &[String], way: &str) {
     let told: Vec<Value> = identity
         .events("identity.session_revoked.v1")
@@ -83,7 +83,7 @@ async fn ended_once(identity: &Identity, tokens: &[String], way: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_handed_over_session_opened_ends_with_it_in_whatever_way_that_ends() {
+async fn sessions_derived_from_an_sso_session_end_with_it_however_it_ends() {
     for way in [
         "logout",
         "by id",
@@ -141,7 +141,7 @@ async fn what_a_handed_over_session_opened_ends_with_it_in_whatever_way_that_end
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_reused_refresh_token_ends_ends_what_it_opened() {
+async fn a_reused_refresh_token_also_ends_the_sessions_derived_from_its_session() {
     let oauth = with_site().await;
     let identity = &oauth.identity;
     let first = handed_over(&oauth).await;
@@ -156,7 +156,7 @@ async fn what_a_reused_refresh_token_ends_ends_what_it_opened() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_clients_session_opened_would_end_with_it_in_whatever_way_that_ends() {
+async fn a_session_below_a_clients_session_ends_with_it_however_it_ends() {
     for way in ["revoked", "replayed", "withdrawn", "deleted"] {
         let oauth = with_site().await;
         let identity = &oauth.identity;
@@ -187,7 +187,7 @@ async fn what_a_clients_session_opened_would_end_with_it_in_whatever_way_that_en
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_at_the_product_itself_leaves_what_it_allowed_alone() {
+async fn signing_out_of_the_product_leaves_client_and_sso_sessions_alone() {
     let oauth = with_site().await;
     let identity = &oauth.identity;
     let web = signed_in(&oauth.tokens("web", "openid").await);
@@ -199,14 +199,14 @@ async fn a_sign_in_at_the_product_itself_leaves_what_it_allowed_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_that_a_handed_over_session_approved_dies_with_it_and_so_does_what_it_gave() {
+async fn an_authorization_code_of_an_sso_session_and_its_tokens_end_with_it() {
     let oauth = with_site().await;
     let identity = &oauth.identity;
     let approver = handed_over(&oauth).await;
     let mut codes = Vec::new();
     for _ in 0..2 {
         codes.push(oauth.code("native", &[]).await);
-        // No endpoint lets a handed-over session do so.
+        // No endpoint lets an SSO session authorize a code.
         let by = sid(&approver);
         identity.sql(&format!("UPDATE oauth_codes SET authorized_by = '{by}'"));
     }
@@ -223,7 +223,7 @@ async fn a_code_that_a_handed_over_session_approved_dies_with_it_and_so_does_wha
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_is_opened_while_its_opener_ends_outlives_it() {
+async fn no_session_derived_while_its_parent_ends_outlives_it() {
     let oauth = with_site().await;
     let identity = &oauth.identity;
     let first = handed_over(&oauth).await;
@@ -244,7 +244,7 @@ async fn nothing_that_is_opened_while_its_opener_ends_outlives_it() {
     assert_eq!(identity.count(LIVING), 0);
 }
 
-/// What a transaction writes that opens a pair of tokens with this one.
+/// Returns the SQL that derives a session from the session of this token.
 fn sql_of_pair(oauth: &OAuth, opener: &str) -> String {
     let (at, until) = ("'2026-11-21 12:00:00'", "'2027-01-01 12:00:00'");
     format!(
@@ -266,14 +266,14 @@ async fn while_account_is_locked<T>(oauth: &OAuth, sql: &str, call: impl Future<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_site_may_ask_for_a_pair_with_the_last_one_for_ever_and_all_end_with_the_first() {
+async fn a_site_can_keep_deriving_sessions_within_the_caps_and_all_end_with_the_first() {
     let oauth = with_site().await;
     let identity = &oauth.identity;
     let first = handed_over(&oauth).await;
     let mut last = first.clone();
     for _ in 0..250 {
         last = pair(identity, &last).await.access;
-        // Who is oldest is told by the time.
+        // The times differ, so that one session is the oldest.
         identity.hand.advance(Duration::milliseconds(1));
     }
     for token in [&first, &last] {
@@ -290,7 +290,7 @@ async fn a_site_may_ask_for_a_pair_with_the_last_one_for_ever_and_all_end_with_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_handed_over_session_opens_is_over_no_later_than_it() {
+async fn a_derived_session_expires_no_later_than_its_sso_session() {
     let oauth = with_site().await;
     let first = handed_over(&oauth).await;
     let end = "2026-12-01 12:00:00";
@@ -304,7 +304,7 @@ async fn what_a_handed_over_session_opens_is_over_no_later_than_it() {
     assert_eq!(oauth.identity.count(&until), 3);
 }
 
-/// Sessions whose end was told.
+/// Returns the ids of the sessions whose end was published, sorted.
 fn told(oauth: &OAuth) -> Vec<String> {
     let events = oauth.identity.events("identity.session_revoked.v1");
     let sids = events
@@ -322,7 +322,7 @@ async fn until_told(oauth: &OAuth, mut expected: Vec<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handed_over_session_that_is_over_by_time_is_told_once_and_no_other_is() {
+async fn an_expired_sso_session_is_published_once_and_other_sessions_are_not() {
     let oauth = OAuth::start_with(|config| {
         config.sso.allowed_origins.0 = vec![SITE.to_owned()];
         config.housekeeping_seconds = 1;
@@ -337,13 +337,13 @@ async fn a_handed_over_session_that_is_over_by_time_is_told_once_and_no_other_is
     identity.hand.advance(Duration::days(60));
     site = signed_in(&identity.refresh(&site.refresh).await.expect(200).json());
     identity.hand.advance(Duration::days(31));
-    // What it opened is used, and stays; so it is not over either.
+    // The first session does not expire, because the session derived from it is in use.
     until_told(&oauth, vec![sid(&below.access)]).await;
     site = signed_in(&identity.refresh(&site.refresh).await.expect(200).json());
     let idle = "SELECT count(*) AS n FROM sessions WHERE revoked_at IS NOT NULL";
     assert_eq!(identity.count(idle), 1);
 
-    // The first would be forgotten by now, were it not for what ends with it.
+    // The first session would have been deleted by now, if no other one ended with it.
     for _ in 0..3 {
         identity.hand.advance(Duration::days(80));
         site = signed_in(&identity.refresh(&site.refresh).await.expect(200).json());
@@ -367,7 +367,7 @@ async fn a_handed_over_session_that_is_over_by_time_is_told_once_and_no_other_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thousands_of_handed_over_sessions_that_are_over_are_told_in_batches() {
+async fn over_a_thousand_expired_sso_sessions_are_all_published_and_audited() {
     let oauth = OAuth::start_with(|config| config.housekeeping_seconds = 1).await;
     let rows: Vec<String> = (0..1_200)
         .map(|n| {

@@ -24,7 +24,7 @@ async fn global_logout(identity: &Identity, token: &str, query: &str) -> Reply {
     identity.api.get(&path).bearer(token).send().await
 }
 
-/// Signs somebody in a second and a third time.
+/// Registers an account, and signs it in twice more.
 async fn three_devices(identity: &Identity, name: &str) -> Vec<SignedIn> {
     let mut devices = vec![identity.register(name).await];
     for _ in 0..2 {
@@ -50,7 +50,7 @@ async fn assert_signed_out(identity: &Identity, devices: &[SignedIn]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_every_session_of_the_caller_and_sends_the_browser_on() {
+async fn global_logout_ends_every_session_of_the_caller_and_redirects() {
     let identity = identity().await;
     let devices = three_devices(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -79,7 +79,7 @@ async fn it_ends_every_session_of_the_caller_and_sends_the_browser_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_kind_of_listed_origin_is_sent_to() {
+async fn global_logout_redirects_to_each_kind_of_listed_origin() {
     let identity = identity().await;
     for (n, (given, normal)) in [
         ("https://app.example.com", "https://app.example.com/"),
@@ -98,7 +98,7 @@ async fn each_kind_of_listed_origin_is_sent_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_off_the_list_is_refused_after_the_sessions_have_ended() {
+async fn an_unlisted_redirect_uri_is_refused_after_the_sessions_have_ended() {
     let identity = identity().await;
     for (n, query) in [
         "",
@@ -148,7 +148,7 @@ async fn an_address_off_the_list_is_refused_after_the_sessions_have_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_good_token_in_the_header_nothing_happens() {
+async fn global_logout_does_nothing_without_a_valid_token_in_the_header() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     let other = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
@@ -189,7 +189,7 @@ async fn without_a_good_token_in_the_header_nothing_happens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_without_a_list_sends_nobody_anywhere() {
+async fn without_an_allow_list_global_logout_redirects_nowhere() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let reply = global_logout(
@@ -203,7 +203,7 @@ async fn a_service_without_a_list_sends_nobody_anywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_get_and_head_are_known_there() {
+async fn global_logout_accepts_only_get_and_head() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     let post = identity
@@ -217,7 +217,7 @@ async fn only_get_and_head_are_known_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn devices_that_end_one_another_at_once_in_every_way_are_all_out() {
+async fn devices_that_end_each_others_sessions_concurrently_are_all_signed_out() {
     let identity = identity().await;
     for round in 0..6 {
         let name = format!("ada{round}");
@@ -247,7 +247,7 @@ async fn devices_that_end_one_another_at_once_in_every_way_are_all_out() {
             .collect();
         for call in calls {
             let reply = call.await.unwrap();
-            // Who comes late finds himself signed out.
+            // A late caller is already signed out.
             assert!(
                 [200, 204, 302, 401].contains(&reply.status),
                 "{}",

@@ -7,7 +7,7 @@ use test_kit::TestBackend;
 use crate::support::{Identity, PASSWORD, refused, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_token_gives_a_new_pair_of_the_same_session() {
+async fn a_refresh_token_gets_a_new_pair_for_the_same_session() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let reply = identity.refresh(&ada.refresh).await.expect(200);
@@ -22,7 +22,7 @@ async fn a_refresh_token_gives_a_new_pair_of_the_same_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_refresh_token_of_ours_is_refused() {
+async fn a_string_that_is_no_issued_refresh_token_is_refused() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let never_issued = "A".repeat(64);
@@ -51,7 +51,7 @@ async fn what_is_no_refresh_token_of_ours_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_presented_again_within_thirty_seconds_gives_the_same_successor() {
+async fn a_token_presented_again_within_thirty_seconds_gets_the_same_successor() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let first = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
@@ -95,7 +95,7 @@ async fn a_reused_refresh_token_ends_only_its_own_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_reused_at_once_when_its_successor_was_used() {
+async fn a_token_counts_as_reused_at_once_if_its_successor_has_been_used() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
@@ -113,7 +113,7 @@ async fn a_token_is_reused_at_once_when_its_successor_was_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_any_age_is_known_as_reused() {
+async fn a_token_of_any_age_is_recognized_as_reused() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let mut newest = ada.refresh.clone();
@@ -133,7 +133,7 @@ async fn a_token_of_any_age_is_known_as_reused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_refreshes_at_once_leave_one_lineage() {
+async fn fifty_concurrent_refreshes_leave_one_lineage() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let attempts: Vec<_> = (0..50)
@@ -166,7 +166,7 @@ async fn fifty_refreshes_at_once_leave_one_lineage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_refreshes_at_two_processes_leave_one_lineage_too() {
+async fn fifty_concurrent_refreshes_at_two_processes_get_one_successor() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let there = identity.replica(identity.running.base_url()).await;
@@ -188,7 +188,7 @@ async fn fifty_refreshes_at_two_processes_leave_one_lineage_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_reuse_a_token_one_ends_its_session() {
+async fn concurrent_reuses_of_a_token_end_its_session_once() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
@@ -204,7 +204,7 @@ async fn of_many_who_reuse_a_token_one_ends_its_session() {
         let reply = attempt.await.unwrap().expect(401);
         match reply.json()["error"].as_str() {
             Some("refresh_token_reused") => reused += 1,
-            // Who comes after that finds the session over.
+            // A later caller finds the session ended.
             other => assert_eq!(other, Some("invalid_refresh_token")),
         }
     }
@@ -218,7 +218,7 @@ async fn of_many_who_reuse_a_token_one_ends_its_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_an_account_that_may_not_sign_in_is_refused_and_not_used_up() {
+async fn a_token_of_an_inactive_account_is_refused_but_not_used_up() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let repeated = identity.register("bob").await;
@@ -233,13 +233,13 @@ async fn a_token_of_an_account_that_may_not_sign_in_is_refused_and_not_used_up()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_session_refreshes_with_none_of_its_tokens() {
+async fn no_token_of_a_revoked_session_can_be_refreshed() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     let logout = identity.api.post("/api/auth/logout").bearer(&next.access);
     logout.send().await.expect(200);
-    // The older one as well: with the session over there is nothing left that its reuse could end.
+    // The older token does not count as reused, because its session has already ended.
     for token in [&next.refresh, &ada.refresh] {
         refused(identity.refresh(token).await, 401, "invalid_refresh_token");
     }
@@ -251,7 +251,7 @@ async fn a_revoked_session_refreshes_with_none_of_its_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_lives_ninety_days_idle_and_a_year_at_most() {
+async fn a_session_expires_after_ninety_idle_days_and_after_a_year() {
     let identity = Identity::start().await;
     let idle = identity.register("idle").await;
     let busy = identity.register("busy").await;
@@ -277,7 +277,7 @@ async fn a_session_lives_ninety_days_idle_and_a_year_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_token_or_password_stands_in_the_database_in_clear() {
+async fn no_token_or_password_is_stored_in_clear() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
@@ -299,7 +299,7 @@ async fn no_token_or_password_stands_in_the_database_in_clear() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_that_nobody_was_given_take_no_turn_at_the_writer() {
+async fn refreshing_an_unknown_token_does_not_wait_for_the_database_writer() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let mut other = identity.db.pool(1).dedicated().unwrap();
@@ -308,7 +308,7 @@ async fn tokens_that_nobody_was_given_take_no_turn_at_the_writer() {
         TestBackend::Postgres => "BEGIN; SELECT 1 FROM sessions FOR UPDATE",
     };
     other.batch_execute(lock).unwrap();
-    // While nobody else can write what anybody was given.
+    // The sessions are locked against other writers now.
     let never_issued = "A".repeat(64);
     refused(
         identity.refresh(&never_issued).await,
@@ -320,8 +320,8 @@ async fn tokens_that_nobody_was_given_take_no_turn_at_the_writer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_a_session_that_somebody_holds_keeps_nobody_else_waiting() {
-    // SQLite has one writer for all of them.
+async fn a_refresh_that_waits_for_a_locked_session_does_not_delay_others() {
+    // On SQLite there is one writer for all sessions.
     if TestBackend::current() == TestBackend::Sqlite {
         return;
     }
@@ -340,7 +340,7 @@ async fn who_waits_for_a_session_that_somebody_holds_keeps_nobody_else_waiting()
     tokio::pin!(held);
     let mut token = bob.refresh;
     for _ in 0..20 {
-        // It is asked for before the others are, each time.
+        // The locked refresh is polled first, each time.
         let reply = tokio::select! {
             biased;
             reply = &mut held => panic!("{} while it is held", reply.status),
@@ -353,10 +353,10 @@ async fn who_waits_for_a_session_that_somebody_holds_keeps_nobody_else_waiting()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_comes_with_tokens_that_are_none_is_told_to_wait_and_good_ones_are_not() {
+async fn invalid_refresh_tokens_are_rate_limited_by_address_and_valid_ones_are_not() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let ada = identity.register("ada").await;
-    // On a slow machine some places are free again by the time that they are used up.
+    // The limit refills while the test runs, so a slow machine gets more attempts.
     for attempt in 1.. {
         let reply = identity.refresh(&"A".repeat(64)).await;
         if reply.status == 429 {

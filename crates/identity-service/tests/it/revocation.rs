@@ -1,4 +1,4 @@
-//! A revoked token is refused by the process that revoked it at once, and by every other within a second,
+//! A revoked token is refused at once by the process that revoked it, and within a second by every other one,
 //! whatever happens meanwhile.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD, SignedIn, config, count, deps, refused, signed_in};
 
-/// How long another process may go on believing what is over.
+/// How long another process may still accept a revoked token.
 const BOUND: Duration = Duration::from_secs(1);
 
 /// Two processes on one database.
@@ -53,7 +53,7 @@ async fn validate(api: &Api, token: &str) -> u16 {
     call.send().await.status
 }
 
-/// Asks until the answer is what it has to be; a question asked after the bound gets no other.
+/// Asks until the expected response comes. A request that is sent after the bound must get it.
 async fn within_the_bound<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -66,7 +66,7 @@ async fn within_the_bound<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
     }
 }
 
-/// Somebody who asks whether a token is good, all the time.
+/// A task that validates a token over and over.
 struct Asking {
     over: Arc<AtomicBool>,
     task: JoinHandle<Vec<(Instant, u16)>>,
@@ -88,7 +88,7 @@ impl Asking {
         Self { over, task }
     }
 
-    /// Checks that the token was good, and for nobody who asked from `then` on.
+    /// Checks that the token was valid at first, and that every request sent from `then` on was refused.
     async fn end(self, then: Instant, whose: &str) {
         self.over.store(true, Ordering::Relaxed);
         let answers = self.task.await.unwrap();
@@ -237,7 +237,7 @@ async fn a_token_revoked_in_any_way_is_refused_everywhere_under_load() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_of_either_process_brings_no_token_back() {
+async fn restarting_either_process_makes_no_revoked_token_valid_again() {
     let pair = Pair::start().await;
     let first = pair.here.register("ada").await;
     let second = pair.sign_in("ada").await;
@@ -248,7 +248,7 @@ async fn a_restart_of_either_process_brings_no_token_back() {
         assert_eq!(validate(&there_api, token).await, 200);
     }
 
-    // Who revoked stops at once: the other hears of it all the same.
+    // The process that revoked stops at once. The other one learns of the revocation all the same.
     let logout = here.api.post("/api/auth/logout").bearer(&first.access);
     logout.send().await.expect(200);
     let issuer = here.running.base_url().to_owned();
@@ -273,7 +273,7 @@ async fn a_restart_of_either_process_brings_no_token_back() {
     assert_eq!(validate(&api_of(&here), &first.access).await, 401);
     assert_eq!(validate(&api_of(&here), &second.access).await, 200);
 
-    // Who was not there when it was revoked knows it from the first question on.
+    // A process that was down during the revocation refuses the token from the first request on.
     there.stop().await;
     let logout = api_of(&here)
         .post("/api/auth/logout")
@@ -292,7 +292,7 @@ async fn a_restart_of_either_process_brings_no_token_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_program_writes_counts_within_a_second() {
+async fn changes_by_another_program_take_effect_within_a_second() {
     let pair = Pair::start().await;
     let ada = pair.here.register("ada").await;
     let ask = |api: Api| {
@@ -347,7 +347,7 @@ async fn what_another_program_writes_counts_within_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_process_changes_of_an_account_the_other_tells_within_a_second() {
+async fn an_account_change_is_visible_in_the_other_process_within_a_second() {
     let pair = Pair::start().await;
     let root = pair.here.register("root").await;
     let role = "UPDATE users SET role = 'SUPERADMIN' WHERE username = 'root'";
@@ -405,12 +405,12 @@ async fn what_one_process_changes_of_an_account_the_other_tells_within_a_second(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn validation_asks_the_database_nothing_while_the_feed_lives() {
+async fn validation_does_not_read_the_database_while_the_change_feed_is_up() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let mut rounds = Vec::new();
     for _ in 0..10 {
-        // The feed may just be late on a busy machine; then the database is asked, and says so here.
+        // On a busy machine the change feed may be late. Then the service reads the database, which fails here.
         tokio::time::sleep(Duration::from_millis(300)).await;
         identity.validate(&ada.access).await.expect(200);
         identity.sql("ALTER TABLE sessions RENAME TO sessions_away");
@@ -428,7 +428,7 @@ async fn validation_asks_the_database_nothing_while_the_feed_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_memory_each_validation_asks_the_database() {
+async fn without_the_cache_each_validation_reads_the_database() {
     let identity = Identity::start_with(|config| config.tokens.remember = false).await;
     let ada = identity.register("ada").await;
     identity.validate(&ada.access).await.expect(200);
@@ -439,8 +439,8 @@ async fn without_memory_each_validation_asks_the_database() {
     refused(identity.validate(&ada.access).await, 401, "token_revoked");
 }
 
-/// The administration of the server that a test's database is on; none on SQLite, where nothing lies
-/// between a process and its database that could be cut.
+/// Returns a pool to administer the server of a test's database, and the database's name. On SQLite there is none,
+/// because nothing lies between a process and its database that could be cut.
 fn server(db: &TestDb) -> Option<(Pool, String)> {
     if TestBackend::current() == TestBackend::Sqlite {
         return None;
@@ -457,7 +457,7 @@ fn run(pool: &Pool, statements: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_feed_that_is_cut_again_and_again_hides_no_revocation() {
+async fn a_change_feed_that_is_cut_repeatedly_hides_no_revocation() {
     let pair = Pair::start().await;
     let Some((admin, name)) = server(&pair.here.db) else {
         return;
@@ -493,7 +493,7 @@ async fn a_feed_that_is_cut_again_and_again_hides_no_revocation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_feed_and_database_nobody_is_let_in_from_memory() {
+async fn without_feed_and_database_no_token_is_accepted_from_the_cache() {
     let identity = Identity::start().await;
     let Some((admin, name)) = server(&identity.db) else {
         return;
@@ -534,7 +534,7 @@ async fn without_feed_and_database_nobody_is_let_in_from_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_is_committed_late_behind_others_is_heard() {
+async fn a_change_committed_out_of_order_is_still_read_from_the_feed() {
     let pair = Pair::start().await;
     if TestBackend::current() == TestBackend::Sqlite {
         return;
@@ -542,7 +542,7 @@ async fn a_change_that_is_committed_late_behind_others_is_heard() {
     let victim = pair.here.register("ada").await;
     let sid: Vec<String> =
         crate::support::texts(&pair.here.db.pool(1), "SELECT id AS t FROM sessions");
-    // Another program revokes, and its commit takes long; by the clock it is of an hour ago.
+    // Another program revokes, and its commit takes long. Its change has a time of an hour ago.
     let (go_on, wait) = std::sync::mpsc::channel::<()>();
     let (written, begun) = tokio::sync::oneshot::channel();
     let pool = pair.here.db.pool(1);
@@ -560,7 +560,7 @@ async fn a_change_that_is_committed_late_behind_others_is_heard() {
         .unwrap();
     });
     begun.await.unwrap();
-    // Others overtake it, and are heard.
+    // Other changes overtake it, and are read.
     for n in 0..3 {
         let other = pair.here.register(&format!("other{n}")).await;
         assert_eq!(validate(&pair.there(), &other.access).await, 200);
@@ -581,12 +581,12 @@ async fn a_change_that_is_committed_late_behind_others_is_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_burst_of_changes_loses_none() {
+async fn a_burst_of_changes_hides_no_revocation() {
     let pair = Pair::start().await;
     let ada = pair.here.register("ada").await;
     let sid = &crate::support::texts(&pair.here.db.pool(1), "SELECT id AS t FROM sessions")[0];
     assert_eq!(validate(&pair.there(), &ada.access).await, 200);
-    // More than is read at once, with the one that matters at the very beginning.
+    // More changes than are read at once, with the important one first.
     let pool = pair.here.db.pool(1);
     let series = match TestBackend::current() {
         TestBackend::Sqlite => {

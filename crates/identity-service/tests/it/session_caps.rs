@@ -1,4 +1,4 @@
-//! How many sessions an account can have, and who can make them end.
+//! How many sessions an account can have, and which sessions make others end.
 
 use chrono::Duration;
 use serde_json::Value;
@@ -17,8 +17,7 @@ async fn pair(identity: &Identity, token: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hundreds_of_sessions_opened_without_a_password_end_no_sign_in_and_nothing_of_another_client()
- {
+async fn hundreds_of_passwordless_sessions_end_no_sign_in_and_no_session_of_another_client() {
     let site = "https://app.example.com";
     let oauth = OAuth::start_with(|config| {
         config.sso.allowed_origins.0 = vec![site.to_owned()];
@@ -32,7 +31,7 @@ async fn hundreds_of_sessions_opened_without_a_password_end_no_sign_in_and_nothi
         pair(identity, &oauth.ada.access).await.expect(200);
         let web = signed_in(&oauth.tokens("web", "openid").await);
         first_web.get_or_insert(web);
-        // Who is oldest is told by the time.
+        // The times differ, so that one session is the oldest.
         identity.hand.advance(Duration::milliseconds(1));
     }
     let query = format!("/api/auth/sso/authorize?redirect_uri={site}");
@@ -43,7 +42,7 @@ async fn hundreds_of_sessions_opened_without_a_password_end_no_sign_in_and_nothi
     identity.refresh(&oauth.ada.refresh).await.expect(200);
     identity.validate(&native.access).await.expect(200);
     assert_eq!(browser.clone().get("/account").await.path, "/account");
-    // Each kind, and each client, has ended its own oldest.
+    // Each kind and each client has ended only its own oldest sessions.
     for (like, live) in [
         ("kind = 'first_party' AND NOT is_derived", 1),
         ("kind = 'first_party' AND is_derived", 200),
@@ -83,7 +82,7 @@ async fn a_site_that_opens_hundreds_of_sessions_ends_none_of_another_site() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cap_holds_for_sessions_that_are_opened_at_once() {
+async fn the_cap_holds_for_sessions_opened_concurrently() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let rows: Vec<String> = (0..199)
@@ -110,7 +109,7 @@ async fn the_cap_holds_for_sessions_that_are_opened_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_opens_a_session_without_a_password_is_limited_by_account_and_client_or_site() {
+async fn passwordless_sessions_are_rate_limited_by_account_and_client_or_site() {
     let oauth = OAuth::start_with(|config| {
         config.rate_limits.enabled = Some(true);
         config.sso.allowed_origins.0 = SITES.map(str::to_owned).to_vec();
@@ -136,7 +135,7 @@ async fn what_opens_a_session_without_a_password_is_limited_by_account_and_clien
     let again = format!("/api/auth/sso/authorize?redirect_uri={}", SITES[1]);
     let reply = oauth.authorize(&again, &ada.access).await;
     refused(reply, 429, "rate_limited");
-    // What one site does keeps no other out and no client, and no client the others.
+    // The limit of a site or client affects no other site, client or account.
     let theirs = oauth.handed_over(SITES[0]).await;
     pair(identity, &theirs).await.expect(200);
     oauth.redeem("native", &code).await.expect(200);

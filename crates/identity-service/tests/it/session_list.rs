@@ -5,7 +5,7 @@ use test_kit::Reply;
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
 
-/// Behind a proxy, so that tests choose the addresses they come from.
+/// Starts a service behind a trusted proxy, so that tests choose the addresses of their requests.
 async fn identity() -> Identity {
     Identity::start_with(|config| {
         config.trusted_proxies = CommaList(vec!["127.0.0.0/8".parse().unwrap()]);
@@ -35,7 +35,7 @@ async fn end(identity: &Identity, token: &str, id: &str) -> Reply {
     identity.api.delete(&path).bearer(token).send().await
 }
 
-/// The id of the session that a token is of.
+/// Returns the id of a token's session.
 async fn session_id(identity: &Identity, token: &str) -> String {
     let page = list(identity, token, "?limit=200").await.expect(200).json();
     let sessions = page["sessions"].as_array().unwrap();
@@ -84,7 +84,7 @@ async fn the_callers_live_sessions_are_listed_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_moves_the_session_to_where_it_came_from() {
+async fn a_refresh_updates_the_address_user_agent_and_expiry_of_the_session() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     let refresh_from = async |token: &str, address: &str, agent: &str| {
@@ -112,11 +112,11 @@ async fn a_refresh_moves_the_session_to_where_it_came_from() {
     assert_eq!(session["address"], "198.51.100.9");
     assert_eq!(session["user_agent"], "Phone/2");
 
-    // An answer that was lost is no other place; a stranger's reuse even less.
+    // A repeated refresh does not change the location, and a thief's reuse does not either.
     refresh_from(&ada.refresh, "203.0.113.5", "Thief/1").await;
     assert_eq!(seen().await, session);
 
-    // Never beyond a year after the sign-in.
+    // The expiry is never more than a year after the sign-in.
     let mut newest = next.refresh;
     for _ in 0..4 {
         identity.hand.advance(Duration::days(80));
@@ -130,7 +130,7 @@ async fn a_refresh_moves_the_session_to_where_it_came_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_comes_in_pages() {
+async fn the_session_list_is_paged() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     for minute in 1..60 {
@@ -168,13 +168,13 @@ async fn the_list_comes_in_pages() {
             "validation_failed",
         );
     }
-    // Who is not signed in is told that first.
+    // A missing token is reported before anything else.
     let nobody = identity.api.get("/api/auth/sessions?limit=0").send().await;
     refused(nobody, 401, "authentication_required");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_over_is_not_listed() {
+async fn ended_and_expired_sessions_are_not_listed() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     let signed_out = login_from(&identity, "ada", "192.0.2.1", "Out/1").await;
@@ -240,7 +240,7 @@ async fn a_session_is_ended_by_its_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_session_and_one_of_somebody_else_are_the_same() {
+async fn another_accounts_session_is_answered_like_an_unknown_one() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -275,7 +275,7 @@ async fn an_unknown_session_and_one_of_somebody_else_are_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_end_one_session_one_does() {
+async fn of_many_concurrent_requests_to_end_a_session_one_succeeds() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     let other = login_from(&identity, "ada", "192.0.2.1", "Other/1").await;
@@ -317,13 +317,13 @@ async fn all_other_sessions_are_ended_at_once() {
         list(&identity, &ada.access, "").await.expect(200).json()["total"],
         1
     );
-    // With nothing left to end it changes nothing and is no error.
+    // With no other session left, the call succeeds and changes nothing.
     end_others().bearer(&ada.access).send().await.expect(204);
     assert_eq!(identity.events("identity.session_revoked.v1").len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_is_over_after_a_year_with_all_its_tokens() {
+async fn a_sign_in_and_all_its_tokens_expire_after_a_year() {
     let identity = identity().await;
     let ada = identity.register("ada").await;
     let mut newest = ada;
@@ -331,7 +331,7 @@ async fn a_sign_in_is_over_after_a_year_with_all_its_tokens() {
         identity.hand.advance(Duration::days(52));
         newest = signed_in(&identity.refresh(&newest.refresh).await.expect(200).json());
     }
-    // The last access token, of the 364th day, would be good for 29 days more.
+    // The last access token, of day 364, would outlive the session by 29 days.
     identity.validate(&newest.access).await.expect(200);
     identity.hand.advance(Duration::days(1));
     refused(

@@ -8,7 +8,7 @@ use test_kit::{TestBackend, wait_until};
 use crate::support::{Identity, PASSWORD, refused, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn login_answers_a_token_pair_and_finds_the_name_in_any_case() {
+async fn login_returns_a_token_pair_and_ignores_the_case_of_the_name() {
     let identity = Identity::start().await;
     let ada = identity.register("Ada").await;
     for name in ["Ada", "ada", "ADA"] {
@@ -20,7 +20,7 @@ async fn login_answers_a_token_pair_and_finds_the_name_in_any_case() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_cannot_be_right_at_login_is_one_and_the_same_401() {
+async fn every_failed_login_gets_the_same_401() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     identity.register("gone").await;
@@ -66,7 +66,7 @@ async fn whatever_cannot_be_right_at_login_is_one_and_the_same_401() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hash_of_a_lower_cost_is_upgraded_at_the_next_good_login() {
+async fn a_hash_of_a_lower_cost_is_upgraded_at_the_next_successful_login() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     let mut config = crate::support::config(&identity.db);
@@ -91,7 +91,7 @@ async fn a_hash_of_a_lower_cost_is_upgraded_at_the_next_good_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_login_takes_one_time_however_old_the_stored_hash_is() {
+async fn a_refused_login_takes_the_same_time_for_every_account_and_hash_cost() {
     let identity = Identity::start().await;
     identity.register("old").await;
     identity.register("gone").await;
@@ -108,8 +108,8 @@ async fn a_refused_login_takes_one_time_however_old_the_stored_hash_is() {
         ("gone", "wrong password"),
         ("gone", PASSWORD),
     ];
-    // The quickest of each: what else the machine does only adds. Five costs of difference would be a
-    // 32nd, however often one tries.
+    // Only the quickest attempt of each case counts, because other work can only add time. A difference of five bcrypt
+    // costs would be a factor of 32.
     let mut quickest = [std::time::Duration::MAX; 4];
     for round in 1.. {
         for ((username, password), quickest) in cases.into_iter().zip(&mut quickest) {
@@ -131,7 +131,7 @@ async fn a_refused_login_takes_one_time_however_old_the_stored_hash_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn validate_tells_the_account_flat_and_nested_by_get_and_by_post() {
+async fn validate_returns_the_account_flat_and_nested_by_get_and_post() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let get = identity
@@ -210,7 +210,7 @@ async fn validate_adds_the_teams_with_roles_when_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn premium_counts_until_it_ends_and_reads_as_free_from_then_on() {
+async fn premium_counts_until_its_end_and_then_reads_as_free() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let until = "2026-11-21 13:00:00";
@@ -232,7 +232,7 @@ async fn premium_counts_until_it_ends_and_reads_as_free_from_then_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_access_token_is_good_until_the_second_it_ends() {
+async fn an_access_token_is_valid_until_the_second_it_expires() {
     let identity = Identity::start_with(|config| config.tokens.access_ttl_seconds = 60).await;
     let ada = identity.register("ada").await;
     let body = identity.validate(&ada.access).await.expect(200).json();
@@ -258,7 +258,7 @@ async fn an_access_token_is_good_until_the_second_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_401_of_validate_says_valid_false() {
+async fn every_401_of_validate_has_valid_false() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     identity
@@ -299,7 +299,7 @@ async fn every_401_of_validate_says_valid_false() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn logout_ends_this_session_with_all_its_tokens_and_no_other() {
+async fn logout_ends_only_this_session_with_all_its_tokens() {
     let identity = Identity::start().await;
     let first = identity.register("ada").await;
     let second = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
@@ -390,7 +390,7 @@ async fn logout_ends_the_session_of_a_named_refresh_token_only_if_it_is_the_call
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn devices_that_sign_each_other_out_at_once_are_all_out() {
+async fn devices_that_sign_each_other_out_concurrently_are_all_signed_out() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     for _ in 0..10 {
@@ -410,7 +410,7 @@ async fn devices_that_sign_each_other_out_at_once_are_all_out() {
             .collect();
         for logout in logouts {
             let reply = logout.await.unwrap();
-            // Who comes late finds himself signed out.
+            // A late caller is already signed out.
             assert!([200, 401].contains(&reply.status), "{}", reply.text());
         }
         for device in [phone, laptop] {
@@ -424,7 +424,7 @@ async fn devices_that_sign_each_other_out_at_once_are_all_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_the_same_through_both_doors_after_a_restart() {
+async fn two_processes_on_one_database_share_sessions_and_revocations() {
     let identity = Identity::start().await;
     let issuer = identity.running.base_url().to_owned();
     let ada = identity.register("ada").await;
@@ -459,9 +459,9 @@ async fn a_session_is_the_same_through_both_doors_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_that_is_changed_while_it_is_checked_is_refused_and_written_down() {
+async fn a_sign_in_whose_password_changes_during_the_check_is_refused_and_audited() {
     if TestBackend::current() == TestBackend::Sqlite {
-        return; // Its one writer cannot be seen to wait.
+        return; // A wait for SQLite's one writer cannot be observed.
     }
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let ada = identity.register("ada").await;

@@ -29,7 +29,7 @@ async fn authorize(identity: &Identity, token: Option<&str>, query: &[(&str, &st
     }
 }
 
-/// The address that an answer sends to, and one of its parameters by name.
+/// Returns the address that a response redirects to.
 fn location(reply: &Reply) -> Url {
     reply.header("location").parse().unwrap()
 }
@@ -49,7 +49,7 @@ async fn handed_over(identity: &Identity, ada: &SignedIn) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_is_handed_over_with_the_contracts_parameters() {
+async fn sso_redirects_with_the_parameters_of_the_contract() {
     let identity = with_site().await;
     let ada = identity.register("ada").await;
     let target = format!("{SITE}/in?tab=2&token=theirs&user_id=9#part");
@@ -98,7 +98,7 @@ async fn a_sign_in_is_handed_over_with_the_contracts_parameters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_hand_over_is_a_session_of_its_own_that_ends_with_all_others() {
+async fn each_sso_redirect_opens_its_own_session_which_global_logout_ends() {
     let identity = with_site().await;
     let ada = identity.register("ada").await;
     let (first, second) = (
@@ -136,7 +136,7 @@ async fn each_hand_over_is_a_session_of_its_own_that_ends_with_all_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handed_over_token_reads_the_account_and_touches_nothing_that_keeps_it_safe() {
+async fn an_sso_token_can_read_and_edit_the_profile_but_reaches_nothing_sensitive() {
     let identity = with_site().await;
     let ada = identity.register("ada").await;
     let token = handed_over(&identity, &ada).await;
@@ -190,7 +190,7 @@ async fn a_handed_over_token_reads_the_account_and_touches_nothing_that_keeps_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn minting_again_opens_a_session_and_keeps_the_mark() {
+async fn a_derived_token_pair_has_its_own_session_and_the_limits_of_its_parent() {
     let identity = with_site().await;
     let ada = identity.register("ada").await;
     let handed = handed_over(&identity, &ada).await;
@@ -205,7 +205,7 @@ async fn minting_again_opens_a_session_and_keeps_the_mark() {
             .json();
         assert_eq!(pair["expires_in"], 2_592_000);
         let own = signed_in(&pair);
-        // Its refresh token works at the usual place, and refreshing washes nothing off.
+        // Its refresh token works as usual, and a refresh keeps the limits of the session.
         let refreshed = signed_in(&identity.refresh(&own.refresh).await.expect(200).json());
         for access in [&own.access, &refreshed.access] {
             identity
@@ -232,7 +232,7 @@ async fn minting_again_opens_a_session_and_keeps_the_mark() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn passing_a_sign_in_on_makes_it_no_younger() {
+async fn a_derived_session_keeps_the_age_of_the_sign_in() {
     let identity = with_site().await;
     let root = identity.register("root").await;
     identity.sql("UPDATE users SET role = 'SUPERADMIN' WHERE username = 'root'");
@@ -255,7 +255,7 @@ async fn passing_a_sign_in_on_makes_it_no_younger() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_signed_in_goes_to_the_sign_in_page_or_is_told() {
+async fn sso_without_a_session_redirects_to_sign_in_or_answers_401() {
     let identity = with_site().await;
     let query = [("redirect_uri", SITE), ("service", "Timer")];
     let reply = authorize(&identity, None, &query).await.expect(302);
@@ -289,7 +289,7 @@ async fn who_is_not_signed_in_goes_to_the_sign_in_page_or_is_told() {
     }
     let reply = identity.api.get(&path).bearer("nonsense").send().await;
     refused(reply, 401, "invalid_token");
-    // What is wrong is said in JSON too.
+    // Errors are JSON, too.
     for accept in ["application/json", "*/*"] {
         let bad = "/api/auth/sso/authorize?redirect_uri=https://evil.example/";
         let reply = identity.api.get(bad).header("accept", accept).send().await;
@@ -298,7 +298,7 @@ async fn who_is_not_signed_in_goes_to_the_sign_in_page_or_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_off_the_list_is_refused_to_everybody_and_opens_nothing() {
+async fn an_unlisted_redirect_uri_is_refused_and_opens_no_session() {
     let identity = with_site().await;
     let ada = identity.register("ada").await;
     for bad in [
@@ -342,7 +342,7 @@ async fn an_address_off_the_list_is_refused_to_everybody_and_opens_nothing() {
     );
     assert_eq!(identity.count("SELECT COUNT(*) AS n FROM sessions"), 1);
 
-    // Who came with a browser is told on a page.
+    // A browser gets an error page.
     let page = authorize(&identity, None, &[("redirect_uri", "https://evil.example")])
         .await
         .expect(400);
@@ -351,7 +351,7 @@ async fn an_address_off_the_list_is_refused_to_everybody_and_opens_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_callback_answers_for_a_good_token_and_its_owner_only() {
+async fn the_callback_accepts_only_a_valid_token_with_its_owners_id_and_name() {
     let identity = with_site().await;
     let (ada, bob) = (
         identity.register("ada").await,
@@ -416,13 +416,13 @@ async fn the_callback_answers_for_a_good_token_and_its_owner_only() {
         .await
         .expect(200);
     refused(callback(&own).await, 401, "token_revoked");
-    // A sign-in of her own does too; what an OAuth client holds does not.
+    // The callback accepts a first-party token, too. It accepts none of an OAuth client.
     let own = [("token", ada.access.as_str()), own[2], own[3]];
     callback(&own).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_hand_overs_and_a_sign_out_of_everything_at_once_nothing_is_left_over() {
+async fn no_sso_session_survives_a_concurrent_global_logout() {
     for _ in 0..5 {
         let identity = with_site().await;
         let ada = identity.register("ada").await;
@@ -453,7 +453,7 @@ async fn of_hand_overs_and_a_sign_out_of_everything_at_once_nothing_is_left_over
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_of_hand_overs_ends_a_year_after_the_sign_in() {
+async fn a_chain_of_derived_sessions_ends_a_year_after_the_sign_in() {
     let identity = with_site().await;
     let ada = identity.register("ada").await;
     let mut last = ada;
@@ -472,7 +472,7 @@ async fn a_chain_of_hand_overs_ends_a_year_after_the_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_says_to_which_site_it_was_handed_over_and_callback_checks_it() {
+async fn an_sso_token_names_its_site_and_the_callback_checks_it() {
     let identity = with_site().await;
     let ada = identity.register("ada").await;
     let token = handed_over(&identity, &ada).await;

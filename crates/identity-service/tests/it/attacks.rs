@@ -1,4 +1,4 @@
-//! Tokens that somebody else made, or that we made for another purpose.
+//! Access tokens that are forged, altered or issued for another purpose.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
@@ -23,7 +23,7 @@ pub(crate) struct Key {
     public_jwk: String,
 }
 
-/// The service's own signing key, as only the service should have it.
+/// Reads the service's own signing key, which only the service should have.
 pub(crate) fn stolen_key(identity: &Identity) -> (Key, EncodingKey) {
     let query =
         "SELECT kid, private_key_sealed, public_jwk FROM signing_keys WHERE algorithm = 'ES256'";
@@ -79,7 +79,7 @@ pub(crate) fn changed(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_access_token_has_the_claims_of_its_profile() {
+async fn an_access_token_has_the_expected_header_and_claims() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let header = decoded(&ada.access, 0);
@@ -113,7 +113,7 @@ async fn an_access_token_has_the_claims_of_its_profile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_token_passes_that_was_not_issued_as_it_is() {
+async fn a_token_that_differs_from_an_issued_one_is_refused() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     identity.register("bob").await;
@@ -192,7 +192,7 @@ async fn no_token_passes_that_was_not_issued_as_it_is() {
         )
     };
 
-    // The stand-in for the real one: what follows differs from it in one thing each.
+    // A copy of the issued token passes. Each attack below differs from it in one point.
     identity
         .validate(&es256(&header, &claims))
         .await

@@ -1,12 +1,11 @@
-//! What requests cost that are made all the time: statements of the database, and bytes on the wire. Not how long they
-//! take, which is `cargo xtask bench`'s.
+//! What frequent requests cost in database statements and in bytes on the wire. `cargo xtask bench` measures how long they take.
 
 use serde_json::json;
 use test_kit::TestBackend;
 
 use crate::support::Identity;
 
-/// Statements of the requests that `work` makes, on average, once what they need is warm.
+/// Returns the statements per request of `work`, which must be a whole number.
 async fn each(
     identity: &Identity,
     method: &str,
@@ -28,7 +27,7 @@ async fn each(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_remembered_costs_no_statement_and_a_stranger_one() {
+async fn validation_takes_no_statement_with_the_cache_and_one_without_it() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let validate = async || drop(identity.validate(&ada.access).await.expect(200));
@@ -47,7 +46,7 @@ async fn a_token_that_is_remembered_costs_no_statement_and_a_stranger_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_is_one_statement_or_two_and_a_sign_in_few() {
+async fn a_refresh_takes_one_or_two_statements_and_a_sign_in_at_most_nine() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     identity.remembers(&ada.access).await;
@@ -71,10 +70,10 @@ async fn a_refresh_is_one_statement_or_two_and_a_sign_in_few() {
     assert_eq!(needed, expected);
 }
 
-/// Every request to the work-session area fetches one. It has 750 bytes and 196 of headers, and 15 % more as its bound:
-/// a longer name has room, a further part or header has to be meant.
+/// The work-session service fetches this response for its requests: 750 bytes, and 196 bytes of headers.
+/// The limits are 15 % higher: a longer name fits, a new field or header must be intended.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_to_validate_is_as_long_as_what_it_says() {
+async fn the_validate_response_stays_within_its_size_limits() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let answer = identity.validate(&ada.access).await.expect(200);

@@ -10,7 +10,7 @@ const DOCUMENTS: [&str; 2] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_published_is_there() {
+async fn the_discovery_documents_agree_and_their_endpoints_exist() {
     let provider = Provider::start().await;
     let base = provider.identity.running.base_url();
     let mut documents = Vec::new();
@@ -79,7 +79,7 @@ async fn keys(provider: &Provider) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_for_rs256_is_published_as_soon_as_a_client_asks_for_it() {
+async fn an_rs256_key_is_published_once_a_client_is_registered_for_it() {
     let provider = Provider::start().await;
     provider.confidential().await;
     let algorithms = |keys: &[Value]| -> Vec<String> {
@@ -98,15 +98,15 @@ async fn a_key_for_rs256_is_published_as_soon_as_a_client_asks_for_it() {
         (&rsa["kty"], &rsa["use"], &rsa["e"]),
         (&json!("RSA"), &json!("sig"), &json!("AQAB"))
     );
-    // 2,048 bits in Base64, and no private part of the key.
+    // 342 characters of Base64 are 2,048 bits. No private part of the key is published.
     assert_eq!(rsa["n"].as_str().unwrap().len(), 342);
     let mut names: Vec<&String> = rsa.as_object().unwrap().keys().collect();
     names.sort();
     assert_eq!(names, ["alg", "e", "kid", "kty", "n", "use"]);
-    // Nobody can have kept public keys of this kind before.
+    // The key signs at once, because no client can have cached public keys of this algorithm before.
     let waiting = "SELECT count(*) AS n FROM signing_keys WHERE signs_from > created_at";
     assert_eq!(provider.identity.count(waiting), 0);
-    // One is enough for all.
+    // All clients share one key of this algorithm.
     provider.register(body).await;
     assert_eq!(keys(&provider).await, published);
 }
@@ -151,7 +151,7 @@ async fn keys_of_both_algorithms_are_listed_rotated_and_removed() {
         table.lines().all(|line| line.chars().count() <= 100),
         "{table}"
     );
-    // The running service hears of it; nothing else of a client changes.
+    // The running service publishes the new keys, and the client can still authenticate.
     let published = test_kit::wait_until(
         "the new keys",
         std::time::Duration::from_secs(2),

@@ -5,8 +5,8 @@ use test_kit::{Api, TestBackend, TestDb};
 use crate::support::{Identity, config, deps, refused};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_that_start_at_once_agree_on_one_key() {
-    // Replicas share a server; two processes on one SQLite file that also has to be made are no replicas.
+async fn replicas_that_start_concurrently_agree_on_one_signing_key() {
+    // Replicas share a PostgreSQL server. On SQLite the processes share a file, which must exist before they start together.
     let db = match TestBackend::current() {
         TestBackend::Postgres => TestDb::empty("replicas"),
         TestBackend::Sqlite => TestDb::fresh("replicas", MIGRATIONS).await,
@@ -49,10 +49,10 @@ async fn replicas_that_start_at_once_agree_on_one_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_another_replica_made_is_found_when_a_token_names_it() {
+async fn a_key_of_another_replica_is_found_when_a_token_names_it() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
-    // The other replica rotates: the old key is retired, a second generation signs.
+    // The other replica rotates: the old key is retired, and a new one signs.
     identity
         .sql("UPDATE signing_keys SET retired_at = '2026-11-21 12:00:00', private_key_sealed = ''");
     let other = identity.replica(identity.running.base_url()).await;
@@ -70,7 +70,7 @@ async fn a_key_that_another_replica_made_is_found_when_a_token_names_it() {
         .validate(pair["access_token"].as_str().unwrap())
         .await
         .expect(200);
-    // What the retired key has signed stays good.
+    // Tokens that the retired key signed stay valid.
     api.get("/api/auth/validate")
         .bearer(&ada.access)
         .send()
@@ -79,7 +79,7 @@ async fn a_key_that_another_replica_made_is_found_when_a_token_names_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_encryption_key_stops_the_start_with_a_sentence() {
+async fn a_wrong_encryption_key_stops_the_start_and_its_setting_is_named() {
     let identity = Identity::start().await;
     let mut config = config(&identity.db);
     config.keys.encryption_key = Some(SecretKey::new([9; 32]));
@@ -93,7 +93,7 @@ async fn a_lost_encryption_key_stops_the_start_with_a_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_base_url_makes_old_tokens_foreign() {
+async fn a_changed_base_url_invalidates_old_tokens() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let moved = identity.replica("https://elsewhere.example.com").await;

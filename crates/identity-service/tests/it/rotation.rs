@@ -19,7 +19,7 @@ const KEYS: &str = "SELECT count(*) AS n FROM signing_keys";
 const PRIVATE: &str = "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> ''";
 const ROTATIONS: &str = "SELECT count(*) AS n FROM audit_log WHERE action = 'keys.rotated'";
 
-/// Services with one database and one public address, in the present as commands are.
+/// Services with one database and one public address. Their clock shows the system time, which the commands use.
 struct Replicas {
     db: TestDb,
     clock: Clock,
@@ -78,7 +78,7 @@ impl Replicas {
         run(&self.db, args, "", &more)
     }
 
-    /// The key without a successor.
+    /// Returns the id of the key without a successor.
     fn newest(&self) -> String {
         let query = "SELECT kid AS t FROM signing_keys WHERE retired_at IS NULL";
         crate::support::texts(&self.db.pool(1), query).join(" ")
@@ -110,7 +110,7 @@ pub(crate) async fn jwks(api: &Api) -> Vec<Value> {
     reply.json()["keys"].as_array().unwrap().clone()
 }
 
-/// The key that a token says it was signed with.
+/// Returns the `kid` in the header of a token.
 pub(crate) fn kid(token: &str) -> String {
     let header = URL_SAFE_NO_PAD
         .decode(token.split('.').next().unwrap())
@@ -120,17 +120,17 @@ pub(crate) fn kid(token: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_keys_are_rotated_every_token_is_good_at_every_replica_at_once() {
+async fn during_key_rotations_every_token_is_valid_at_every_replica_at_once() {
     let replicas = Replicas::start(2).await;
     let [one, two] = replicas.apis.as_slice() else {
         unreachable!()
     };
     let mut tokens = vec![register(one, "ada").await.access];
-    // An account has only so many sessions at once.
+    // The sessions of an account are capped, so each token gets its own account.
     let mut names = (0..).map(|n| format!("ada{n}"));
     for _ in 0..3 {
         replicas.command(&["keys", "rotate", "--now"]).good();
-        // At first the replicas may sign with the old key and the new one by turns.
+        // At first the replicas may sign with the old key and the new one in turn.
         let until = Instant::now() + Duration::from_millis(700);
         while Instant::now() < until {
             for (mint, check) in [(one, two), (two, one)] {
@@ -166,7 +166,7 @@ async fn while_keys_are_rotated_every_token_is_good_at_every_replica_at_once() {
         assert_eq!(published[0], json!(replicas.newest()));
         assert!(kids.iter().all(|kid| published.contains(&json!(kid))));
     }
-    // A retired key signs nothing any more, so that its private half is nowhere.
+    // A retired key no longer signs, so its private half is deleted.
     assert_eq!(replicas.count(PRIVATE), 1);
 }
 
@@ -197,7 +197,7 @@ async fn a_rotated_key_is_published_before_it_signs() {
         listed["keys"][1]["retired_at"]
     );
 
-    // A second rotation adds none, and the key that signs stays.
+    // A second rotation adds no key, and the signing key stays.
     let said = replicas.command(&["keys", "rotate"]).good();
     assert!(
         said.starts_with(&format!("{new} is published already and signs from 20")),
@@ -206,7 +206,7 @@ async fn a_rotated_key_is_published_before_it_signs() {
     assert_eq!((replicas.count(KEYS), replicas.count(ROTATIONS)), (2, 1));
     replicas.command(&["keys", "remove", &old]).refused(1);
 
-    // For as long as somebody may have kept the earlier public keys; then without being told.
+    // The old key signs while clients may have cached the earlier public keys. Then the replicas switch without a read.
     replicas.hand.advance(TimeDelta::seconds(300));
     for api in &replicas.apis {
         assert_eq!(kid(&login(api, "ada").await.access), old);
@@ -224,7 +224,7 @@ async fn a_rotated_key_is_published_before_it_signs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_in_wrong_hands_is_replaced_at_once_though_another_waits() {
+async fn a_compromised_key_is_replaced_at_once_although_another_is_waiting() {
     let replicas = Replicas::start(1).await;
     let api = &replicas.apis[0];
     register(api, "ada").await;
@@ -246,7 +246,7 @@ async fn a_key_in_wrong_hands_is_replaced_at_once_though_another_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_twenty_rotations_at_once_one_adds_a_key_and_all_say_from_when_it_signs() {
+async fn of_twenty_concurrent_rotations_one_adds_a_key_and_all_report_when_it_signs() {
     let replicas = Replicas::start(1).await;
     let api = &replicas.apis[0];
     let ada = register(api, "ada").await;
@@ -266,7 +266,7 @@ async fn of_twenty_rotations_at_once_one_adds_a_key_and_all_say_from_when_it_sig
     }
     assert_eq!((replicas.count(KEYS), replicas.count(ROTATIONS)), (2, 1));
 
-    // Those that are to sign at once leave one that signs, whatever waited.
+    // Rotations with `--now` leave one signing key, although another key was waiting.
     let said = twenty(&["keys", "rotate", "--now", "--json"]);
     let changed = said.iter().filter(|said| said["changed"] == true).count();
     assert_eq!(replicas.count(PRIVATE), 1);
@@ -293,7 +293,7 @@ async fn a_command_with_another_encryption_key_rotates_nothing() {
     );
     assert_eq!(replicas.newest(), before);
 
-    // When it is lost for good, a service that still has it goes on verifying.
+    // If the key is lost for good, a service that still has it keeps verifying tokens.
     replicas
         .command_with(&["keys", "rotate", "--lost-key"], OTHER_KEY, OTHER_KEY)
         .good();
@@ -315,7 +315,7 @@ async fn a_command_with_another_encryption_key_rotates_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_encryption_key_opens_until_the_next_rotation_seals_with_the_new_one() {
+async fn an_old_encryption_key_is_needed_until_the_next_rotation_seals_with_the_new_one() {
     let mut replicas = Replicas::start(1).await;
     let ada = register(&replicas.apis[0], "ada").await;
     replicas.add(OTHER_KEY, &[ENCRYPTION_KEY]).await;
@@ -333,7 +333,7 @@ async fn an_old_encryption_key_opens_until_the_next_rotation_seals_with_the_new_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_removed_key_has_signed_is_refused_within_a_second_and_refreshing_helps() {
+async fn tokens_of_a_removed_key_are_refused_within_a_second_and_can_be_refreshed() {
     let replicas = Replicas::start(1).await;
     let api = &replicas.apis[0];
     let ada = register(api, "ada").await;
@@ -355,7 +355,7 @@ async fn what_a_removed_key_has_signed_is_refused_within_a_second_and_refreshing
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_unknown_keys_reads_the_table_seldom_and_delays_no_good_token_for_long() {
+async fn a_flood_of_unknown_key_ids_causes_few_reads_and_delays_valid_tokens_only_briefly() {
     let replicas = Replicas::start(2).await;
     let [one, two] = replicas.apis.as_slice() else {
         unreachable!()
@@ -383,7 +383,7 @@ async fn a_flood_of_unknown_keys_reads_the_table_seldom_and_delays_no_good_token
             })
         })
         .collect();
-    // In the middle of it the other replica makes a key, and the first takes what it signs.
+    // During the flood another key is created, and the first replica accepts what it signs.
     replicas.command(&["keys", "rotate", "--now"]).good();
     let newest = replicas.newest();
     let token = wait_until("the new key in use", Duration::from_secs(2), async || {
@@ -407,7 +407,7 @@ async fn a_flood_of_unknown_keys_reads_the_table_seldom_and_delays_no_good_token
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_public_keys_are_published_and_the_private_ones_are_not() {
+async fn only_the_public_parts_of_keys_are_published() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let reply = identity
@@ -434,7 +434,7 @@ async fn the_public_keys_are_published_and_the_private_ones_are_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_kept_for_the_longest_life_of_any_replicas_tokens() {
+async fn a_key_is_kept_for_the_longest_token_lifetime_of_any_replica() {
     let identity = Identity::start_with(|config| config.tokens.access_ttl_seconds = 60).await;
     let longest = "SELECT longest_ttl_seconds AS n FROM signing_keys";
     assert_eq!(identity.count(longest), 60);

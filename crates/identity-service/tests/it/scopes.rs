@@ -1,4 +1,4 @@
-//! Every endpoint against every kind of token, as `docs/scopes.md` has it.
+//! Checks every endpoint with every kind of token against `docs/scopes.md`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::support::{PASSWORD, signed_in};
 
 const SITE: &str = "https://mini.example.com";
 
-/// A row of the identity area's table.
+/// A row of the identity service's table.
 struct Row {
     method: String,
     path: String,
@@ -61,7 +61,7 @@ fn every_described_endpoint_that_takes_a_token_has_its_row() {
 }
 
 #[test]
-fn every_endpoint_that_refuses_some_tokens_is_described_so() {
+fn every_endpoint_that_refuses_some_tokens_documents_insufficient_scope() {
     let description = serde_json::to_value(identity_service::openapi()).unwrap();
     for row in rows() {
         let operation = &description["paths"][&row.path][row.method.to_lowercase()];
@@ -73,7 +73,7 @@ fn every_endpoint_that_refuses_some_tokens_is_described_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
+async fn every_endpoint_accepts_the_tokens_of_its_row_and_no_others() {
     let mut oauth = OAuth::start_with(|config| {
         config.sso.allowed_origins.0 = vec![SITE.to_owned()];
     })
@@ -88,7 +88,7 @@ async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
             "any token" | "–" => None,
             scope => Some(scope.to_owned()),
         };
-        // Everything but what is needed, and then that alone.
+        // All scopes but the required one, and then the required one alone.
         let others: Vec<&str> = all
             .split(' ')
             .filter(|scope| Some(*scope) != needed.as_deref())
@@ -100,7 +100,7 @@ async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
                 Some(("web", others.as_str())),
                 row.client == "any token",
             ),
-            // The mark opens nothing that a scope does not name.
+            // Being first-party allows nothing that a scope does not name.
             (
                 "a first-party client's other scopes",
                 Some(("own", others.as_str())),
@@ -114,7 +114,7 @@ async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
             tries.push(("a first-party client's", Some(("own", scope)), true));
         }
         for (kind, client, allowed) in tries {
-            // What was called before may have signed her out.
+            // The call before may have ended the session.
             let again = oauth.identity.login("ada", PASSWORD).await.expect(200);
             oauth.ada = signed_in(&again.json());
             let token = match client {
@@ -129,7 +129,7 @@ async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
                 .replace("{user_id}", "77")
                 .replace("{slug}", "nothing")
                 .replace("{username}", "nobody");
-            // These two look at the address before the token.
+            // These two endpoints check the redirect URI before the token.
             let path = match path.as_str() {
                 "/api/auth/sso/authorize" => format!("{path}?redirect_uri={SITE}"),
                 "/api/oauth/authorize" => OAuth::request("web", &[]),

@@ -7,8 +7,8 @@ use url::form_urlencoded::Serializer;
 use crate::oauth_kit::{CALLBACK, CHALLENGE, OAuth, SECRET, VERIFIER, answer};
 use crate::support::refused;
 
-/// RFC 9700 section 2.1 and RFC 6749 section 3.1.2.3: exact comparison, and nobody is sent to an address that
-/// failed it (section 4.1.2.1).
+/// Redirect URIs that must not match: they are compared exactly (RFC 9700 section 2.1, RFC 6749 section 3.1.2.3).
+/// A request with one that does not match gets no redirect (RFC 6749 section 4.1.2.1).
 const ADDRESSES: [(&str, &str); 38] = [
     ("another site", "https://evil.example/cb"),
     ("a longer host", "https://app.example.com.evil.example/cb"),
@@ -69,7 +69,7 @@ const ADDRESSES: [(&str, &str); 38] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_sent_to_an_address_that_is_not_registered_to_the_letter() {
+async fn no_redirect_goes_to_an_address_that_does_not_match_exactly() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     for (attack, address) in ADDRESSES {
@@ -77,11 +77,11 @@ async fn nobody_is_sent_to_an_address_that_is_not_registered_to_the_letter() {
         let reply = oauth.authorize(&path, &oauth.ada.access).await;
         assert_eq!(reply.status, 400, "{attack}: {}", reply.text());
         assert_eq!(reply.header("location"), "", "{attack}");
-        // Who came with a browser is told on a page that leads nowhere.
+        // A browser gets an error page that leads nowhere.
         let page = browser.get(&path).await.expect(400);
         assert_eq!(page.leads_to, None, "{attack}");
     }
-    // RFC 8252 section 7.3: any port of a registered loopback address.
+    // RFC 8252 section 7.3: a registered loopback address matches with any port.
     let any_port = [("redirect_uri", Some("http://127.0.0.1:5000/cb"))];
     let path = OAuth::request("native", &any_port);
     oauth.authorize(&path, &oauth.ada.access).await.expect(302);
@@ -89,7 +89,7 @@ async fn nobody_is_sent_to_an_address_that_is_not_registered_to_the_letter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_sent_anywhere_for_a_client_that_is_not_known_for_certain() {
+async fn an_unknown_or_ambiguous_client_or_redirect_uri_gets_no_redirect() {
     let oauth = OAuth::start().await;
     let good = OAuth::request("web", &[]);
     let addition = |pair: &str| format!("{good}&{pair}");
@@ -123,7 +123,7 @@ async fn nobody_is_sent_anywhere_for_a_client_that_is_not_known_for_certain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_a_request_goes_back_with_its_state_and_without_a_code() {
+async fn an_authorization_error_goes_back_with_state_and_iss_and_without_a_code() {
     let oauth = OAuth::start().await;
     let (long, illegal) = ("a".repeat(129), format!("{}=", &CHALLENGE[..42]));
     for (rule, client, changes, error) in [
@@ -228,7 +228,7 @@ async fn what_is_wrong_with_a_request_goes_back_with_its_state_and_without_a_cod
         let back = answer(address);
         assert_eq!(back["error"], error, "{rule}: {address}");
         assert_eq!(back["state"], "s +&/ü", "{rule}");
-        // RFC 9207 section 2: errors too say who answers.
+        // RFC 9207 section 2: errors name the issuer, too.
         assert_eq!(back["iss"], oauth.identity.running.base_url(), "{rule}");
         assert!(!back.contains_key("code"), "{rule}");
     }
@@ -241,7 +241,7 @@ async fn what_is_wrong_with_a_request_goes_back_with_its_state_and_without_a_cod
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_endpoint_gives_nothing_for_what_was_meant_for_another_use() {
+async fn the_token_endpoint_refuses_misused_codes_tokens_grants_and_secrets() {
     let oauth = OAuth::start().await;
     oauth.add_client("other", Some(SECRET), false);
     let given = oauth.tokens("web", "openid").await;
@@ -405,7 +405,7 @@ async fn the_token_endpoint_gives_nothing_for_what_was_meant_for_another_use() {
         );
         assert_eq!(reply.header("cache-control"), "no-store", "{rule}");
     }
-    // RFC 6749 section 3.2: by POST, in the body.
+    // RFC 6749 section 3.2: only by POST, with the parameters in the body.
     let query = Serializer::new(String::new())
         .extend_pairs(exchange(&code, VERIFIER))
         .finish();
@@ -419,13 +419,13 @@ async fn the_token_endpoint_gives_nothing_for_what_was_meant_for_another_use() {
         .expect(405);
     let reply = oauth.post(&path, web, &[]).await.expect(400);
     assert_eq!(reply.json()["error"], "invalid_request");
-    // None of this has cost the owner anything.
+    // The code and the refresh token still work for their client.
     oauth.redeem("web", &code).await.expect(200);
     oauth.refresh("web", refresh, None).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clients_tokens_do_not_pass_for_what_they_are_not() {
+async fn a_clients_tokens_are_refused_for_any_other_purpose() {
     let oauth = OAuth::start().await;
     let given = oauth.tokens("web", "openid profile email teams").await;
     let text = |name: &str| given[name].as_str().unwrap();
@@ -450,7 +450,7 @@ async fn a_clients_tokens_do_not_pass_for_what_they_are_not() {
         "invalid_refresh_token",
     );
     let access = text("access_token");
-    // Nobody signs in to a mini-app with what another site's client was given.
+    // The SSO callback accepts no token that a client was given.
     let (id, own) = (
         oauth.ada.id.to_string(),
         oauth.tokens("own", "openid").await,
@@ -495,7 +495,7 @@ async fn a_clients_tokens_do_not_pass_for_what_they_are_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_administrator_gave_to_a_client_sees_no_more_than_anybodys() {
+async fn a_clients_token_for_an_administrator_sees_no_more_than_anybody_elses() {
     let oauth = OAuth::start().await;
     let bob = oauth.identity.register("bob").await;
     oauth

@@ -1,4 +1,4 @@
-//! How clients show who they are (RFC 6749 section 2.3).
+//! Client authentication (RFC 6749 section 2.3).
 
 use serde_json::json;
 use test_kit::Call;
@@ -11,7 +11,7 @@ use crate::support::refused;
 const PATH: &str = "/api/oauth/introspect";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_with_any_sign_works_in_basic_encoded_and_as_it_is() {
+async fn a_secret_with_any_character_works_in_basic_both_encoded_and_raw() {
     let oauth = OAuth::start().await;
     for (n, secret) in ["a+b/c%d e%2Bf==", "%zz%", "+", "a%2Bb", "p:q&r=s", "ü %FF"]
         .into_iter()
@@ -35,7 +35,7 @@ async fn a_secret_with_any_sign_works_in_basic_encoded_and_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_authenticates_in_one_way_and_with_its_own_secret() {
+async fn a_client_authenticates_by_basic_or_form_with_its_own_secret_only() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let other = provider.confidential().await;
@@ -137,7 +137,7 @@ fn hash(provider: &Provider, id: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_could_be_read_in_two_ways_is_read_in_none() {
+async fn an_ambiguous_or_malformed_client_request_is_refused() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let other = provider.confidential().await;
@@ -201,7 +201,7 @@ async fn a_request_that_could_be_read_in_two_ways_is_read_in_none() {
     }
     let large = raw(&format!("token={}", "x".repeat(70_000))).send().await;
     refused(large, 413, "payload_too_large");
-    // Secrets in addresses end up in logs; there they count for nothing.
+    // A secret in the query does not count, because it would end up in logs.
     let path = format!("{PATH}?client_id={id}&client_secret={secret}");
     let reply = form(&provider.identity, &path, &[("token", "x")])
         .send()
@@ -212,7 +212,7 @@ async fn a_request_that_could_be_read_in_two_ways_is_read_in_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_fails_too_often_waits_and_keeps_nobody_waiting_who_has_the_secret() {
+async fn failed_client_authentication_is_rate_limited_but_the_right_secret_still_works() {
     let provider = Provider::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let client = provider.confidential().await;
     let other = provider.confidential().await;
@@ -235,7 +235,7 @@ async fn who_fails_too_often_waits_and_keeps_nobody_waiting_who_has_the_secret()
     provider.identity.hand.advance(chrono::Duration::seconds(1));
     refused(fail(&wrong).await, 401, "invalid_client");
 
-    // Whoever tries many clients is stopped by his address; what is right still passes.
+    // A caller who tries many clients is limited by address, but the right secret still passes.
     let mut last = 401;
     for n in 0..300 {
         let unknown = Registered {

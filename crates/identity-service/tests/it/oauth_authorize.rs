@@ -6,7 +6,7 @@ use crate::oauth_kit::{CALLBACK, CHALLENGE, OAuth, VERIFIER, answer, brought};
 use crate::support::{PASSWORD, refused};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_ins_token_gets_a_code_with_state_and_issuer_at_the_clients_address() {
+async fn a_sign_ins_token_gets_a_code_with_state_and_iss_at_the_redirect_uri() {
     let oauth = OAuth::start().await;
     let path = OAuth::request("web", &[]);
     let reply = oauth.authorize(&path, &oauth.ada.access).await.expect(302);
@@ -30,7 +30,7 @@ async fn a_sign_ins_token_gets_a_code_with_state_and_issuer_at_the_clients_addre
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_client_or_address_is_told_on_a_page_and_never_redirected_to() {
+async fn an_invalid_client_or_redirect_uri_gets_an_error_page_and_no_redirect() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     for changes in [
@@ -77,7 +77,7 @@ async fn a_bad_client_or_address_is_told_on_a_page_and_never_redirected_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broken_rules_are_told_to_the_client_with_state_and_issuer() {
+async fn authorization_errors_are_returned_to_the_client_with_state_and_iss() {
     let oauth = OAuth::start().await;
     let long = "a".repeat(129);
     for (client, changes, code) in [
@@ -113,7 +113,7 @@ async fn broken_rules_are_told_to_the_client_with_state_and_issuer() {
         ),
     ] {
         let path = OAuth::request(client, &changes);
-        // Signed in or not: nobody has to sign in for this.
+        // The error is the same with and without a sign-in.
         let (with, without) = (
             oauth.authorize(&path, &oauth.ada.access).await,
             oauth.identity.api.get(&path).send().await,
@@ -134,7 +134,7 @@ async fn broken_rules_are_told_to_the_client_with_state_and_issuer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_signed_in_signs_in_and_comes_back() {
+async fn an_authorization_request_without_a_session_goes_through_the_sign_in_page() {
     let oauth = OAuth::start().await;
     let path = OAuth::request("own", &[]);
     let mut browser = Browser::new(&oauth.identity);
@@ -160,7 +160,7 @@ async fn who_is_not_signed_in_signs_in_and_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_token_but_that_of_a_sign_in_gives_access_to_others() {
+async fn only_the_token_of_a_live_sign_in_can_authorize_a_client() {
     let oauth = OAuth::start().await;
     let path = OAuth::request("web", &[]);
     for client in ["web", "own"] {
@@ -210,7 +210,7 @@ async fn prompt_none_never_shows_a_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_sign_in_is_asked_for_once_and_then_counts() {
+async fn prompt_and_max_age_can_require_one_new_sign_in() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     for (name, value) in [
@@ -227,7 +227,7 @@ async fn a_new_sign_in_is_asked_for_once_and_then_counts() {
             "{name}={value}: {}",
             page.path
         );
-        // Who goes back without signing in gets nothing.
+        // Going back without signing in leads to the sign-in page again.
         let form = page.form("/login");
         let back = form.value("return_to").unwrap().to_owned();
         let page = browser.get(&back).await;
@@ -246,7 +246,7 @@ async fn a_new_sign_in_is_asked_for_once_and_then_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_challenges_can_be_switched_off() {
+async fn plain_challenges_can_be_disabled() {
     let plain = [
         ("code_challenge", Some(VERIFIER)),
         ("code_challenge_method", None),
@@ -265,7 +265,7 @@ async fn plain_challenges_can_be_switched_off() {
     oauth.redeem("native", &code).await.expect(200);
 }
 
-/// The error with which ada's request for a code is answered, if any.
+/// Returns the error of an authorization request with Ada's token, if any.
 async fn error(oauth: &OAuth, client: &str, changes: &[(&str, Option<&str>)]) -> Option<String> {
     let path = OAuth::request(client, changes);
     let reply = oauth.authorize(&path, &oauth.ada.access).await.expect(302);
@@ -273,7 +273,7 @@ async fn error(oauth: &OAuth, client: &str, changes: &[(&str, Option<&str>)]) ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_made_with_s256_can_be_required_of_every_client_or_of_one() {
+async fn pkce_with_s256_can_be_required_of_one_client_or_of_all() {
     let none = [("code_challenge", None), ("code_challenge_method", None)];
     let plain = [
         ("code_challenge", Some(VERIFIER)),
@@ -312,7 +312,7 @@ async fn a_challenge_made_with_s256_can_be_required_of_every_client_or_of_one() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_challenge_a_client_really_sends_is_written_down_and_shown() {
+async fn the_challenge_method_that_a_client_uses_is_recorded_and_shown() {
     let oauth = OAuth::start().await;
     oauth.identity.sql("UPDATE users SET role = 'SUPERADMIN'");
     let plain = [
@@ -339,7 +339,7 @@ async fn what_challenge_a_client_really_sends_is_written_down_and_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_on_the_users_machine_is_answered_on_any_port() {
+async fn a_native_client_is_redirected_to_any_loopback_port() {
     let oauth = OAuth::start().await;
     let here = "http://127.0.0.1:51789/cb";
     let path = OAuth::request("native", &[("redirect_uri", Some(here))]);

@@ -13,7 +13,7 @@ use crate::support::{PASSWORD, config, deps, refused, signed_in};
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_registered_shown_given_another_secret_and_deleted() {
+async fn a_client_is_registered_shown_gets_a_new_secret_and_is_deleted() {
     let provider = Provider::start().await;
     let made = provider
         .try_register(json!({
@@ -95,7 +95,7 @@ async fn a_client_is_registered_shown_given_another_secret_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_products_own_clients_have_the_scope_of_the_account() {
+async fn only_first_party_clients_can_have_the_account_scope() {
     let provider = Provider::start().await;
     let all = "openid profile email teams teams:write sessions:read sessions:write integrations:write offline_access account";
     for (body, given) in [
@@ -143,7 +143,7 @@ async fn only_the_products_own_clients_have_the_scope_of_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_client_asks_for_its_grant_types() {
+async fn a_client_is_registered_for_the_grant_types_it_names() {
     const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
     let provider = Provider::start().await;
     for (asked, given) in [
@@ -176,7 +176,7 @@ async fn a_new_client_asks_for_its_grant_types() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_stands_nowhere_in_clear() {
+async fn a_client_secret_is_stored_nowhere_in_clear() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let public = provider.public().await;
@@ -203,7 +203,7 @@ async fn a_secret_stands_nowhere_in_clear() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_superadmin_administers_clients() {
+async fn only_a_superadmin_can_administer_clients() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let ada = provider.identity.register("ada").await;
@@ -224,7 +224,7 @@ async fn only_a_superadmin_administers_clients() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_be_misused_is_not_registered() {
+async fn invalid_client_registrations_are_refused() {
     let provider = Provider::start().await;
     let many: Vec<String> = (0..21)
         .map(|n| format!("https://app.example.com/{n}"))
@@ -265,7 +265,7 @@ async fn deleting_a_client_ends_all_its_sessions_at_once_and_no_others() {
     let own = signed_in(&own.json());
     let given = provider.given("ada", &doomed, "openid").await;
     let kept = provider.given("ada", &other, "openid").await;
-    // More than one transaction ends.
+    // These are more sessions than one transaction ends.
     let rows: Vec<String> = (0..450)
         .map(|n| {
             format!(
@@ -308,7 +308,7 @@ async fn deleting_a_client_ends_all_its_sessions_at_once_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_that_was_interrupted_is_finished_by_the_next_start() {
+async fn an_interrupted_client_deletion_is_finished_by_the_next_start() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     provider.identity.register("ada").await;
@@ -339,7 +339,7 @@ fn configured(name: &str) -> OAuthClientConfig {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_of_the_configuration_are_made_changed_and_deleted_by_it_alone() {
+async fn configured_clients_are_created_changed_and_deleted_by_the_configuration_alone() {
     let provider =
         Provider::start_with(|config| config.oauth_clients = vec![configured("First")]).await;
     let made = provider.confidential().await;
@@ -374,7 +374,7 @@ async fn clients_of_the_configuration_are_made_changed_and_deleted_by_it_alone()
     assert_eq!(first["is_configured"], json!(true));
     assert_eq!(entries(), 1);
 
-    // What it could do before the file knew of grant types stays; a new one would not have it.
+    // The file names no grant types, so the client keeps those it has. A new client would not get all of them.
     let before = first["grant_types"].as_array().map(Vec::len);
     provider.identity.sql(
         "UPDATE oauth_clients SET grant_types = 'authorization_code refresh_token urn:ietf:params:oauth:grant-type:device_code'",
@@ -383,7 +383,7 @@ async fn clients_of_the_configuration_are_made_changed_and_deleted_by_it_alone()
     let with_device = first["grant_types"].as_array().map(Vec::len);
     assert_eq!((before, with_device), (Some(2), Some(3)));
 
-    // The same again is no change.
+    // Starting with the same configuration changes nothing.
     provider.identity.hand.advance(chrono::Duration::hours(1));
     let _same = begin(vec![configured("First")]).await;
     assert_eq!((app().await, entries()), (first.clone(), 1));
@@ -396,7 +396,7 @@ async fn clients_of_the_configuration_are_made_changed_and_deleted_by_it_alone()
     assert_eq!(entries(), 2);
     provider.identity.validate(&given.access).await.expect(200);
 
-    // What it may do stands in its tokens, so that those end with less of it.
+    // Tokens carry their scope, so narrowing the client's scope ends its sessions.
     let narrowed = OAuthClientConfig {
         scope: CommaList(vec!["openid".to_owned()]),
         ..configured("Second")
@@ -420,7 +420,7 @@ async fn clients_of_the_configuration_are_made_changed_and_deleted_by_it_alone()
         (reply.status != 200).then_some(reply)
     });
     refused(refusal.await, 401, "token_revoked");
-    // Those that were made by command stay.
+    // A client that an administrator registered stays.
     provider.introspect(&made, "x").await;
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use crate::oauth_kit::{CALLBACK, OAuth, SECRET, VERIFIER, claims};
 use crate::support::{refused, signed_in};
 
-/// A good exchange with some parameters replaced; `None` leaves one out.
+/// Returns the form of a valid exchange with some parameters replaced; `None` omits one.
 fn exchange<'a>(code: &'a str, changes: &[(&'a str, Option<&'a str>)]) -> Vec<(&'a str, &'a str)> {
     let mut form = vec![
         ("grant_type", "authorization_code"),
@@ -20,7 +20,7 @@ fn exchange<'a>(code: &'a str, changes: &[(&'a str, Option<&'a str>)]) -> Vec<(&
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_gives_the_pair_with_scope_and_id_token() {
+async fn a_code_is_exchanged_for_tokens_with_scope_and_id_token() {
     let oauth = OAuth::start().await;
     let code = oauth.code("web", &[("nonce", Some("n-0S6"))]).await;
     oauth.identity.hand.advance(Duration::seconds(30));
@@ -57,7 +57,7 @@ async fn a_code_gives_the_pair_with_scope_and_id_token() {
 
     let plain = oauth.tokens("native", "email").await;
     assert_eq!(plain["id_token"], Value::Null);
-    // A placeholder is no address that a client could use; validate alone tells it.
+    // A client cannot use a placeholder address, so only `validate` returns it.
     assert_eq!(plain["user"]["email"], Value::Null);
     let token = &signed_in(&plain).access;
     let validated = oauth.identity.validate(token).await.expect(200).json();
@@ -65,7 +65,7 @@ async fn a_code_gives_the_pair_with_scope_and_id_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_openid_alone_a_client_sees_of_the_account_what_a_stranger_sees() {
+async fn with_openid_alone_a_client_sees_no_more_of_the_account_than_a_stranger() {
     let oauth = OAuth::start().await;
     let identity = &oauth.identity;
     identity.sql(
@@ -111,7 +111,7 @@ async fn with_openid_alone_a_client_sees_of_the_account_what_a_stranger_sees() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_in_wrong_hands_gives_nothing_and_stays_good_in_the_right_ones() {
+async fn a_failed_exchange_gives_nothing_and_leaves_the_code_valid_for_its_client() {
     let oauth = OAuth::start().await;
     oauth.add_client("other", Some(SECRET), false);
     let with = oauth.code("web", &[]).await;
@@ -213,7 +213,7 @@ async fn a_code_in_wrong_hands_gives_nothing_and_stays_good_in_the_right_ones() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_good_for_a_minute() {
+async fn a_code_expires_after_a_minute() {
     let oauth = OAuth::start().await;
     let (early, late) = (oauth.code("web", &[]).await, oauth.code("web", &[]).await);
     oauth.identity.hand.advance(Duration::milliseconds(59_999));
@@ -223,7 +223,7 @@ async fn a_code_is_good_for_a_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_redemptions_at_once_one_wins_and_the_others_end_what_it_got() {
+async fn of_fifty_concurrent_redemptions_one_succeeds_and_the_others_end_its_session() {
     let oauth = OAuth::start().await;
     let code = oauth.code("native", &[]).await;
     let attempts = (0..50).map(|_| oauth.redeem("native", &code));
@@ -245,7 +245,7 @@ async fn of_fifty_redemptions_at_once_one_wins_and_the_others_end_what_it_got() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replayed_code_ends_the_session_that_it_gave_even_late() {
+async fn a_replayed_code_ends_its_session_even_hours_later() {
     let oauth = OAuth::start().await;
     oauth.add_client("other", None, false);
     for wait in [Duration::zero(), Duration::hours(3)] {
@@ -253,7 +253,7 @@ async fn a_replayed_code_ends_the_session_that_it_gave_even_late() {
         let pair = signed_in(&oauth.redeem("web", &code).await.expect(200).json());
         let spared = signed_in(&oauth.tokens("web", "openid").await);
         oauth.identity.hand.advance(wait);
-        // Nobody else ends it.
+        // Another client cannot end it.
         refused(oauth.redeem("other", &code).await, 400, "invalid_grant");
         oauth.identity.validate(&pair.access).await.expect(200);
         refused(oauth.redeem("web", &code).await, 400, "invalid_grant");
@@ -277,7 +277,7 @@ async fn a_replayed_code_ends_the_session_that_it_gave_even_late() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_used_code_in_wrong_hands_ends_nothing() {
+async fn a_wrong_attempt_with_a_used_code_ends_nothing() {
     let oauth = OAuth::start().await;
     oauth.add_client("other", Some(SECRET), false);
     let wrong = VERIFIER.to_uppercase();
@@ -285,7 +285,7 @@ async fn a_used_code_in_wrong_hands_ends_nothing() {
         let code = oauth.code(client, &[]).await;
         let pair = signed_in(&oauth.redeem(client, &code).await.expect(200).json());
         let own = (client == "web").then_some(SECRET);
-        // Unused, used, and over its time, a wrong attempt is answered alike.
+        // Wrong attempts get the same responses as with an unused code, within the code's minute and after it.
         for wait in [0, 61] {
             oauth.identity.hand.advance(Duration::seconds(wait));
             for (who, secret, changes, status, error) in [
@@ -339,7 +339,7 @@ async fn a_used_code_in_wrong_hands_ends_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_worth_nothing_when_the_sign_in_that_allowed_it_is_over() {
+async fn a_code_is_invalid_once_the_sign_in_that_authorized_it_has_ended() {
     let oauth = OAuth::start().await;
     let code = oauth.code("web", &[]).await;
     let logout = oauth.identity.api.post("/api/auth/logout");
@@ -350,7 +350,7 @@ async fn a_code_is_worth_nothing_when_the_sign_in_that_allowed_it_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_of_an_inactive_account_is_worth_nothing() {
+async fn a_code_of_an_inactive_account_is_invalid() {
     let oauth = OAuth::start().await;
     let code = oauth.code("web", &[]).await;
     oauth.identity.sql("UPDATE users SET is_active = false");
@@ -358,7 +358,7 @@ async fn a_code_of_an_inactive_account_is_worth_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signing_out_everywhere_ends_what_clients_have() {
+async fn ending_all_other_sessions_ends_those_of_clients_too() {
     let oauth = OAuth::start().await;
     let pair = signed_in(&oauth.tokens("web", "openid").await);
     let others = oauth.identity.api.delete("/api/auth/sessions");

@@ -9,7 +9,7 @@ use crate::oauth_kit::{CALLBACK, OAuth, SECRET, answer as answered, brought};
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{SignedIn, refused, signed_in};
 
-/// Goes to the authorization endpoint and answers the page that asks.
+/// Opens the authorization endpoint, and answers the consent page.
 async fn answer(browser: &mut Browser, path: &str, decision: &str) -> Page {
     let form = browser.get(path).await.expect(200).form("/consent");
     browser.submit(form.set("decision", decision)).await
@@ -27,7 +27,7 @@ async fn revoke(oauth: &OAuth, by: &SignedIn, client: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_says_who_asks_for_what_and_where_it_leads() {
+async fn the_consent_page_names_client_account_scopes_and_redirect_host() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     let page = browser.get(&OAuth::request("web", &[])).await.expect(200);
@@ -51,7 +51,7 @@ async fn the_page_says_who_asks_for_what_and_where_it_leads() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_redirects_to_the_client_whatever_its_scheme() {
+async fn the_answer_to_the_consent_page_redirects_to_the_client_whatever_its_scheme() {
     let oauth = OAuth::start().await;
     for callback in [CALLBACK, "com.example.app:/cb", "com.example.app://cb"] {
         let uris = format!("UPDATE oauth_clients SET redirect_uris = '[\"{callback}\"]'");
@@ -74,7 +74,7 @@ async fn an_answer_redirects_to_the_client_whatever_its_scheme() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_allow_it_sends_the_client_away() {
+async fn denied_consent_redirects_with_access_denied_and_is_not_remembered() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     let path = OAuth::request("web", &[]);
@@ -85,22 +85,22 @@ async fn who_does_not_allow_it_sends_the_client_away() {
     );
     assert!(!denied.contains_key("code"));
     assert_eq!(oauth.audited("oauth.denied"), 1);
-    // He is asked again the next time.
+    // The next request asks again.
     browser.get(&path).await.form("/consent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_allowed_is_remembered_by_account_client_and_scope() {
+async fn consent_is_remembered_by_account_client_and_scope() {
     let oauth = OAuth::start().await;
     oauth.identity.register("bob").await;
     let mut browser = oauth.browser().await;
     let path = OAuth::request("web", &[("scope", Some("openid email"))]);
     brought(&answer(&mut browser, &path, "allow").await);
-    // The same and less are not asked for again.
+    // The same scopes or fewer need no new consent.
     brought(&browser.fetch(&path).await.expect(302));
     let less = OAuth::request("web", &[("scope", Some("email"))]);
     brought(&browser.fetch(&less).await.expect(302));
-    // More, another client, another account, and a client that insists are.
+    // More scopes, another client, another account and `prompt=consent` do.
     let more = OAuth::request("web", &[("scope", Some("openid email teams"))]);
     let insists = OAuth::request(
         "web",
@@ -112,13 +112,13 @@ async fn what_was_allowed_is_remembered_by_account_client_and_scope() {
     }
     let mut bobs = Browser::of(&oauth.identity, "bob").await;
     bobs.fetch(&path).await.expect(200).form("/consent");
-    // What was allowed before stays allowed with the new.
+    // The earlier consent stays valid beside the new one.
     brought(&answer(&mut browser, &more, "allow").await);
     brought(&browser.fetch(&path).await.expect(302));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_asked_about_the_products_own_clients_unless_they_insist() {
+async fn first_party_clients_need_no_consent_unless_they_ask_for_it() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     brought(&browser.fetch(&OAuth::request("own", &[])).await.expect(302));
@@ -127,7 +127,7 @@ async fn nobody_is_asked_about_the_products_own_clients_unless_they_insist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_any_program_can_imitate_is_asked_about_every_time() {
+async fn a_client_that_any_program_can_imitate_needs_consent_every_time() {
     let oauth = OAuth::start().await;
     let addresses = [
         CALLBACK,
@@ -185,7 +185,7 @@ async fn a_client_that_any_program_can_imitate_is_asked_about_every_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_is_looked_at_like_a_request_of_its_own() {
+async fn the_answer_to_the_consent_page_is_validated_like_a_new_request() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     let form = browser
@@ -224,7 +224,7 @@ async fn an_answer_is_looked_at_like_a_request_of_its_own() {
         .await
         .expect(400);
     assert_eq!(codes(), 0);
-    // Who has signed out meanwhile signs in first.
+    // A browser without the session cannot send the form.
     let mut signed_out = Browser::new(&oauth.identity);
     signed_out.submit(allow.clone()).await.expect(403);
     brought(&browser.submit(allow).await);
@@ -232,7 +232,7 @@ async fn an_answer_is_looked_at_like_a_request_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_are_told_what_two_scopes_open_together() {
+async fn the_consent_page_explains_scopes_that_combine() {
     let oauth = OAuth::start().await;
     oauth
         .identity
@@ -246,7 +246,7 @@ async fn people_are_told_what_two_scopes_open_together() {
         ("web", "teams", false),
         ("web", "teams sessions:read", true),
         ("native", "sessions:read", false),
-        // It could have both without asking again.
+        // The client has consent for the other scope already.
         ("native", "teams", true),
         ("native", "openid", false),
     ] {
@@ -275,7 +275,7 @@ async fn people_are_told_what_two_scopes_open_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applications_are_listed_with_what_they_may_do() {
+async fn applications_are_listed_with_their_scopes_and_sessions() {
     let oauth = OAuth::start().await;
     let bob = oauth.identity.register("bob").await;
     assert_eq!(
@@ -305,7 +305,7 @@ async fn applications_are_listed_with_what_they_may_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn access_that_is_taken_back_ends_everywhere_at_once() {
+async fn revoking_the_access_of_an_application_ends_it_everywhere_at_once() {
     let oauth = OAuth::start().await;
     let bob = oauth.identity.register("bob").await;
     let mut browser = oauth.browser().await;
@@ -348,7 +348,7 @@ async fn access_that_is_taken_back_ends_everywhere_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_and_the_export_name_the_application() {
+async fn the_session_list_and_the_export_name_the_client_of_a_session() {
     let oauth = OAuth::start().await;
     oauth.tokens("web", "openid").await;
     let get = |path: &'static str| oauth.identity.api.get(path).bearer(&oauth.ada.access);
@@ -394,7 +394,7 @@ async fn sessions_and_the_export_name_the_application() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn codes_and_devices_are_removed_a_day_after_their_time() {
+async fn expired_codes_and_device_authorizations_are_removed_after_a_day() {
     let oauth = OAuth::start_with(|config| config.housekeeping_seconds = 1).await;
     let both = async || {
         oauth.code("web", &[]).await;

@@ -37,7 +37,7 @@ async fn poll(oauth: &OAuth, client: &str, device: &Device) -> Reply {
     oauth.token((client, secret), &form).await
 }
 
-/// Enters a code on the page for it.
+/// Enters a user code on its page.
 async fn enter(browser: &mut Browser, code: &str) -> Page {
     let form = browser.get("/device").await.expect(200).form("/device");
     browser.submit(form.set("user_code", code)).await
@@ -51,7 +51,7 @@ async fn decide(browser: &mut Browser, code: &str, decision: &str) -> Page {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_client_that_is_registered_for_it_uses_the_device_flow() {
+async fn only_a_client_registered_for_the_device_grant_can_use_it() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;
     let mut browser = oauth.browser().await;
@@ -66,14 +66,14 @@ async fn only_a_client_that_is_registered_for_it_uses_the_device_flow() {
     );
     oauth.set_grant_types("native", DEVICE_CODE);
     let tokens = poll(&oauth, "native", &device).await.expect(200).json();
-    // Without the grant type for it there is no refresh token.
+    // Without the grant type `refresh_token` there is no refresh token.
     assert_eq!(tokens.get("refresh_token"), None);
     let access = tokens["access_token"].as_str().unwrap();
     oauth.identity.validate(access).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_gets_its_tokens_once_its_code_was_entered_and_allowed() {
+async fn a_device_gets_tokens_once_its_user_code_is_entered_and_allowed() {
     let oauth = OAuth::start().await;
     let reply = oauth
         .post(BEGIN, ("native", None), &[("scope", "openid email")])
@@ -102,7 +102,7 @@ async fn a_device_gets_its_tokens_once_its_code_was_entered_and_allowed() {
 
     let mut browser = oauth.browser().await;
     oauth.identity.hand.advance(Duration::minutes(1));
-    // As people type.
+    // People type codes in lower case and with a space.
     let typed = code.to_lowercase().replace('-', " ");
     let page = enter(&mut browser, &typed).await.expect(200);
     is_a_good_page(&page);
@@ -150,7 +150,7 @@ async fn a_device_gets_its_tokens_once_its_code_was_entered_and_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_signed_in_signs_in_and_finds_the_code_again() {
+async fn the_user_code_of_a_link_survives_the_sign_in() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;
     let mut browser = Browser::new(&oauth.identity);
@@ -164,7 +164,7 @@ async fn who_is_not_signed_in_signs_in_and_finds_the_code_again() {
     let page = browser.submit(form).await.expect(200);
     let form = page.form("/device");
     assert_eq!(form.value("user_code"), Some(device.user_code.as_str()));
-    // A link alone allows nothing, and shows nothing that is no code.
+    // A link alone allows nothing, and its text is shown only if it is a user code.
     refused(
         poll(&oauth, "native", &device).await,
         400,
@@ -183,7 +183,7 @@ async fn who_is_not_signed_in_signs_in_and_finds_the_code_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_was_turned_away_is_told() {
+async fn a_denied_device_gets_access_denied() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;
     let mut browser = oauth.browser().await;
@@ -205,7 +205,7 @@ async fn a_device_that_was_turned_away_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_asks_too_soon_has_to_wait_longer_each_time() {
+async fn a_device_that_polls_too_soon_must_wait_longer_each_time() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;
     for (wait, expected) in [
@@ -220,13 +220,13 @@ async fn a_device_that_asks_too_soon_has_to_wait_longer_each_time() {
         oauth.identity.hand.advance(Duration::seconds(wait));
         refused(poll(&oauth, "native", &device).await, 400, expected);
     }
-    // Of a device that may go on nobody asks for patience.
+    // A device that has been allowed access gets its tokens without waiting.
     decide(&mut oauth.browser().await, &device.user_code, "allow").await;
     poll(&oauth, "native", &device).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn codes_of_devices_are_good_for_a_quarter_of_an_hour() {
+async fn device_and_user_codes_expire_after_fifteen_minutes() {
     let oauth = OAuth::start().await;
     let (waiting, allowed) = (begin(&oauth, "openid").await, begin(&oauth, "openid").await);
     let mut browser = oauth.browser().await;
@@ -241,7 +241,7 @@ async fn codes_of_devices_are_good_for_a_quarter_of_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_polls_at_once_one_gets_the_tokens() {
+async fn of_many_concurrent_polls_one_gets_the_tokens() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;
     decide(&mut oauth.browser().await, &device.user_code, "allow").await;
@@ -257,7 +257,7 @@ async fn of_many_polls_at_once_one_gets_the_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_devices_code_is_its_clients_and_the_sign_ins_that_allowed_it() {
+async fn a_device_code_works_for_its_client_only_and_ends_with_the_sign_in_that_allowed_it() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;
     let mut browser = oauth.browser().await;
@@ -282,7 +282,7 @@ async fn a_devices_code_is_its_clients_and_the_sign_ins_that_allowed_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_asks_for_no_more_than_its_client_may() {
+async fn a_device_can_request_only_the_scopes_of_its_authenticated_client() {
     let oauth = OAuth::start().await;
     for scope in ["sessions:write", "nonsense"] {
         let reply = oauth
@@ -305,7 +305,7 @@ async fn a_device_asks_for_no_more_than_its_client_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_says_what_a_device_would_really_get() {
+async fn the_device_page_shows_exactly_the_scopes_that_the_device_gets() {
     let oauth = OAuth::start().await;
     let all = "openid profile email teams";
     let mut browser = oauth.browser().await;
@@ -336,7 +336,7 @@ async fn the_page_says_what_a_device_would_really_get() {
         }
         let form = page.form("/device").set("decision", "allow");
         browser.submit(form).await.expect(200);
-        // What was not on the page is not given, although the client may ask for it again.
+        // The device gets only the scopes that the page showed, although the client may request all of them again.
         register(all);
         let tokens = poll(&oauth, client, &device).await.expect(200).json();
         assert_eq!(tokens["scope"], "openid email", "{client}");
@@ -344,7 +344,7 @@ async fn the_page_says_what_a_device_would_really_get() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_code_is_told_on_the_page() {
+async fn an_invalid_or_unknown_user_code_gets_an_error_on_the_page() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;
     let mut browser = oauth.browser().await;
@@ -371,7 +371,7 @@ async fn what_is_no_code_is_told_on_the_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guesses_are_limited_by_account() {
+async fn user_code_guesses_are_limited_by_account() {
     let oauth = OAuth::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     oauth.identity.register("bob").await;
     let device = begin(&oauth, "openid").await;

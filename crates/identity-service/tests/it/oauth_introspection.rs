@@ -6,7 +6,7 @@ use crate::oauth_support::Provider;
 use crate::support::{beginning, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_told_all_about_its_own_tokens() {
+async fn introspection_describes_the_clients_own_tokens() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let ada = provider.identity.register("Ada").await;
@@ -45,7 +45,7 @@ async fn a_client_is_told_all_about_its_own_tokens() {
         provider.introspect(&client, &given.refresh).await,
         refresh_token
     );
-    // What a token is said to be changes nothing.
+    // The token type hint changes nothing.
     for hint in ["access_token", "refresh_token", "nonsense"] {
         let fields = [("token", given.refresh.as_str()), ("token_type_hint", hint)];
         let call = provider.ask(&client, "/api/oauth/introspect", &fields);
@@ -58,7 +58,7 @@ async fn a_client_is_told_all_about_its_own_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_of_others_are_told_to_nobody_but_who_may_ask_about_all() {
+async fn introspection_of_tokens_of_others_requires_permission() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let other = provider.confidential().await;
@@ -88,7 +88,7 @@ async fn tokens_of_others_are_told_to_nobody_but_who_may_ask_about_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_good_any_more_or_never_was_is_inactive_and_nothing_else() {
+async fn introspection_of_an_invalid_token_returns_only_inactive() {
     let provider = Provider::start().await;
     let resource = json!({ "name": "API", "may_introspect_any": true });
     let resource = provider.register(resource).await;
@@ -109,7 +109,7 @@ async fn what_is_not_good_any_more_or_never_was_is_inactive_and_nothing_else() {
     ] {
         dead(token).await;
     }
-    // Rotated: the one before is nobody's.
+    // Rotated: the previous refresh token is inactive.
     let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     dead(&ada.refresh).await;
     let told = provider.introspect(&resource, &next.refresh).await;
@@ -143,7 +143,7 @@ async fn what_is_not_good_any_more_or_never_was_is_inactive_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_told_before_is_told_no_longer_than_it_is_so_and_to_nobody_else() {
+async fn a_cached_introspection_is_invalidated_and_is_per_client() {
     let provider = Provider::start().await;
     let resource = json!({ "name": "API", "may_introspect_any": true });
     let resource = provider.register(resource).await;
@@ -179,7 +179,7 @@ async fn what_was_told_before_is_told_no_longer_than_it_is_so_and_to_nobody_else
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cookie_of_the_pages_is_no_token() {
+async fn the_refresh_token_of_a_browser_session_cannot_be_introspected_or_revoked() {
     let provider = Provider::start().await;
     let resource = json!({ "name": "API", "may_introspect_any": true });
     let resource = provider.register(resource).await;

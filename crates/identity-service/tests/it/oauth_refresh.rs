@@ -5,7 +5,7 @@ use crate::oauth_kit::{OAuth, SECRET, claims};
 use crate::support::{refused, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_grant_type_is_for_clients_that_are_registered_for_it() {
+async fn a_client_can_use_only_the_grant_types_it_is_registered_for() {
     let oauth = OAuth::start().await;
     let pair = signed_in(&oauth.tokens("native", "openid").await);
     oauth.set_grant_types("native", "authorization_code");
@@ -29,7 +29,7 @@ async fn each_grant_type_is_for_clients_that_are_registered_for_it() {
     let reply = oauth.authorize(&path, &oauth.ada.access).await.expect(302);
     let answer = crate::oauth_kit::answer(reply.header("location"));
     assert_eq!(answer["error"], "unauthorized_client");
-    // What it had goes on.
+    // Sessions and codes from before work again with their grant type.
     oauth
         .refresh("native", &pair.refresh, None)
         .await
@@ -39,7 +39,7 @@ async fn each_grant_type_is_for_clients_that_are_registered_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_goes_on_with_its_session() {
+async fn a_refresh_continues_the_clients_session_with_scope_and_id_token() {
     let oauth = OAuth::start().await;
     let first = signed_in(&oauth.tokens("web", "openid email").await);
     oauth.identity.hand.advance(Duration::hours(1));
@@ -66,7 +66,7 @@ async fn a_client_goes_on_with_its_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_may_ask_for_less_and_never_for_more() {
+async fn a_refresh_can_narrow_the_scope_but_never_widen_it() {
     let oauth = OAuth::start().await;
     let first = signed_in(&oauth.tokens("web", "openid email").await);
     for more in [
@@ -78,7 +78,7 @@ async fn a_refresh_may_ask_for_less_and_never_for_more() {
         let reply = oauth.refresh("web", &first.refresh, Some(more)).await;
         refused(reply, 400, "invalid_scope");
     }
-    // Who asked for too much has lost nothing.
+    // The refused requests did not use up the token.
     let reply = oauth.refresh("web", &first.refresh, Some("email")).await;
     let less = reply.expect(200).json();
     assert_eq!(
@@ -87,13 +87,13 @@ async fn a_refresh_may_ask_for_less_and_never_for_more() {
     );
     let less = signed_in(&less);
     assert_eq!(claims(&less.access)["scope"], "email");
-    // The grant itself is as it was (RFC 6749 section 6).
+    // The grant itself keeps its scope (RFC 6749 section 6).
     let again = oauth.refresh("web", &less.refresh, None).await.expect(200);
     assert_eq!(again.json()["scope"], "openid email");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_is_no_longer_registered_for_is_not_given_again() {
+async fn a_refresh_omits_scopes_that_the_client_is_no_longer_registered_for() {
     let oauth = OAuth::start().await;
     let first = signed_in(&oauth.tokens("web", "openid email").await);
     let narrow = "UPDATE oauth_clients SET scope = 'openid' WHERE id = 'web'";
@@ -103,7 +103,7 @@ async fn what_a_client_is_no_longer_registered_for_is_not_given_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_refresh_token_is_good_only_in_the_hands_it_was_given_to() {
+async fn a_refresh_token_works_only_for_the_client_it_was_issued_to() {
     let oauth = OAuth::start().await;
     oauth.add_client("other", Some(SECRET), false);
     let own = signed_in(&oauth.tokens("web", "openid").await);
@@ -148,7 +148,7 @@ async fn each_refresh_token_is_good_only_in_the_hands_it_was_given_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reused_refresh_token_ends_its_grant_and_no_other() {
+async fn a_reused_refresh_token_ends_only_its_own_grant() {
     let oauth = OAuth::start().await;
     let victim = signed_in(&oauth.tokens("web", "openid").await);
     let spared = signed_in(&oauth.tokens("web", "openid").await);

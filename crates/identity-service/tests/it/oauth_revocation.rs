@@ -15,7 +15,7 @@ async fn is_over(provider: &Provider, client: &Registered, given: &SignedIn) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn either_token_ends_its_session_and_no_other() {
+async fn revoking_either_token_ends_only_its_own_session() {
     let provider = Provider::start().await;
     let ada = provider.identity.register("ada").await;
     for client in [provider.confidential().await, provider.public().await] {
@@ -34,7 +34,7 @@ async fn either_token_ends_its_session_and_no_other() {
             let reply = provider.revoke(&client, token).await.expect(200);
             assert_eq!(reply.text(), "");
             is_over(&provider, &client, given).await;
-            // Again is no error, and is told nobody twice.
+            // A second revocation succeeds, and publishes no second event.
             provider.revoke(&client, token).await.expect(200);
             let told = provider
                 .identity
@@ -51,7 +51,7 @@ async fn either_token_ends_its_session_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_somebody_else_is_refused_and_stays_good() {
+async fn revoking_a_token_of_somebody_else_is_refused_and_leaves_it_valid() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let other = provider.public().await;
@@ -71,7 +71,7 @@ async fn a_token_of_somebody_else_is_refused_and_stays_good() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_knows_is_as_good_as_revoked() {
+async fn revoking_an_unknown_token_succeeds() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     provider.identity.register("ada").await;

@@ -7,7 +7,7 @@ use crate::support::{beginning, refused, signed_in};
 const PATH: &str = "/api/oauth/userinfo";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_scopes_decide_what_is_told() {
+async fn userinfo_claims_follow_the_scopes() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let body = json!({ "username": "Ada", "password": crate::support::PASSWORD, "email": "ada@example.com" });
@@ -46,14 +46,14 @@ async fn the_scopes_decide_what_is_told() {
             assert_eq!(reply.header("cache-control"), "no-store");
         }
     }
-    // A sign-in at the product itself is not limited by scopes.
+    // A first-party session is not limited by scopes.
     let call = provider.identity.api.get(PATH).bearer(&own.access);
     let told = call.send().await.expect(200).json();
     assert_eq!(told, all_of(&[&sub, &profile, &email]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_placeholder_is_no_claim() {
+async fn a_placeholder_address_is_never_a_claim() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let ada = provider.identity.register("ada").await;
@@ -75,7 +75,7 @@ async fn a_placeholder_is_no_claim() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_says_in_its_header_what_is_wrong() {
+async fn a_refused_userinfo_request_gets_its_error_in_www_authenticate() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let get = |token: &str| provider.identity.api.get(PATH).bearer(token);
@@ -100,7 +100,7 @@ async fn a_refusal_says_in_its_header_what_is_wrong() {
             "{header}"
         );
     }
-    // RFC 6750 section 2: not in the address.
+    // A token in the query (RFC 6750 section 2.3) does not count.
     let path = format!("{PATH}?access_token={}", ada.access);
     let reply = provider.identity.api.get(&path).send().await;
     refused(reply, 401, "authentication_required");

@@ -1,4 +1,4 @@
-//! What the other services are told of clients whose access is over.
+//! Events that name the clients which have lost access to an account.
 
 use chrono::Duration;
 use reqwest::Method;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::oauth_kit::{OAuth, claims};
 use crate::oauth_support::Provider;
 
-/// Whose access to ada's account was told to be over, event by event.
+/// Returns the clients that lost access, event by event.
 fn shut_out(events: &[Value]) -> Vec<Value> {
     events
         .iter()
@@ -15,7 +15,7 @@ fn shut_out(events: &[Value]) -> Vec<Value> {
         .collect()
 }
 
-/// Of all events so far; what is told from now on comes after them.
+/// Returns the clients of all events so far. Later events get a later time.
 fn revoked(oauth: &OAuth) -> Vec<Value> {
     oauth.identity.hand.advance(Duration::seconds(1));
     shut_out(&oauth.identity.events("identity.session_revoked.v1"))
@@ -36,7 +36,7 @@ fn allow(oauth: &OAuth, client: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn validate_names_the_sign_in_and_the_client_of_a_token() {
+async fn validate_returns_the_session_id_and_client_of_a_token() {
     let oauth = OAuth::start().await;
     for (client, token) in [
         (None, Value::from(oauth.ada.access.clone())),
@@ -57,7 +57,7 @@ async fn validate_names_the_sign_in_and_the_client_of_a_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_shut_out_with_its_last_session_that_may_make_hooks_whoever_ends_it() {
+async fn a_client_loses_access_with_its_last_session_that_can_set_up_integrations() {
     let oauth = OAuth::start().await;
     let hooks = "openid sessions:read integrations:write";
     let register = format!("UPDATE oauth_clients SET scope = '{hooks}'");
@@ -87,7 +87,7 @@ async fn a_client_is_shut_out_with_its_last_session_that_may_make_hooks_whoever_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_shut_out_when_its_access_is_withdrawn() {
+async fn a_client_loses_access_when_its_consent_is_revoked() {
     let oauth = OAuth::start().await;
     oauth.tokens("web", "openid").await;
     end(&oauth, "web").await;
@@ -101,7 +101,7 @@ async fn a_client_is_shut_out_when_its_access_is_withdrawn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_client_is_shut_out_of_every_account_that_allowed_it() {
+async fn a_deleted_client_loses_access_to_every_account_that_allowed_it() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     for user in 0..3 {

@@ -1,4 +1,4 @@
-//! Asking people into a team by mail, and what they answer.
+//! Invitations to a team by mail, and the answers to them.
 
 use chrono::Duration;
 use event_types::MailText;
@@ -10,7 +10,7 @@ use crate::support::{SignedIn, beginning, refused, signed_in, texts};
 
 const OWN: &str = "/api/user/invitations";
 const OF_TEAM: &str = "/api/teams/crew/invitations";
-/// Looks like a token, and is none.
+/// Has the form of a token, but was never issued.
 const UNKNOWN: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 impl Cast {
@@ -23,7 +23,7 @@ impl Cast {
         self.get(&self.admin, &path).await.expect(200).json()
     }
 
-    /// The status of the newest invitation.
+    /// Returns the status of the newest invitation.
     async fn newest_status(&self) -> String {
         let list = self.invitations("?limit=1").await;
         list["invitations"][0]["status"]
@@ -38,7 +38,7 @@ fn id(invitation: &Value) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_of_the_invitation_endpoints() {
+async fn the_bodies_of_the_invitation_endpoints_match_their_snapshots() {
     let cast = Cast::assemble().await;
     let show = |name: &str, body: Value| {
         insta::assert_json_snapshot!(name, body, {
@@ -60,7 +60,7 @@ async fn bodies_of_the_invitation_endpoints() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_needs_an_address_and_a_role_that_can_be_given() {
+async fn an_invitation_requires_a_valid_address_and_an_assignable_role() {
     let cast = Cast::assemble().await;
     for body in [
         json!({}),
@@ -82,7 +82,7 @@ async fn an_invitation_needs_an_address_and_a_role_that_can_be_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_answer_does_not_tell_whose_an_address_is() {
+async fn the_response_to_an_invitation_does_not_reveal_whose_the_address_is() {
     let cast = Cast::assemble().await;
     cast.give_address(&cast.stranger, "sam@example.com", true);
     cast.give_address(&cast.member, "mia@example.com", true);
@@ -102,7 +102,7 @@ async fn the_answer_does_not_tell_whose_an_address_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mail_says_who_asks_into_what_until_when_and_names_are_only_data_in_it() {
+async fn the_invitation_mail_names_team_inviter_and_expiry_as_plain_data() {
     let cast = Cast::assemble().await;
     let hostile = "<b onload=x>&\"' https://evil.example {{team}}";
     let body = json!({ "name": hostile });
@@ -132,7 +132,7 @@ async fn the_mail_says_who_asks_into_what_until_when_and_names_are_only_data_in_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_stands_in_no_table_answer_or_error() {
+async fn an_invitation_token_appears_in_no_table_response_or_error() {
     let cast = Cast::assemble().await;
     cast.give_address(&cast.stranger, "sam@example.com", true);
     let reply = cast
@@ -159,13 +159,13 @@ async fn the_token_stands_in_no_table_answer_or_error() {
     for text in &seen {
         assert!(!text.contains(&token), "{text}");
     }
-    // Nor whom it was sent to, where it would stay for ever.
+    // The audit log, which is kept for good, does not contain the recipient's address either.
     let audit = texts(&pool, "SELECT coalesce(details, '') AS t FROM audit_log");
     assert!(audit.iter().all(|details| !details.contains("example.com")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invitations_are_listed_for_a_proven_address_and_show_it_to_who_may_know_it() {
+async fn invitations_are_listed_for_a_verified_address_shown_to_clients_only_with_scope_email() {
     let cast = Cast::assemble().await;
     cast.invited(&cast.owner, "sam@example.com", None).await;
     cast.give_address(&cast.stranger, "sam@example.com", false);
@@ -198,7 +198,7 @@ async fn invitations_are_listed_for_a_proven_address_and_show_it_to_who_may_know
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn inviting_again_renews_and_the_older_mail_is_dead() {
+async fn inviting_again_renews_the_invitation_and_invalidates_the_older_mail() {
     let cast = Cast::assemble().await;
     let (first, old) = cast.invited(&cast.admin, "sam@example.com", None).await;
     cast.identity.hand.advance(Duration::days(3));
@@ -228,7 +228,7 @@ async fn inviting_again_renews_and_the_older_mail_is_dead() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn possession_of_the_mail_is_enough_and_it_is_good_for_one() {
+async fn the_token_of_the_mail_is_enough_to_join_and_works_for_one_account() {
     let cast = Cast::assemble().await;
     let (invitation, token) = cast.invited(&cast.owner, "other@example.com", None).await;
     let audited = cast.audit_end();
@@ -246,7 +246,7 @@ async fn possession_of_the_mail_is_enough_and_it_is_good_for_one() {
         cast.audit_since(audited),
         [format!("invitation.accepted {sam} {sam}")]
     );
-    // Once more by the same, by others, and by him who has left since.
+    // The token is used again: by the same account, by a member, by another account, and after leaving.
     cast.answer(&cast.stranger, &token).await.expect(200);
     cast.answer(&cast.member, &token).await.expect(200);
     let late = cast.identity.register("Late").await;
@@ -269,7 +269,7 @@ async fn possession_of_the_mail_is_enough_and_it_is_good_for_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn by_its_id_an_invitation_opens_only_to_the_verified_address() {
+async fn an_invitation_is_accepted_by_its_id_only_with_the_verified_address() {
     let cast = Cast::assemble().await;
     let (invitation, _) = cast.invited(&cast.owner, "Sam@Example.com", None).await;
     let id = id(&invitation);
@@ -287,7 +287,7 @@ async fn by_its_id_an_invitation_opens_only_to_the_verified_address() {
     for text in [unknown, UNKNOWN, "1", "me", &id.replace('-', ""), "%C3%BC"] {
         not_found(&cast.stranger, text).await;
     }
-    // Who is in the team already learns as little.
+    // A member of the team learns as little.
     not_found(&cast.member, id).await;
     cast.answer(&cast.stranger, &id.to_uppercase())
         .await
@@ -297,7 +297,7 @@ async fn by_its_id_an_invitation_opens_only_to_the_verified_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_is_good_for_seven_days() {
+async fn an_invitation_expires_after_seven_days() {
     let cast = Cast::assemble().await;
     cast.give_address(&cast.stranger, "sam@example.com", true);
     let (first, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
@@ -326,7 +326,7 @@ async fn an_invitation_is_good_for_seven_days() {
     );
     let own = cast.get(&cast.stranger, OWN).await.expect(200).json();
     assert_eq!(own, json!({ "invitations": [], "total": 0 }));
-    // Asked again it lives again.
+    // Inviting again renews it.
     let (second, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
     assert_eq!(id(&first), id(&second));
     assert_eq!(second["status"], "pending");
@@ -334,12 +334,12 @@ async fn an_invitation_is_good_for_seven_days() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_team_takes_an_invitation_back() {
+async fn a_team_manager_can_revoke_an_invitation() {
     let cast = Cast::assemble().await;
     let (invitation, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
     cast.create(&cast.stranger, "other").await.expect(201);
     let path = format!("{OF_TEAM}/{}", id(&invitation));
-    // Under another team's name it is not there.
+    // It cannot be found under another team.
     let elsewhere = path.replace("/crew/", "/other/");
     refused(
         cast.delete(&cast.stranger, &elsewhere).await,
@@ -369,7 +369,7 @@ async fn the_team_takes_an_invitation_back() {
         "invitation_gone",
     );
     assert_eq!(cast.newest_status().await, "revoked");
-    // Asked again it is another one.
+    // Inviting again creates another invitation.
     let (again, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
     assert_ne!(id(&again), id(&invitation));
     assert_eq!(cast.invitations("").await["total"], 2);
@@ -377,7 +377,7 @@ async fn the_team_takes_an_invitation_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_invited_declines_by_the_id_or_by_the_mail() {
+async fn an_invitation_is_declined_by_its_id_or_by_the_token_of_the_mail() {
     let cast = Cast::assemble().await;
     cast.give_address(&cast.stranger, "sam@example.com", true);
     let (invitation, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
@@ -418,12 +418,12 @@ async fn the_invited_declines_by_the_id_or_by_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_member_uses_up_only_what_was_sent_to_his_verified_address() {
+async fn a_member_consumes_only_invitations_to_their_verified_address() {
     let cast = Cast::assemble().await;
     let (_, for_sam) = cast
         .invited(&cast.owner, "sam@example.com", Some("admin"))
         .await;
-    // The admin tries the link that he sent.
+    // An admin and a member try the link, which does not consume it.
     cast.answer(&cast.admin, &for_sam).await.expect(200);
     cast.answer(&cast.member, &for_sam).await.expect(200);
     assert_eq!(cast.newest_status().await, "pending");
@@ -436,14 +436,14 @@ async fn a_member_uses_up_only_what_was_sent_to_his_verified_address() {
     let body = cast.answer(&cast.member, &for_mia).await.expect(200).json();
     assert_eq!(body["team"]["member_count"], 4);
     assert_eq!(cast.newest_status().await, "accepted");
-    // A link raises nobody who is in already.
+    // A link does not promote an account that is already a member.
     assert_eq!(cast.role_of("Mia").await.as_deref(), Some("member"));
     let late = cast.identity.register("Late").await;
     refused(cast.answer(&late, &for_mia).await, 410, "invitation_gone");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gives_a_role_that_he_no_longer_has() {
+async fn an_invitation_grants_admin_only_while_its_inviter_is_an_active_admin() {
     let cast = Cast::assemble().await;
     let role_of_new = async |name: &str, inviter: &SignedIn, meanwhile: &str| {
         let email = format!("{name}@example.com");
@@ -483,7 +483,7 @@ async fn nobody_gives_a_role_that_he_no_longer_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_leaves_or_is_put_out_takes_his_invitations_with_him() {
+async fn leaving_or_being_removed_revokes_the_members_invitations() {
     let cast = Cast::assemble().await;
     cast.give_address(&cast.admin, "adam@example.com", true);
     let (_, friend) = cast.invited(&cast.admin, "friend@example.com", None).await;
@@ -518,7 +518,7 @@ async fn who_leaves_or_is_put_out_takes_his_invitations_with_him() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_sees_what_waits_for_his_own_address() {
+async fn pending_invitations_are_listed_for_the_callers_verified_address() {
     let cast = Cast::assemble().await;
     let own = async |who: &SignedIn, query: &str| {
         let path = format!("{OWN}{query}");
@@ -539,7 +539,7 @@ async fn everybody_sees_what_waits_for_his_own_address() {
         .expect(200);
     cast.invited(&cast.owner, "fay@example.org", None).await;
 
-    // An address that is not proven shows nothing.
+    // An unverified address shows nothing.
     assert_eq!(own(&fay, "").await, nothing);
     cast.give_address(&fay, "Fay@Example.com", true);
     let list = own(&fay, "").await;
@@ -554,7 +554,7 @@ async fn everybody_sees_what_waits_for_his_own_address() {
         let reply = cast.get(&fay, &format!("{OWN}{query}")).await;
         refused(reply, 400, "validation_failed");
     }
-    // Nor does it open anything; the mails do.
+    // It accepts no invitation by id either; the tokens of the mails do.
     cast.give_address(&fay, "Fay@Example.com", false);
     let first = id(&list["invitations"][0]);
     refused(cast.answer(&fay, first).await, 404, "invitation_not_found");
@@ -619,7 +619,7 @@ async fn a_teams_invitations_are_listed_by_status_and_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_follow_one_link_one_joins() {
+async fn of_many_accounts_that_follow_one_invitation_link_one_joins() {
     let cast = Cast::assemble().await;
     let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
     let path = format!("/api/invitations/{token}");
@@ -639,7 +639,7 @@ async fn of_many_who_follow_one_link_one_joins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_who_follows_his_link_on_many_devices_joins_once() {
+async fn following_an_invitation_link_on_many_devices_joins_once() {
     let cast = Cast::assemble().await;
     let (_, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
     let path = format!("/api/invitations/{token}");
@@ -656,7 +656,7 @@ async fn one_who_follows_his_link_on_many_devices_joins_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parallel_invitations_of_one_address_are_one_and_one_mail_of_them_is_good() {
+async fn concurrent_invitations_of_one_address_create_one_with_one_valid_mail() {
     let cast = Cast::assemble().await;
     let asking: Vec<_> = (0..8)
         .map(|n| {
@@ -686,7 +686,7 @@ async fn parallel_invitations_of_one_address_are_one_and_one_mail_of_them_is_goo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_is_either_used_or_taken_back() {
+async fn an_invitation_is_either_accepted_or_revoked_but_never_both() {
     let cast = Cast::assemble().await;
     for _ in 0..6 {
         let (invitation, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
@@ -704,7 +704,7 @@ async fn an_invitation_is_either_used_or_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_in_enough_teams_keeps_the_invitation_for_later() {
+async fn an_account_at_its_team_limit_can_accept_the_invitation_later() {
     let cast = Cast::assemble_with(|config| config.teams.max_joined = 1).await;
     cast.create(&cast.stranger, "others").await.expect(201);
     let fay = cast.identity.register("Fay").await;
@@ -722,10 +722,10 @@ async fn who_is_in_enough_teams_keeps_the_invitation_for_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_sends_twenty_invitations_and_then_waits() {
+async fn an_account_can_send_twenty_invitations_before_it_is_rate_limited() {
     let cast = Cast::assemble_with(|config| config.rate_limits.enabled = Some(true)).await;
     for n in 0..20 {
-        // What is refused for itself does not count.
+        // Invalid invitations do not count.
         cast.invite(&cast.admin, "nobody", None).await.expect(400);
         let email = format!("somebody-{n}@example.com");
         cast.invite(&cast.admin, &email, None).await.expect(200);

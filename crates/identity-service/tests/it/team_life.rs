@@ -1,4 +1,4 @@
-//! What becomes of teams: changed, left, handed over, deleted; and who may do which of it.
+//! The life of a team: changes, leaving, transfer and deletion, and who may do which.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -69,12 +69,12 @@ async fn admins_change_name_and_description_and_only_the_owner_the_slug() {
     refused(cast.get(&cast.member, CREW).await, 404, "team_not_found");
     let detail = cast.get(&cast.member, "/api/teams/band").await.expect(200);
     assert_eq!(detail.json()["team"], team);
-    // The old name is free.
+    // The old slug is free.
     cast.create(&cast.stranger, "crew").await.expect(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_keeps_to_its_rules_when_it_is_changed() {
+async fn an_invalid_change_of_a_team_is_refused_and_changes_nothing() {
     let cast = Cast::assemble().await;
     cast.create(&cast.stranger, "Other").await.expect(201);
     let before = cast.get(&cast.owner, CREW).await.expect(200).json();
@@ -103,7 +103,7 @@ async fn a_team_keeps_to_its_rules_when_it_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_name_is_told_to_everybody_and_a_new_description_to_nobody() {
+async fn renaming_a_team_publishes_an_event_and_a_new_description_does_not() {
     let cast = Cast::assemble().await;
     let events = || cast.identity.events("identity.team_changed.v1");
     let seen = async || {
@@ -134,7 +134,7 @@ async fn a_new_name_is_told_to_everybody_and_a_new_description_to_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_team_is_gone_for_everybody_and_its_id_is_not_given_out_again() {
+async fn a_deleted_team_is_gone_for_everybody_and_its_id_is_not_reused() {
     let cast = Cast::assemble().await;
     let (_, token) = cast.invited(&cast.owner, "new@example.com", None).await;
     refused(cast.delete(&cast.admin, CREW).await, 403, "forbidden");
@@ -165,7 +165,7 @@ async fn a_deleted_team_is_gone_for_everybody_and_its_id_is_not_given_out_again(
         let seen = cast.get(who, path).await.expect(200).json();
         assert_eq!(seen["teams"], json!([]));
     }
-    // One event stands for all the memberships that ended.
+    // One event reports the end of all memberships.
     let team = json!({ "id": 1, "slug": "crew", "name": "The Crew" });
     let events = cast.identity.events("identity.team_changed.v1");
     assert!(events.contains(&json!({ "team": team, "deleted": true })));
@@ -181,7 +181,7 @@ async fn a_deleted_team_is_gone_for_everybody_and_its_id_is_not_given_out_again(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_leaves_but_the_owner() {
+async fn everybody_can_leave_a_team_but_its_owner() {
     let cast = Cast::assemble().await;
     let leave = async |by: &SignedIn| {
         let call = cast.identity.api.post("/api/teams/Crew/leave");
@@ -211,7 +211,7 @@ async fn everybody_leaves_but_the_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_of_members_is_told_and_recorded() {
+async fn every_membership_change_is_published_and_audited() {
     let cast = Cast::assemble().await;
     let audited = cast.audit_end();
     cast.add(&cast.admin, "sam", Some("admin"))
@@ -260,8 +260,8 @@ async fn every_change_of_members_is_told_and_recorded() {
     assert_eq!(events, expected);
 }
 
-/// What each endpoint answers to the owner, an admin, a member, and somebody who is not in the team.
-/// `NAME` is another one for each caller, so that what one did is not in the way of the next.
+/// The status that each endpoint returns to the owner, an admin, a member, and an account outside of the team.
+/// `NAME` differs for each caller, so that their calls do not affect each other.
 const GUARDS: [(&str, &str, &str, [u16; 4]); 14] = [
     ("GET", "crew", "", [200, 200, 200, 404]),
     ("PUT", "crew", r#"{"name":"NAME"}"#, [200, 200, 403, 404]),
@@ -305,7 +305,7 @@ const GUARDS: [(&str, &str, &str, [u16; 4]); 14] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_endpoint_answers_each_role_as_the_table_says() {
+async fn every_team_endpoint_answers_each_role_as_in_the_table() {
     let cast = Cast::assemble().await;
     for name in ["new-owner", "new-admin", "new-member", "new-stranger"] {
         cast.identity.register(name).await;
@@ -327,7 +327,7 @@ async fn every_endpoint_answers_each_role_as_the_table_says() {
             }
         };
         refused(call("owner").send().await, 401, "authentication_required");
-        // The least powerful first: what is refused changes nothing.
+        // The least powerful caller goes first, because a refused call changes nothing.
         for ((name, who), status) in callers.iter().zip(statuses).rev() {
             let reply = call(name).bearer(&who.access).send().await;
             assert_eq!(
@@ -350,7 +350,7 @@ async fn every_endpoint_answers_each_role_as_the_table_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hand_over_and_the_removal_of_the_heir_cannot_both_happen() {
+async fn a_transfer_and_a_concurrent_removal_of_the_new_owner_cannot_both_succeed() {
     let cast = Cast::assemble().await;
     for _ in 0..6 {
         let (hand_over, removal) = tokio::join!(
@@ -372,7 +372,7 @@ async fn a_hand_over_and_the_removal_of_the_heir_cannot_both_happen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_that_is_deleted_takes_nobody_in_meanwhile() {
+async fn a_concurrently_deleted_team_gains_no_member() {
     let cast = Cast::assemble().await;
     for _ in 0..4 {
         let (deleted, added) = tokio::join!(
@@ -391,7 +391,7 @@ async fn a_team_that_is_deleted_takes_nobody_in_meanwhile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_teams_that_want_each_others_slugs_get_an_answer() {
+async fn two_teams_that_request_each_others_slugs_are_both_refused() {
     let cast = Cast::assemble().await;
     cast.create(&cast.stranger, "band").await.expect(201);
     let (one, other) = tokio::join!(
@@ -405,7 +405,7 @@ async fn two_teams_that_want_each_others_slugs_get_an_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_happens_to_a_team_at_once_ends_in_answers_and_one_owner() {
+async fn concurrent_changes_of_a_team_get_no_server_error_and_leave_one_owner() {
     let cast = Cast::assemble().await;
     let (_, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
     let accept = format!("/api/invitations/{token}");
@@ -464,7 +464,7 @@ async fn whatever_happens_to_a_team_at_once_ends_in_answers_and_one_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_owns_only_so_many_teams() {
+async fn an_account_can_own_only_a_limited_number_of_teams() {
     let cast = Cast::assemble_with(|config| config.teams.max_owned = 3).await;
     let creations: Vec<_> = (0..6)
         .map(|n| {
@@ -483,7 +483,7 @@ async fn an_account_owns_only_so_many_teams() {
         }
     }
     assert_eq!(made, 2);
-    // Nor is one more handed to it.
+    // No team can be transferred to it either.
     cast.create(&cast.stranger, "sams").await.expect(201);
     let add = json!({ "username": "olga" });
     cast.post(&cast.stranger, "/api/teams/sams/members", add)
@@ -496,7 +496,7 @@ async fn an_account_owns_only_so_many_teams() {
     refused(reply, 400, "validation_failed");
     let detail = cast.get(&cast.stranger, "/api/teams/sams").await.json();
     assert_eq!(detail["my_role"], "owner");
-    // Room is made by deleting one.
+    // Deleting a team makes room.
     cast.delete(&cast.owner, CREW).await.expect(204);
     let reply = cast
         .put(&cast.stranger, path, json!({ "role": "owner" }))
@@ -505,7 +505,7 @@ async fn an_account_owns_only_so_many_teams() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_put_into_only_so_many_teams_of_others_and_its_own_come_first() {
+async fn an_account_can_join_only_a_limited_number_of_teams_besides_its_own() {
     let cast = Cast::assemble_with(|config| config.teams.max_joined = 2).await;
     cast.create(&cast.owner, "second").await.expect(201);
     cast.create(&cast.admin, "third").await.expect(201);
@@ -515,14 +515,14 @@ async fn an_account_is_put_into_only_so_many_teams_of_others_and_its_own_come_fi
     };
     add(&cast.owner, "second").await.expect(201);
     refused(add(&cast.admin, "third").await, 400, "validation_failed");
-    // Its own are another matter, and first in every list.
+    // Teams that it owns do not count, and come first in every list.
     cast.create(&cast.member, "mine").await.expect(201);
     let list = cast.get(&cast.member, "/api/teams").await.json();
     assert_eq!(slugs(&list), ["mine", "crew", "second"]);
     let path = "/api/auth/validate?include=teams";
     let validated = cast.get(&cast.member, path).await.json();
     assert_eq!(slugs(&validated), ["mine", "crew", "second"]);
-    // Handing over would make it one of others, too.
+    // Transferring its own team would make it a joined one.
     let own = json!({ "username": "sam" });
     cast.post(&cast.member, "/api/teams/mine/members", own)
         .await

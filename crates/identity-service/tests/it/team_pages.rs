@@ -5,7 +5,7 @@ use crate::cast::Cast;
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{PASSWORD, SignedIn};
 
-/// The browsers of a cast.
+/// One browser for each account of a cast.
 struct Browsers {
     owner: Browser,
     admin: Browser,
@@ -30,7 +30,7 @@ fn shows(page: &Page, words: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_is_made_and_changed_by_forms() {
+async fn a_team_is_created_and_changed_by_forms() {
     let cast = Cast::assemble().await;
     let mut browsers = Browsers::of(&cast).await;
     let sam = &mut browsers.stranger;
@@ -104,7 +104,7 @@ async fn roles_decide_what_is_shown_and_what_is_allowed() {
             is_a_good_page(&page);
         }
     }
-    // The same of what the forms do, with the token that each of them has from a page of his own.
+    // The same holds for the forms, sent with a CSRF token from a page of the sender's own.
     let posts = [
         ("/teams/crew/settings", "name=Other"),
         ("/teams/crew/people", "email=a%40example.com&role=member"),
@@ -149,7 +149,7 @@ async fn roles_decide_what_is_shown_and_what_is_allowed() {
         .says("Hand it over");
 }
 
-/// Sends a form that is on none of the sender's pages, with a token from one of them.
+/// Sends a form that no page shows to the sender, with a CSRF token from another page.
 async fn post(cast: &Cast, browser: &mut Browser, path: &str, fields: &str) -> u16 {
     let token = browser.get("/teams/new").await.form("/teams/new");
     let token = token.value("csrf").unwrap().to_owned();
@@ -203,10 +203,10 @@ async fn members_are_added_promoted_and_removed_by_forms() {
     page.says("The member is removed.");
     assert_eq!(cast.role_of("Sam").await, None);
     adam.submit(form).await.expect(404);
-    // The owner stays.
+    // The owner cannot be removed.
     let path = "/teams/crew/members/olga/remove";
     assert_eq!(post(&cast, adam, path, "").await, 403);
-    // One's own name is leaving.
+    // Removing oneself is leaving.
     let path = "/teams/crew/members/Adam/remove";
     let form = adam.get(path).await.form(path);
     let page = adam.submit(form).await.expect(200);
@@ -214,7 +214,7 @@ async fn members_are_added_promoted_and_removed_by_forms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_is_handed_over_left_and_deleted() {
+async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
     let cast = Cast::assemble().await;
     let mut browsers = Browsers::of(&cast).await;
     let olga = &mut browsers.owner;
@@ -248,7 +248,7 @@ async fn a_team_is_handed_over_left_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invitations_go_out_are_withdrawn_and_are_answered_by_forms() {
+async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
     let cast = Cast::assemble().await;
     let mut browsers = Browsers::of(&cast).await;
     let adam = &mut browsers.admin;
@@ -278,7 +278,7 @@ async fn invitations_go_out_are_withdrawn_and_are_answered_by_forms() {
     let withdraw = page.forms("/teams/crew/people/withdraw");
     assert_eq!(withdraw.len(), 2);
 
-    // Sam has claimed the address, and then proves it.
+    // Sam has claimed the address, and then verifies it.
     cast.give_address(&cast.stranger, "sam@example.com", false);
     let sam = &mut browsers.stranger;
     let page = sam.get("/teams").await;
@@ -287,7 +287,7 @@ async fn invitations_go_out_are_withdrawn_and_are_answered_by_forms() {
     let page = sam.get("/teams").await;
     let accept = page.form("/teams/invitations/accept");
     let id = accept.value("id").unwrap().to_owned();
-    // It is Sam's: to others there is no such invitation.
+    // The invitation is Sam's, and others cannot find it.
     let (path, fields) = ("/teams/invitations/decline", format!("id={id}"));
     let reply = post(&cast, &mut browsers.member, path, &fields).await;
     assert_eq!(reply, 404);
@@ -324,7 +324,7 @@ async fn an_invitation_is_declined_by_its_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_from_people_are_text_on_every_page() {
+async fn names_from_users_are_escaped_on_every_page() {
     let cast = Cast::assemble().await;
     let name = "<script>alert(1)</script>\"'&";
     let body = json!({ "name": name, "slug": "odd", "description": name });
@@ -349,7 +349,7 @@ async fn names_from_people_are_text_on_every_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_was_taken_away_no_longer_lets_a_form_through() {
+async fn a_form_is_refused_after_its_sender_has_lost_the_role() {
     let cast = Cast::assemble().await;
     let mut browsers = Browsers::of(&cast).await;
     let form = browsers.admin.get("/teams/crew/people").await;

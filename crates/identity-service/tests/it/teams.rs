@@ -4,7 +4,7 @@ use crate::cast::Cast;
 use crate::support::refused;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_of_the_team_endpoints() {
+async fn the_bodies_of_the_team_endpoints_match_their_snapshots() {
     let cast = Cast::assemble().await;
     insta::assert_json_snapshot!(
         "team_created",
@@ -48,7 +48,7 @@ async fn bodies_of_the_team_endpoints() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_holds_only_the_teams_that_the_user_belongs_to_and_has_an_alias() {
+async fn the_team_list_contains_only_the_callers_teams_and_has_an_alias() {
     let cast = Cast::assemble().await;
     cast.create(&cast.stranger, "other").await.expect(201);
     for who in [&cast.owner, &cast.admin, &cast.member] {
@@ -124,7 +124,7 @@ async fn a_new_team_needs_a_name_and_a_free_slug() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_in_a_team_cannot_tell_it_from_one_that_is_not_there() {
+async fn a_team_of_others_is_answered_like_one_that_does_not_exist() {
     let cast = Cast::assemble().await;
     let stranger = &cast.stranger;
     for slug in ["crew", "nothing", "no%20slug", "a%2Fb"] {
@@ -309,7 +309,7 @@ async fn roles_are_changed_by_admins_and_never_above_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn giving_a_member_the_role_owner_hands_the_team_over() {
+async fn giving_a_member_the_owner_role_transfers_the_team() {
     let cast = Cast::assemble().await;
     let reply = cast
         .set_role(&cast.owner, "mia", "Owner")
@@ -340,7 +340,7 @@ async fn giving_a_member_the_role_owner_hands_the_team_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_is_not_handed_to_somebody_who_cannot_sign_in() {
+async fn a_team_cannot_be_transferred_to_an_inactive_account() {
     let cast = Cast::assemble().await;
     cast.identity
         .sql("UPDATE users SET is_active = FALSE WHERE username_lower = 'mia'");
@@ -382,7 +382,7 @@ async fn members_are_removed_by_admins_and_leave_by_themselves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_member_list_is_read_in_pages() {
+async fn the_member_list_is_paged() {
     let cast = Cast::assemble().await;
     let page = async |query: &str| {
         cast.get(&cast.member, &format!("/api/teams/crew/members{query}"))
@@ -419,7 +419,7 @@ async fn a_long_member_list_is_read_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_put_back_into_a_team_that_they_left() {
+async fn a_member_who_left_can_return_only_by_an_invitation() {
     let cast = Cast::assemble().await;
     cast.remove(&cast.member, "mia").await.expect(204);
     let leave = "/api/teams/crew/leave";
@@ -430,7 +430,7 @@ async fn nobody_is_put_back_into_a_team_that_they_left() {
         assert!(reply.text().contains("invite"), "{}", reply.text());
         assert_eq!(cast.role_of(name).await, None);
     }
-    // By another team, and by an invitation, they come back; then they are members as before.
+    // Another team can add them, and an invitation brings them back as ordinary members.
     cast.create(&cast.owner, "other").await.expect(201);
     let body = json!({ "username": "mia" });
     let path = "/api/teams/other/members";
@@ -438,7 +438,7 @@ async fn nobody_is_put_back_into_a_team_that_they_left() {
     let (_, token) = cast.invited(&cast.owner, "mia@example.com", None).await;
     cast.answer(&cast.member, &token).await.expect(200);
     assert_eq!(cast.role_of("Mia").await.as_deref(), Some("member"));
-    // Whoever is put out has not left.
+    // A member who was removed has not left.
     cast.remove(&cast.owner, "mia").await.expect(204);
     cast.add(&cast.owner, "mia", None).await.expect(201);
     refused(
@@ -446,7 +446,7 @@ async fn nobody_is_put_back_into_a_team_that_they_left() {
         409,
         "already_member",
     );
-    // Twice is as once.
+    // Leaving a second time counts like the first.
     cast.remove(&cast.member, "mia").await.expect(204);
     refused(cast.add(&cast.owner, "mia", None).await, 409, "member_left");
     let mut olga = crate::browser::Browser::of(&cast.identity, "Olga").await;
@@ -457,7 +457,7 @@ async fn nobody_is_put_back_into_a_team_that_they_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_leaves_while_being_added_is_out_or_came_by_an_invitation() {
+async fn a_member_who_leaves_while_being_added_stays_out() {
     let cast = Cast::assemble().await;
     for _ in 0..6 {
         let leave = cast.remove(&cast.member, "mia");
@@ -473,7 +473,7 @@ async fn whoever_leaves_while_being_added_is_out_or_came_by_an_invitation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_can_have_everybody_asked() {
+async fn without_direct_add_members_join_only_by_invitation() {
     let identity = crate::support::Identity::start_with(|config| config.teams.direct_add = false);
     let identity = identity.await;
     let olga = identity.register("Olga").await;
@@ -496,7 +496,7 @@ async fn an_operator_can_have_everybody_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parallel_hand_overs_leave_one_owner_and_parallel_adds_one_member() {
+async fn concurrent_transfers_leave_one_owner_and_concurrent_adds_one_member() {
     let cast = Cast::assemble().await;
     let handovers = ["adam", "mia"].map(|name| {
         let (api, token) = (cast.identity.api.clone(), cast.owner.access.clone());

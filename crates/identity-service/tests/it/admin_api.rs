@@ -5,10 +5,10 @@ use test_kit::{Call, Reply};
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
 
-/// Somebody who may administer, and has just signed in.
+/// Registers a superadmin who has just signed in.
 pub(crate) async fn superadmin(identity: &Identity, name: &str) -> SignedIn {
     let admin = identity.register(name).await;
-    // Nobody has asked for this account yet, so nothing of it is remembered.
+    // The account has not been read yet, so nothing of it is cached.
     identity.sql(&format!(
         "UPDATE users SET role = 'SUPERADMIN' WHERE id = {}",
         admin.id
@@ -40,7 +40,7 @@ fn entries(identity: &Identity) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_superadmin_who_signed_in_lately_administers() {
+async fn only_a_superadmin_with_a_recent_sign_in_may_administer() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -68,7 +68,7 @@ async fn only_a_superadmin_who_signed_in_lately_administers() {
     get(&identity, &ada, users).await.expect(200);
     identity.hand.advance(Duration::hours(12));
     get(&identity, &ada, users).await.expect(200);
-    // A token that is refreshed is as old as its sign-in.
+    // A refreshed token keeps the age of its sign-in.
     identity.hand.advance(Duration::seconds(1));
     let refreshed = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     for call in calls() {
@@ -84,7 +84,7 @@ async fn only_a_superadmin_who_signed_in_lately_administers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_are_found_by_parts_of_names_and_addresses_and_by_what_they_are() {
+async fn accounts_are_found_by_parts_of_names_and_addresses_and_by_role_plan_and_state() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     for name in ["bob_1", "Bobby", "bobX1", "carol"] {
@@ -132,7 +132,7 @@ async fn accounts_are_found_by_parts_of_names_and_addresses_and_by_what_they_are
     ] {
         assert_eq!(found(query).await, who, "{query}");
     }
-    // A plan that has run out is FREE, whether or not anybody has noticed.
+    // An expired plan counts as FREE, although nothing has updated its row.
     identity.hand.advance(Duration::days(11));
     let ada = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
     let page = get(&identity, &ada, "/api/admin/users?premium_tier=PREMIUM")
@@ -144,7 +144,7 @@ async fn accounts_are_found_by_parts_of_names_and_addresses_and_by_what_they_are
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_accounts_join_without_gap_or_repetition() {
+async fn paging_through_accounts_skips_and_repeats_none() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     for n in 0..6 {
@@ -201,7 +201,7 @@ async fn an_administrator_sees_the_address_the_plan_and_the_sign_ins_of_an_accou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_made_with_a_given_or_a_generated_password() {
+async fn an_administrator_creates_accounts_with_a_given_or_generated_password() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let create = async |body: Value| {
@@ -262,7 +262,7 @@ async fn an_account_is_made_with_a_given_or_a_generated_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_recorded_once_with_what_was_before_and_no_change_is_not_recorded() {
+async fn a_change_is_audited_once_and_an_update_without_effect_is_not() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -299,7 +299,7 @@ async fn a_change_is_recorded_once_with_what_was_before_and_no_change_is_not_rec
             "user.activated",
         ),
     ] {
-        // Of many who do the same at once one changes something.
+        // Of concurrent identical updates only one changes anything.
         let calls =
             (0..8).map(|_| tokio::spawn(patch(&identity, &ada, bob.id, body.clone()).send()));
         for call in calls.collect::<Vec<_>>() {
@@ -315,7 +315,7 @@ async fn a_change_is_recorded_once_with_what_was_before_and_no_change_is_not_rec
             1
         );
     }
-    // The session of the registration ended with the deactivation.
+    // The deactivation also revoked the session of the registration.
     assert_eq!(entries(&identity), before + 6);
     assert_eq!(identity.events("identity.user_changed.v1").len(), 5);
 
@@ -364,7 +364,7 @@ async fn a_change_is_recorded_once_with_what_was_before_and_no_change_is_not_rec
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_takes_his_own_rights_or_sets_his_own_password_as_an_administrator() {
+async fn an_administrator_cannot_demote_deactivate_or_reset_their_own_account() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     for body in [
@@ -403,7 +403,7 @@ async fn nobody_takes_his_own_rights_or_sets_his_own_password_as_an_administrato
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deactivation_ends_every_session_at_once_and_activation_brings_none_back() {
+async fn deactivation_ends_every_session_at_once_and_activation_restores_none() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -462,7 +462,7 @@ async fn deactivation_ends_every_session_at_once_and_activation_brings_none_back
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_sign_in_that_is_under_way_survives_deactivation_or_a_new_password() {
+async fn a_concurrent_sign_in_does_not_survive_deactivation_or_a_password_reset() {
     let identity = Identity::start_with(|config| config.password.bcrypt_cost = 7).await;
     let ada = superadmin(&identity, "ada").await;
     for round in 0..4 {
@@ -508,7 +508,7 @@ async fn no_sign_in_that_is_under_way_survives_deactivation_or_a_new_password() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_ends_all_sessions_and_the_old_password() {
+async fn a_password_reset_ends_all_sessions_and_invalidates_the_old_password() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -564,7 +564,7 @@ async fn a_new_password_ends_all_sessions_and_the_old_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_sessions_of_an_account_are_ended_on_request() {
+async fn an_administrator_can_end_all_sessions_of_an_account() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -587,7 +587,7 @@ async fn all_sessions_of_an_account_are_ended_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_counts_until_its_last_moment_and_reads_as_free_from_then_on() {
+async fn a_premium_plan_counts_until_its_last_microsecond_and_then_reads_as_free() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -623,7 +623,7 @@ async fn a_plan_counts_until_its_last_moment_and_reads_as_free_from_then_on() {
     assert_eq!(over["premium"]["is_active"], false);
     assert_eq!(over["premium"]["bandwidth_limit_mb"], 1024);
     assert_eq!(over["user"]["premium_tier"], "FREE");
-    // Paying again does not bring the old end back, and FREE has none.
+    // A new plan does not get the old end back, and FREE has no end.
     let ada = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
     patch(
         &identity,
@@ -643,7 +643,7 @@ async fn a_plan_counts_until_its_last_moment_and_reads_as_free_from_then_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_superadmins_who_demote_each_other_at_once_one_is_left() {
+async fn of_two_superadmins_who_remove_each_other_at_once_one_remains() {
     let identity = Identity::start().await;
     for round in 0..8 {
         let ada = superadmin(&identity, &format!("ada{round}")).await;

@@ -10,14 +10,14 @@ use test_kit::{TestDb, assert_ends_quietly_unread, wait_until};
 
 use crate::support::{ENCRYPTION_KEY, Identity, MAIL_KEY, PASSWORD, refused, signed_in};
 
-/// What a command said and how it ended.
+/// The output and exit code of a command.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// The program itself, on a database, with what is typed after `admin`.
+/// Builds a command of the program: `admin` with these arguments, on this database.
 fn command(db: &TestDb, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_identity-service"));
     command
@@ -38,7 +38,7 @@ fn command(db: &TestDb, args: &[&str]) -> Command {
     command
 }
 
-/// Runs it with what stands on standard input.
+/// Runs a command with this standard input and more environment variables.
 pub(crate) fn run(db: &TestDb, args: &[&str], input: &str, more: &[(&str, &str)]) -> Ran {
     let mut child = command(db, args)
         .envs(more.iter().copied())
@@ -64,7 +64,7 @@ impl Ran {
         self.out
     }
 
-    /// Checks the exit code and that the error is one line; gives the line.
+    /// Checks the exit code and that the error is one line, and returns that line.
     #[track_caller]
     pub(crate) fn refused(self, code: i32) -> String {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
@@ -74,7 +74,7 @@ impl Ran {
     }
 }
 
-/// A service that lives in the present, as the commands do.
+/// Starts a service whose clock shows the system time, which the commands use.
 async fn service() -> Identity {
     let identity = Identity::start().await;
     identity.hand.set(Clock::system().now());
@@ -92,7 +92,7 @@ impl Identity {
     }
 }
 
-/// Puts a stand-in of the same width in the place of every moment, which is another in each run.
+/// Replaces the digits of every moment by zeros, because moments differ in each run.
 fn without_moments(text: &str) -> String {
     const SHAPES: [&str; 3] = ["dddd-dd-dd dd:dd:dd", "dddd-dd-dd dd:dd", "dddd-dd-dd"];
     let fits = |text: &str, shape: &str| {
@@ -107,7 +107,7 @@ fn without_moments(text: &str) -> String {
     };
     let (mut rest, mut told) = (text, String::new());
     while let Some(first) = rest.chars().next() {
-        // The end of a plan is chosen by the test.
+        // The test sets the end of a plan, so it stays.
         let moment = SHAPES
             .iter()
             .find(|shape| !rest.starts_with("2999") && fits(rest, shape));
@@ -123,7 +123,7 @@ fn without_moments(text: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_superadmin_is_made_beside_a_running_service() {
+async fn a_command_creates_the_first_superadmin_beside_a_running_service() {
     let identity = service().await;
     let made = identity
         .admin(&["users", "create", "ada", "--superadmin"])
@@ -162,10 +162,10 @@ async fn the_first_superadmin_is_made_beside_a_running_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deactivation_by_command_counts_on_the_running_service_within_a_second() {
+async fn a_deactivation_by_command_takes_effect_in_the_running_service_within_a_second() {
     let identity = service().await;
     let bob = identity.register("bob").await;
-    // The service remembers the session, and its feed lives.
+    // The service has cached the session, and its change feed is up.
     for _ in 0..20 {
         identity.validate(&bob.access).await.expect(200);
     }
@@ -197,7 +197,7 @@ async fn a_deactivation_by_command_counts_on_the_running_service_within_a_second
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_change_is_said_once_and_no_change_is_no_error() {
+async fn a_repeated_command_succeeds_and_reports_that_nothing_changed() {
     let identity = service().await;
     identity.register("bob").await;
     for (args, first, again) in [
@@ -305,7 +305,7 @@ async fn a_password_is_never_an_argument_and_a_reset_ends_all_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tables_fit_and_can_be_read() {
+async fn command_tables_fit_into_100_columns() {
     let identity = service().await;
     identity.register("ada").await;
     let long = "a-username-that-is-as-long-as-a-username-can-be-which-is-64-char";
@@ -373,7 +373,7 @@ async fn the_tables_fit_and_can_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_command_says_in_one_line_what_to_do() {
+async fn a_wrong_command_gets_a_one_line_error_that_says_what_to_do() {
     let identity = service().await;
     identity.register("ada").await;
     identity.register("1001").await;
@@ -463,7 +463,7 @@ async fn a_wrong_command_says_in_one_line_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_makes_no_database_where_there_is_none() {
+async fn a_command_creates_no_database_or_key_and_migrates_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("no/identity.db");
     let db = TestDb::empty("bare");
@@ -478,7 +478,7 @@ async fn a_command_makes_no_database_where_there_is_none() {
     assert!(error.contains(missing.to_str().unwrap()), "{error}");
     assert!(!folder.path().join("no").exists());
 
-    // Nor a key where no service has been, whatever the database.
+    // It creates no key either where no service has run, whatever the database.
     let data = folder.path().join("data");
     let db_with_keys = TestDb::empty("keyless");
     drop(
@@ -503,14 +503,14 @@ async fn a_command_makes_no_database_where_there_is_none() {
     assert!(error.contains("identity-keys.key"), "{error}");
     assert!(!data.exists());
 
-    // One without tables is not migrated behind the service's back.
+    // It does not migrate a database without tables.
     drop(db.pool(1).read_blocking(|_| Ok::<_, db_kit::DbError>(())));
     let error = run(&db, &["users", "list"], "", &[]).refused(1);
     assert!(error.contains("`migrate`"), "{error}");
 }
 
 #[test]
-fn every_command_explains_itself() {
+fn the_help_of_the_commands_matches_its_snapshots() {
     let db = TestDb::sqlite("help");
     for (name, args) in [
         ("help", &["--help"][..]),
@@ -526,7 +526,7 @@ fn every_command_explains_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+async fn a_command_ends_quietly_when_its_output_pipe_is_closed() {
     let identity = Identity::start().await;
     for args in [["users", "list"], ["audit", "--json"], ["keys", "list"]] {
         assert_ends_quietly_unread(&mut command(&identity.db, &args));

@@ -6,7 +6,7 @@ use crate::browser::Browser;
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{Identity, PASSWORD, SignedIn};
 
-/// An administrator with a browser, and somebody to administer.
+/// Starts a service with an administrator, their browser and an account to administer.
 async fn office() -> (Identity, SignedIn, Browser, SignedIn) {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
@@ -49,7 +49,7 @@ fn pages(id: i64) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn for_others_there_are_no_pages_of_administration() {
+async fn administration_pages_do_not_exist_for_other_accounts() {
     let (identity, ada, mut admin, bob) = office().await;
     let mut other = Browser::of(&identity, "bob").await;
     assert!(!other.get("/account").await.html.contains("/admin"));
@@ -97,7 +97,7 @@ async fn for_others_there_are_no_pages_of_administration() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_sign_in_administers_nothing_until_it_is_renewed() {
+async fn an_old_sign_in_must_be_renewed_before_it_can_administer() {
     let (identity, ada, mut browser, bob) = office().await;
     let path = format!("/admin/users/{}/deactivate", bob.id);
     let form = browser.get(&path).await.form(&path);
@@ -119,7 +119,7 @@ async fn an_old_sign_in_administers_nothing_until_it_is_renewed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_are_found_by_what_is_typed_and_chosen() {
+async fn accounts_are_filtered_by_search_text_role_and_state_and_paged() {
     let (identity, _, mut browser, bob) = office().await;
     for n in 0..50 {
         let username = format!("user-{n:02}");
@@ -163,7 +163,7 @@ async fn accounts_are_found_by_what_is_typed_and_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_action_on_an_account_asks_first_and_then_does_what_it_says() {
+async fn each_action_on_an_account_has_a_confirmation_page_and_takes_effect() {
     let (identity, ada, mut browser, bob) = office().await;
     let id = bob.id;
     let mut act = async |action: &str| {
@@ -222,7 +222,7 @@ async fn each_action_on_an_account_asks_first_and_then_does_what_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_takes_his_own_rights_by_a_form() {
+async fn an_administrator_cannot_demote_deactivate_or_reset_their_own_account_by_a_form() {
     let (identity, ada, mut browser, _) = office().await;
     let page = browser.get(&format!("/admin/users/{}", ada.id)).await;
     let links = page.links();
@@ -237,7 +237,7 @@ async fn nobody_takes_his_own_rights_by_a_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_is_changed_with_its_end() {
+async fn a_plan_and_its_end_are_changed_by_a_form() {
     let (identity, _, mut browser, bob) = office().await;
     let (path, plan) = (
         format!("/admin/users/{}", bob.id),
@@ -273,7 +273,7 @@ async fn a_plan_is_changed_with_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_keys_are_shown_and_rotated() {
+async fn signing_keys_are_shown_and_rotated_by_a_form() {
     let (identity, _, mut browser, bob) = office().await;
     let signing = "SELECT kid AS t FROM signing_keys WHERE retired_at IS NULL ORDER BY kid";
     let before = crate::support::texts(&identity.db.pool(1), signing);
@@ -375,7 +375,7 @@ async fn the_audit_log_is_filtered_and_paged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_registered_given_another_secret_and_deleted_by_forms() {
+async fn a_client_is_registered_gets_a_new_secret_and_is_deleted_by_forms() {
     let (identity, _, mut browser, _) = office().await;
     let (list, new) = ("/admin/clients", "/admin/clients/new");
     browser
@@ -442,7 +442,7 @@ async fn a_client_is_registered_given_another_secret_and_deleted_by_forms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_public_client_is_shown_no_secret() {
+async fn a_public_client_gets_no_secret() {
     let (_identity, _, mut browser, _) = office().await;
     let new = "/admin/clients/new";
     let form = browser.get(new).await.form(new);
@@ -462,7 +462,7 @@ async fn a_public_client_is_shown_no_secret() {
     );
 }
 
-/// What a page shows this once.
+/// Returns the secrets that a page shows only once.
 fn secrets(html: &str) -> Vec<String> {
     let codes = html.split("<code class=\"secret\">").skip(1);
     codes

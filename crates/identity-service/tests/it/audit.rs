@@ -22,7 +22,7 @@ fn actions(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_tells_who_did_what_to_whom_newest_first() {
+async fn the_audit_log_lists_actor_action_and_subject_newest_first() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -90,7 +90,7 @@ async fn the_log_tells_who_did_what_to_whom_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_the_log_join_while_it_grows() {
+async fn paging_through_the_audit_log_is_stable_while_it_grows() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     for _ in 0..6 {
@@ -101,7 +101,7 @@ async fn pages_of_the_log_join_while_it_grows() {
         let page = log(&identity, &ada, &query).await;
         let ids = page["entries"].as_array().unwrap().iter();
         seen.extend(ids.map(|entry| entry["id"].as_i64().unwrap()));
-        // What is added meanwhile is newer, and moves nothing.
+        // Entries added meanwhile are newer, and do not shift the pages.
         identity.login("ada", "wrong password").await.expect(401);
         match page["next_cursor"].as_i64() {
             Some(cursor) => query = format!("limit=3&cursor={cursor}"),
@@ -112,7 +112,7 @@ async fn pages_of_the_log_join_while_it_grows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_can_be_added_to_and_nothing_else() {
+async fn the_audit_log_is_append_only() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     let pool = identity.db.pool(1);
@@ -132,7 +132,7 @@ async fn the_log_can_be_added_to_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_sign_in_failed_sign_in_and_revocation_has_its_entry() {
+async fn every_sign_in_failed_sign_in_and_revocation_is_audited() {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register("bob").await;
@@ -172,7 +172,7 @@ async fn every_sign_in_failed_sign_in_and_revocation_has_its_entry() {
         let in_a_session = entry["action"] != "session.refused";
         assert_eq!(entry["session_id"].is_string(), in_a_session, "{entry}");
     }
-    // Who presents a token or a password that is not good is nobody.
+    // A caller who presents a bad token or password is not recorded as an actor.
     let known = entries
         .iter()
         .filter(|entry| entry["actor"]["id"] == bob.id)

@@ -9,13 +9,13 @@ use crate::pages::every_page::is_a_good_page;
 use crate::support::{Identity, PASSWORD, SignedIn};
 use crate::totp::App;
 
-/// Somebody with an account and a browser that is signed in to it.
+/// Registers an account and signs a browser in to it.
 async fn at_home(identity: &Identity, username: &str) -> (SignedIn, Browser) {
     let user = identity.register(username).await;
     (user, Browser::of(identity, username).await)
 }
 
-/// The secret that a page shows in full.
+/// Returns the codes that a page shows.
 fn shown_codes(page: &Page) -> Vec<String> {
     let codes = page.html.split("<code>").skip(1);
     codes
@@ -28,7 +28,7 @@ fn shown_secret(page: &Page) -> String {
     rest.split_once("</code>").unwrap().0.to_owned()
 }
 
-/// Every page of an account, with what a form of it needs.
+/// Every page of the account area.
 const PAGES: [&str; 10] = [
     "/account",
     "/account/profile",
@@ -58,7 +58,7 @@ const FORMS: [&str; 12] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_signed_in_is_sent_to_sign_in_and_comes_back() {
+async fn account_pages_redirect_to_sign_in_unless_the_visitor_is_signed_in() {
     let identity = Identity::start().await;
     let (_, mut known) = at_home(&identity, "ada").await;
     for path in PAGES {
@@ -73,7 +73,7 @@ async fn who_is_not_signed_in_is_sent_to_sign_in_and_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_form_of_an_account_is_taken_without_its_token_or_from_another_site() {
+async fn account_forms_are_refused_without_the_browsers_csrf_token_or_from_another_site() {
     let identity = Identity::start().await;
     let (ada, mut browser) = at_home(&identity, "ada").await;
     let before = identity.me(&ada).await;
@@ -91,7 +91,7 @@ async fn no_form_of_an_account_is_taken_without_its_token_or_from_another_site()
                 "application/x-www-form-urlencoded",
                 format!("csrf={token}&password={PASSWORD}&bio=x&id=x&code=1"),
             );
-            // The form with a file is read as one, so this has no token in it at all.
+            // The photo form is read as multipart, so this body contains no token at all.
             let reply = reply.send().await;
             assert!(
                 [400, 403].contains(&reply.status),
@@ -119,7 +119,7 @@ fn cookies(browser: &Browser) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_is_saved_and_what_is_wrong_stands_beside_its_field() {
+async fn a_profile_is_saved_and_errors_appear_beside_their_field() {
     let identity = Identity::start().await;
     let (ada, mut browser) = at_home(&identity, "ada").await;
     let form = browser.get("/account/profile").await;
@@ -159,7 +159,7 @@ async fn a_profile_is_saved_and_what_is_wrong_stands_beside_its_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_says_nothing_that_we_would_not_say() {
+async fn an_unknown_done_parameter_is_not_shown_on_the_page() {
     let identity = Identity::start().await;
     let (_, mut browser) = at_home(&identity, "ada").await;
     let page = browser.get("/account/profile?done=You+are+hacked").await;
@@ -215,7 +215,7 @@ async fn a_photo_is_uploaded_shown_and_removed_by_forms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_changed_by_its_mail_and_the_link_is_sent_again() {
+async fn an_email_address_is_changed_by_its_mail_link_which_can_be_sent_again() {
     let identity = Identity::start().await;
     let (ada, mut browser) = at_home(&identity, "ada").await;
     let form = browser.get("/account/email").await.form("/account/email");
@@ -257,7 +257,7 @@ async fn an_address_is_changed_by_its_mail_and_the_link_is_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_ends_the_other_sessions_and_spares_this_browser() {
+async fn a_new_password_ends_the_other_sessions_but_not_this_browsers() {
     let identity = Identity::start().await;
     let (ada, mut browser) = at_home(&identity, "ada").await;
     let mut other = Browser::of(&identity, "ada").await;
@@ -296,7 +296,7 @@ async fn a_new_password_ends_the_other_sessions_and_spares_this_browser() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_factor_is_set_up_renewed_and_switched_off_by_forms() {
+async fn a_second_factor_is_set_up_and_switched_off_and_its_codes_renewed_by_forms() {
     let identity = Identity::start().await;
     let (_, mut browser) = at_home(&identity, "ada").await;
     let page = browser.get("/account/second-factor").await;
@@ -391,7 +391,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
         let id = user.id;
         format!("SELECT id AS t FROM sessions WHERE user_id = {id} ORDER BY created_at, id")
     };
-    // Somebody else's is not there.
+    // The form does not end another account's session.
     let foreign = &crate::support::texts(&identity.db.pool(1), &query(&bob))[0];
     let forged = forms[0].clone().forged("id", foreign);
     browser.submit(forged).await.expect(404);
@@ -412,7 +412,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
     let page = page.says("All other sessions are ended.");
     identity.validate(&ada.access).await.expect(401);
     assert!(page.forms("/account/sessions/end-others").is_empty());
-    // Ending the browser's own is signing out.
+    // Ending the browser's own session signs it out.
     let page = browser.submit(page.form("/account/sessions/end")).await;
     assert!(page.path.starts_with("/login"), "{}", page.path);
     browser.fetch("/account").await.expect(303);
@@ -424,7 +424,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_export_is_a_file_to_save_and_not_for_other_sites() {
+async fn the_export_is_a_download_that_other_sites_cannot_request() {
     let identity = Identity::start().await;
     let (ada, mut browser) = at_home(&identity, "ada").await;
     let page = browser.get("/account/export").await.expect(200);
@@ -444,7 +444,7 @@ async fn the_export_is_a_file_to_save_and_not_for_other_sites() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_deleted_by_its_form_unless_it_owns_a_team_of_others() {
+async fn an_account_is_deleted_by_its_form_unless_it_owns_a_team_with_other_members() {
     let identity = Identity::start().await;
     let (ada, mut browser) = at_home(&identity, "ada").await;
     let (_, mut bob) = at_home(&identity, "bob").await;
@@ -484,7 +484,7 @@ async fn an_account_is_deleted_by_its_form_unless_it_owns_a_team_of_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applications_are_shown_with_what_they_may_do_and_lose_it_by_a_form() {
+async fn applications_are_listed_with_their_access_which_a_form_revokes() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
     let path = "/account/applications";

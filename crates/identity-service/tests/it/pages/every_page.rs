@@ -4,7 +4,7 @@ use crate::browser::{Browser, Page};
 use crate::cast::Cast;
 use crate::html::{all_elements, elements};
 
-/// What must hold of every page, whoever looks and whatever it says.
+/// Checks what must hold for every page: headers, accessible markup, local addresses and CSRF tokens.
 #[track_caller]
 pub(crate) fn is_a_good_page(page: &Page) {
     let (reply, call) = (&page.reply, &page.reply.call);
@@ -120,7 +120,7 @@ async fn every_page_before_the_sign_in_is_safe_and_usable() {
             is_a_good_page(&page);
         }
     }
-    // And the ones that say that something was wrong.
+    // The pages that report an error follow the same rules.
     for path in ["/login", "/register", "/forgot-password"] {
         let form = nobody.get(path).await.form(path);
         let page = nobody.post(form.clone()).await;
@@ -131,7 +131,7 @@ async fn every_page_before_the_sign_in_is_safe_and_usable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_page_leads_to_the_account_or_to_the_sign_in() {
+async fn the_root_page_redirects_to_the_account_or_the_sign_in() {
     let identity = crate::support::Identity::start().await;
     identity.register("ada").await;
     let page = Browser::new(&identity).fetch("/").await.expect(303);
@@ -141,7 +141,7 @@ async fn the_first_page_leads_to_the_account_or_to_the_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_style_sheet_is_there_under_the_name_that_pages_give() {
+async fn the_style_sheet_is_served_under_the_name_that_pages_link() {
     let identity = crate::support::Identity::start().await;
     let page = Browser::new(&identity).get("/login").await;
     let links = elements(&page.html, &["link"]);

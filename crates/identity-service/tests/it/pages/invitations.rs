@@ -10,7 +10,7 @@ async fn answer(browser: &mut Browser, path: &str, answer: &str) -> crate::brows
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_is_shown_to_whoever_has_the_mail_and_answered_after_signing_in() {
+async fn an_invitation_is_shown_to_the_holder_of_its_link_and_answered_after_signing_in() {
     let cast = Cast::assemble().await;
     let (_, token) = cast
         .invited(&cast.admin, "sam@example.com", Some("admin"))
@@ -23,7 +23,7 @@ async fn an_invitation_is_shown_to_whoever_has_the_mail_and_answered_after_signi
     assert!(page.forms(&path).is_empty());
     assert!(!page.text().contains("sam@example.com"));
 
-    // By way of the sign-in page and back.
+    // The sign-in page leads back to the invitation.
     let link = page.links().into_iter().find(|to| to.starts_with("/login"));
     let form = browser.get(&link.unwrap()).await.form("/login");
     let form = form.set("username", "sam").set("password", PASSWORD);
@@ -33,7 +33,7 @@ async fn an_invitation_is_shown_to_whoever_has_the_mail_and_answered_after_signi
     let page = answer(&mut browser, &path, "accept").await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
     assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
-    // The mail leads to the team from then on, for whoever joined by it and is in it.
+    // From now on the link leads to the team, for the account that joined with it and is still a member.
     let page = browser.fetch(&path).await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
     for mut other in [
@@ -49,7 +49,7 @@ async fn an_invitation_is_shown_to_whoever_has_the_mail_and_answered_after_signi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_without_an_account_makes_one_and_comes_back_to_the_invitation() {
+async fn registering_from_an_invitation_leads_back_to_it() {
     let cast = Cast::assemble().await;
     let (_, token) = cast.invited(&cast.owner, "new@example.com", None).await;
     let path = format!("/invitations/{token}");
@@ -68,7 +68,7 @@ async fn somebody_without_an_account_makes_one_and_comes_back_to_the_invitation(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_gone_says_what_became_of_it() {
+async fn a_settled_invitation_says_what_became_of_it() {
     let cast = Cast::assemble().await;
     let mut browser = Browser::of(&cast.identity, "sam").await;
     let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
@@ -103,14 +103,14 @@ async fn what_is_gone_says_what_became_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_takes_a_form_of_the_browser_that_is_signed_in() {
+async fn an_invitation_is_answered_only_by_a_form_of_the_signed_in_account() {
     let cast = Cast::assemble().await;
     let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
     let path = format!("/invitations/{token}");
     let mut sam = Browser::of(&cast.identity, "sam").await;
     let form = sam.get(&path).await.form(&path).set("answer", "accept");
 
-    // The same form after he has signed out and somebody else has signed in.
+    // The same form, after signing out, and after another account has signed in.
     let page = sam.get(&path).await;
     sam.submit(page.form("/logout")).await.expect(200);
     let page = sam.post(form.clone()).await.expect(303);

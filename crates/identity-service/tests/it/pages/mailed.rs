@@ -4,7 +4,7 @@ use crate::browser::Browser;
 use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD};
 
-/// Asks for a link. A moment goes by before: mails are put in order by the time they were written.
+/// Requests a link. The clock advances first, because mails are ordered by the time they were written.
 async fn ask(identity: &Identity, browser: &mut Browser, who: &str) -> String {
     identity.hand.advance(Duration::milliseconds(1));
     let form = browser
@@ -17,7 +17,7 @@ async fn ask(identity: &Identity, browser: &mut Browser, who: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forgotten_password_is_replaced_by_the_link_of_a_mail() {
+async fn a_forgotten_password_is_reset_by_a_mailed_link() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("Ada", "ada@example.com").await;
     let mut there = Browser::of(&identity, "ada").await;
@@ -27,7 +27,7 @@ async fn a_forgotten_password_is_replaced_by_the_link_of_a_mail() {
     assert_eq!(identity.mailed("reset_password").len(), 2);
     let path = format!("/reset-password/{}", identity.last_link("reset_password"));
 
-    // Whatever looks at the link leaves it as it is.
+    // Opening the link does not use it up.
     for _ in 0..3 {
         browser.get(&path).await.expect(200).says("Ada");
     }
@@ -44,7 +44,7 @@ async fn a_forgotten_password_is_replaced_by_the_link_of_a_mail() {
     let page = there.get("/login").await.expect(200);
     assert_eq!(page.path, "/login", "the other browser is signed out");
 
-    // It was good once.
+    // The link works once.
     for page in [browser.submit(form).await, browser.get(&path).await] {
         let page = page.expect(410).says("This link is not good any more");
         assert!(page.links().contains(&"/forgot-password".to_owned()));
@@ -55,7 +55,7 @@ async fn a_forgotten_password_is_replaced_by_the_link_of_a_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_for_a_link_is_not_told_whether_there_is_an_account() {
+async fn requesting_a_reset_link_does_not_reveal_whether_the_account_exists() {
     let identity = Identity::start().await;
     identity.register_verified("ada", "ada@example.com").await;
     identity.register("placeholder").await;
@@ -81,7 +81,7 @@ async fn who_asks_for_a_link_is_not_told_whether_there_is_an_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_confirmed_by_a_button_and_not_by_looking_at_the_link() {
+async fn an_address_is_verified_by_a_button_and_not_by_opening_the_link() {
     let identity = Identity::start().await;
     let ada = identity.register_at("ada", "ada@example.com").await;
     let path = format!("/verify-email/{}", identity.last_link("verify_email"));
@@ -101,7 +101,7 @@ async fn an_address_is_confirmed_by_a_button_and_not_by_looking_at_the_link() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_is_good_for_its_own_purpose_and_time_only() {
+async fn a_mail_link_works_only_for_its_purpose_and_until_it_expires() {
     let identity = Identity::start().await;
     identity.register_at("ada", "ada@example.com").await;
     let mut browser = Browser::new(&identity);
@@ -127,7 +127,7 @@ async fn a_link_is_good_for_its_own_purpose_and_time_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn coming_with_links_is_limited_by_address() {
+async fn opening_mail_links_is_rate_limited_by_ip_address() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let mut browser = Browser::new(&identity);
     for kind in ["reset-password", "verify-email", "invitations"] {

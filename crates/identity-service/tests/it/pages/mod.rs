@@ -1,4 +1,4 @@
-//! The hosted pages, as somebody with a browser without JavaScript uses them.
+//! The hosted pages in a browser without JavaScript.
 
 pub(crate) mod every_page;
 mod invitations;

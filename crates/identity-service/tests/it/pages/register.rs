@@ -5,7 +5,7 @@ use crate::html::elements;
 use crate::support::{Identity, PASSWORD};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_registers_is_signed_in_and_goes_on_where_he_wanted() {
+async fn registering_signs_in_and_continues_to_the_requested_page() {
     let identity = Identity::start().await;
     let mut browser = Browser::new(&identity);
     let page = browser.get("/login?return_to=/teams").await;
@@ -27,11 +27,11 @@ async fn who_registers_is_signed_in_and_goes_on_where_he_wanted() {
     assert_eq!(identity.mailed("verify_email"), ["ada@example.com"]);
     let reply = identity.login("ada", PASSWORD).await.expect(200).json();
     assert_eq!(reply["user"]["email"], "ada@example.com");
-    // Once more with the same browser: there is nothing to do.
+    // A signed-in browser is redirected from the form.
     let page = browser.fetch("/register").await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/account"));
 
-    // An address is not asked for.
+    // The address is optional.
     let mut browser = Browser::new(&identity);
     let form = browser.get("/register").await.form("/register");
     let form = form.set("username", "bob").set("password", PASSWORD);
@@ -42,7 +42,7 @@ async fn who_registers_is_signed_in_and_goes_on_where_he_wanted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_field_says_what_is_wrong_with_it_and_keeps_what_was_typed() {
+async fn each_invalid_field_shows_its_error_and_keeps_its_input() {
     let identity = Identity::start_with(|config| config.password.min_strength = 2).await;
     let body = json!({ "username": "Ada", "password": "vqzr ninth lamp oyster", "email": "ada@example.com" });
     identity.open("/api/auth/register", body).await.expect(201);
@@ -99,11 +99,11 @@ async fn each_field_says_what_is_wrong_with_it_and_keeps_what_was_typed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registering_by_the_form_is_limited_as_by_the_api() {
+async fn registration_by_form_is_rate_limited() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let mut browser = Browser::new(&identity);
     let form = browser.get("/register").await.form("/register");
-    // On a slow machine some places are free again by the time that they are used up.
+    // The limit refills while the test runs, so a slow machine gets more attempts.
     for _ in 0..200 {
         let page = browser.submit(form.clone()).await;
         if page.reply.status == 429 {

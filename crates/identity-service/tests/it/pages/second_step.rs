@@ -5,7 +5,7 @@ use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD};
 use crate::totp::enabled;
 
-/// Takes the first step, and gives the form of the second.
+/// Enters the password, and returns the form of the second step.
 async fn first_step(browser: &mut Browser) -> Form {
     let page = browser.sign_in("ada", PASSWORD).await.expect(200);
     assert!(page.set_cookies().is_empty());
@@ -17,7 +17,7 @@ async fn enter(browser: &mut Browser, form: &Form, code: &str) -> Page {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_right_password_a_page_asks_for_the_code_alone() {
+async fn after_the_right_password_the_page_asks_only_for_the_code() {
     let identity = Identity::start().await;
     let (ada, app, recovery) = enabled(&identity).await;
     let mut browser = Browser::new(&identity);
@@ -41,7 +41,7 @@ async fn after_the_right_password_a_page_asks_for_the_code_alone() {
     assert_eq!(page.leads_to.as_deref(), Some("/teams"));
     assert!(browser.cookies.contains_key("holdfast_id"));
 
-    // The code is used up, a recovery code is as good, and that is good once too.
+    // The code cannot be used again. A recovery code works in its place, once.
     let mut browser = Browser::new(&identity);
     let form = first_step(&mut browser).await;
     enter(&mut browser, &form, &code).await.expect(401);
@@ -53,14 +53,14 @@ async fn after_the_right_password_a_page_asks_for_the_code_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_step_is_good_for_five_minutes_in_one_browser_with_one_password() {
+async fn the_first_step_is_valid_for_five_minutes_in_its_browser_and_with_its_password() {
     let identity = Identity::start().await;
     let (ada, app, _) = enabled(&identity).await;
     let again = "That took too long";
     let mut browser = Browser::new(&identity);
     let form = first_step(&mut browser).await;
 
-    // Another browser has forms of its own, but not what this one has shown.
+    // Another browser cannot use this browser's first step, even with a CSRF token of its own.
     let mut other = Browser::new(&identity);
     let foreign = other.get("/login").await.form("/login");
     let step = form.value("step").unwrap();
@@ -98,7 +98,7 @@ async fn the_first_step_is_good_for_five_minutes_in_one_browser_with_one_passwor
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guessing_codes_meets_a_waiting_time_that_no_other_browser_gets_around() {
+async fn guessing_codes_is_delayed_in_every_browser() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let (ada, app, _) = enabled(&identity).await;
     let mut browser = Browser::new(&identity);
@@ -107,7 +107,7 @@ async fn guessing_codes_meets_a_waiting_time_that_no_other_browser_gets_around()
         enter(&mut browser, &form, "000000").await.expect(401);
     }
     let right = app.next(&identity);
-    // Half a minute has gone by, so the wait of the fifth failure is over: one more.
+    // `next` has advanced the clock by half a minute, so the wait of the fifth failure is over: one more code is checked.
     enter(&mut browser, &form, "000000").await.expect(401);
     let page = enter(&mut browser, &form, &right).await.expect(429);
     assert_eq!(page.reply.header("retry-after"), "2");

@@ -8,27 +8,27 @@ use crate::pages::every_page::is_a_good_page;
 use crate::support::{Identity, PASSWORD};
 use crate::totp::enabled;
 
-/// A service that is reached by a public address.
+/// Sets the public address of the service.
 fn public(address: &str) -> impl FnOnce(&mut Config) {
     let address = address.parse().unwrap();
     move |config| config.base_url = Some(address)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_signs_in_by_the_form_is_known_by_a_cookie() {
+async fn signing_in_by_the_form_opens_a_browser_session_with_a_cookie() {
     let identity = Identity::start().await;
     let ada = identity.register("Ada").await;
     let mut browser = Browser::of(&identity, "ADA").await;
     assert_eq!(identity.audited("session.opened", &ada), 1);
     let kinds = "SELECT count(*) AS n FROM sessions WHERE kind = 'browser'";
     assert_eq!(identity.count(kinds), 1);
-    // Who is signed in has nothing to do at the page.
+    // A signed-in browser is redirected from the sign-in page.
     let page = browser.fetch("/login?return_to=/teams").await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/teams"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cookies_are_out_of_reach_of_scripts_and_of_other_sites() {
+async fn cookies_are_out_of_reach_of_scripts_and_other_sites() {
     for (address, prefix, secure) in [
         ("https://id.example.com", "__Host-holdfast", "; Secure"),
         ("http://localhost:4444", "holdfast", ""),
@@ -58,13 +58,13 @@ async fn the_cookies_are_out_of_reach_of_scripts_and_of_other_sites() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_over_plain_http_is_for_this_machine_unless_it_was_allowed() {
+async fn signing_in_over_plain_http_works_only_on_localhost_unless_allowed() {
     let identity = Identity::start_with(public("http://id.example.com")).await;
     let mut browser = Browser::behind_proxy(&identity);
     let page = browser.get("/login").await.expect(403);
     let page = page.says("Signing in with a browser takes https here");
     assert!(page.forms("/login").is_empty());
-    // One that is meant for this machine, and reached from another.
+    // This service has a local address, but is reached under another one.
     let identity = Identity::start().await;
     let call = identity.api.get("/login").header("host", "192.0.2.5:8080");
     let call = call.header("accept", "text/html");
@@ -79,7 +79,7 @@ async fn a_sign_in_over_plain_http_is_for_this_machine_unless_it_was_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_is_good_on_the_page_and_in_the_browser_that_it_was_made_for() {
+async fn a_form_is_accepted_only_from_its_page_and_browser() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     let mut browser = Browser::new(&identity);
@@ -91,7 +91,7 @@ async fn a_form_is_good_on_the_page_and_in_the_browser_that_it_was_made_for() {
     let own = filled(browser.get("/login").await);
     let foreign = filled(other.get("/login").await);
     let token = foreign.value("csrf").unwrap().to_owned();
-    // Somebody who could send his own form from another's browser would sign him in to his own account.
+    // An attacker whose form worked in another browser could sign its user in to the attacker's account.
     for (site, form) in [
         ("same-origin", foreign),
         ("same-origin", own.clone().without("csrf")),
@@ -109,7 +109,7 @@ async fn a_form_is_good_on_the_page_and_in_the_browser_that_it_was_made_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_way_back_after_a_sign_in_never_leaves_the_site() {
+async fn the_return_target_after_a_sign_in_never_leaves_the_site() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     for (asked, led) in [
@@ -130,7 +130,7 @@ async fn the_way_back_after_a_sign_in_never_leaves_the_site() {
         let page = browser.post(form.set("password", PASSWORD)).await;
         assert_eq!(page.leads_to.as_deref(), Some(led), "{asked}");
 
-        // What the form says is worth no more than what the link says.
+        // A target in the form is checked like one in the link.
         let mut browser = Browser::new(&identity);
         let form = browser.get("/login").await.form("/login");
         let form = form.set("username", "ada").set("password", PASSWORD);
@@ -158,7 +158,7 @@ async fn a_refused_sign_in_shows_the_name_again_and_never_the_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_sign_in_gets_a_cookie_of_its_own_whatever_the_browser_had_before() {
+async fn each_sign_in_gets_a_new_cookie_whatever_the_browser_sent() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let mut browser = Browser::of(&identity, "ada").await;
@@ -166,7 +166,7 @@ async fn each_sign_in_gets_a_cookie_of_its_own_whatever_the_browser_had_before()
     let mut other = Browser::of(&identity, "ada").await;
     assert_ne!(other.cookies["holdfast_id"], first);
 
-    // A value that somebody else has put there is never taken over, nor is any other token a cookie.
+    // A planted value is never adopted as the new cookie, and no other token works as a cookie.
     for planted in [&*"A".repeat(first.len()), &ada.refresh, &ada.access] {
         let cookies = &mut browser.cookies;
         cookies.insert("holdfast_id".to_owned(), planted.to_owned());
@@ -175,7 +175,7 @@ async fn each_sign_in_gets_a_cookie_of_its_own_whatever_the_browser_had_before()
         let cookie = browser.cookies["holdfast_id"].clone();
         assert!(![planted, &*first].contains(&&*cookie));
     }
-    // The one from before is good until it is signed out, and then for nothing.
+    // The first cookie works until it is signed out.
     other
         .cookies
         .insert("holdfast_id".to_owned(), first.clone());
@@ -190,7 +190,7 @@ async fn each_sign_in_gets_a_cookie_of_its_own_whatever_the_browser_had_before()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signing_in_again_ends_the_browsers_session_before_and_no_other() {
+async fn signing_in_again_ends_only_the_browsers_previous_session() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
@@ -203,7 +203,7 @@ async fn signing_in_again_ends_the_browsers_session_before_and_no_other() {
         thief.cookies.insert("holdfast_id".to_owned(), cookie);
         thief.fetch("/login").await.reply.status == 303
     };
-    // As oneself again, as somebody else, and as somebody new.
+    // The same account, another one and a new one.
     for username in ["ada", "bob", "eve"] {
         let before = browser.cookies["holdfast_id"].clone();
         assert!(is_good(&before).await);
@@ -211,7 +211,7 @@ async fn signing_in_again_ends_the_browsers_session_before_and_no_other() {
             "eve" => ("/register", "/register"),
             _ => ("/login", "/login?again=true"),
         };
-        // Whoever is signed in is asked again; the form to register is from another tab, and older.
+        // `again` shows the sign-in form to a visitor who is signed in. The form to register comes from an older tab.
         let mut tab = browser.clone();
         if path == "/register" {
             tab.cookies.remove("holdfast_id");
@@ -245,7 +245,7 @@ async fn signing_in_again_ends_the_browsers_session_before_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cookie_is_over_after_thirty_days_and_with_the_account() {
+async fn the_cookie_expires_after_thirty_days_and_is_refused_for_an_inactive_account() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     let mut browser = Browser::of(&identity, "ada").await;
@@ -261,7 +261,7 @@ async fn the_cookie_is_over_after_thirty_days_and_with_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_form_of_a_sign_in_is_answered_with_a_redirect() {
+async fn every_form_that_signs_in_redirects_to_the_return_target() {
     let identity = Identity::start().await;
     let (_, app, _) = enabled(&identity).await;
     identity.register("bob").await;
@@ -290,7 +290,7 @@ async fn every_form_of_a_sign_in_is_answered_with_a_redirect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_page_whose_form_may_lead_to_another_site_lets_it() {
+async fn form_action_is_restricted_except_on_pages_that_may_lead_to_another_site() {
     let oauth = OAuth::start().await;
     let identity = &oauth.identity;
     let request = OAuth::request("web", &[]);
@@ -324,7 +324,7 @@ async fn only_a_page_whose_form_may_lead_to_another_site_lets_it() {
         assert_eq!(is_kept_here, !leads_elsewhere, "{path}: {policy}");
         assert_eq!(policy.contains("form-action"), is_kept_here, "{path}");
     }
-    // What comes after a wrong password, and before the code, may lead there too.
+    // The pages after a wrong password and before the code may lead there, too.
     let identity = Identity::start().await;
     enabled(&identity).await;
     for (password, action) in [("a wrong password", "/login"), (PASSWORD, "/login/code")] {

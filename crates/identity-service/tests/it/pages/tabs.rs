@@ -1,4 +1,4 @@
-//! Pages that were opened before somebody signed in or out in another tab.
+//! Pages that were opened before a sign-in or sign-out in another tab.
 
 use chrono::Duration;
 
@@ -10,11 +10,11 @@ use crate::support::{Identity, PASSWORD};
 use crate::totp::enabled;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sign_in_of_a_second_tab_goes_on_to_where_that_tab_wanted_to_go() {
+async fn a_sign_in_in_a_second_tab_continues_to_its_own_target() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     identity.register("bob").await;
-    // Whoever the second tab names, and with whatever password when it is the one who is signed in.
+    // The second tab may name another account. For the account that is signed in, the password does not matter.
     for (username, password, leads_to, who) in [
         ("ada", PASSWORD, "/teams", "ada"),
         ("ADA", "not the password", "/teams", "ada"),
@@ -42,7 +42,7 @@ async fn the_sign_in_of_a_second_tab_goes_on_to_where_that_tab_wanted_to_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_code_of_a_second_tab_is_not_asked_for_twice() {
+async fn a_second_tab_accepts_the_code_that_the_first_tab_has_used() {
     let identity = Identity::start().await;
     let (_, app, _) = enabled(&identity).await;
     let mut browser = Browser::new(&identity);
@@ -57,7 +57,7 @@ async fn the_code_of_a_second_tab_is_not_asked_for_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_consent_of_a_second_tab_counts_for_the_account_that_it_was_shown_to() {
+async fn a_consent_form_counts_only_for_the_account_it_was_shown_to() {
     let oauth = OAuth::start().await;
     oauth.identity.register("bob").await;
     let codes = || {
@@ -70,7 +70,7 @@ async fn a_consent_of_a_second_tab_counts_for_the_account_that_it_was_shown_to()
         let mut browser = oauth.browser().await;
         let second = browser.get(&path).await.form("/consent");
         let second = second.set("decision", "allow");
-        // Another account has signed in since: it is asked, even where it would not have been.
+        // Another account has signed in since. It is asked for its own consent, even for a first-party client.
         let page = browser.get("/account").await;
         browser.submit(page.form("/logout")).await;
         browser.sign_in("bob", PASSWORD).await;
@@ -80,11 +80,11 @@ async fn a_consent_of_a_second_tab_counts_for_the_account_that_it_was_shown_to()
         let page = page.says("bob");
         is_a_good_page(&page);
         page.form("/consent");
-        // The account itself, signed in anew.
+        // The same account has signed in again.
         browser.submit(page.form("/logout")).await;
         browser.sign_in("ada", PASSWORD).await;
         brought(&browser.submit(second.clone()).await.expect(303));
-        // And nobody: they sign in, and are asked.
+        // Without a session, the visitor signs in and is asked.
         let page = browser.get("/account").await;
         browser.submit(page.form("/logout")).await;
         let page = browser.submit(second).await.expect(200);
@@ -97,7 +97,7 @@ async fn a_consent_of_a_second_tab_counts_for_the_account_that_it_was_shown_to()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_opened_before_signing_out_comes_back_with_what_was_written() {
+async fn a_form_sent_after_signing_out_comes_back_with_its_input_after_the_sign_in() {
     let cast = Cast::assemble().await;
     let identity = &cast.identity;
     for (page, action, fields) in [
@@ -151,7 +151,7 @@ async fn a_form_opened_before_signing_out_comes_back_with_what_was_written() {
                 let kept = again.value(name).map(|kept| kept.replace("\r\n", "\n"));
                 assert_eq!(kept, Some(value), "{action} {name}");
             }
-            // It is kept no longer.
+            // The saved form is shown once.
             let page = browser.get("/resume").await.expect(200);
             assert_eq!(page.path, "/account");
         }
@@ -169,7 +169,7 @@ async fn a_form_opened_before_signing_out_comes_back_with_what_was_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_written_is_shown_to_its_account_in_its_browser_alone() {
+async fn a_saved_form_is_shown_only_to_its_account_in_its_browser() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     identity.register("bob").await;
@@ -184,14 +184,14 @@ async fn what_was_written_is_shown_to_its_account_in_its_browser_alone() {
     let page = browser.get("/resume").await.expect(200);
     assert!(!page.html.contains("A secret"), "{}", page.text());
     browser.post(form.clone()).await.expect(403);
-    // This account in another browser, with a cookie that was carried there.
+    // The same account in another browser, with a copied cookie.
     let mut other = Browser::of(&identity, "ada").await;
     for planted in [&*cookie, "v2.x.y", ""] {
         let cookies = &mut other.cookies;
         cookies.insert("holdfast_kept".to_owned(), planted.to_owned());
         assert_eq!(other.get("/resume").await.expect(200).path, "/account");
     }
-    // Another site's form, sent from a browser that is signed out, keeps nothing.
+    // A signed-out browser saves no form of another site or another browser.
     let mut nobody = Browser::new(&identity);
     nobody.get("/login").await;
     for (site, form) in [
@@ -206,7 +206,7 @@ async fn what_was_written_is_shown_to_its_account_in_its_browser_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_cookie_can_hold_is_given_back_and_what_is_chosen_leads_back_to_its_page() {
+async fn an_oversized_form_is_shown_again_and_choices_and_files_lead_back_to_their_page() {
     let cast = Cast::assemble().await;
     let mut browser = Browser::of(&cast.identity, "olga").await;
     let long = browser.get("/account/profile").await;
@@ -233,7 +233,7 @@ async fn what_no_cookie_can_hold_is_given_back_and_what_is_chosen_leads_back_to_
         let leads_to = format!("/login?return_to=%2F{page}");
         assert_eq!(shown.leads_to, Some(leads_to));
     }
-    // Who is signed out already may say so twice.
+    // Signing out twice is no error.
     let page = browser.post(second).await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/done/signed-out"));
 }

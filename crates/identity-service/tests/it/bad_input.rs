@@ -5,7 +5,7 @@ use test_kit::raw_request;
 use crate::oauth_kit::{CALLBACK, OAuth};
 use crate::support::{Identity, refused};
 
-/// Every endpoint that takes a body; those with `true` want a token.
+/// Every endpoint that takes a body; `true` marks those that need a token.
 const WITH_BODY: [(&str, &str, bool); 9] = [
     ("POST", "/api/auth/register", false),
     ("POST", "/api/auth/login", false),
@@ -18,7 +18,7 @@ const WITH_BODY: [(&str, &str, bool); 9] = [
     ("PUT", "/api/teams/crew/members/ada", true),
 ];
 
-/// Every endpoint that wants a token.
+/// Every endpoint that needs a token.
 const WITH_TOKEN: [(&str, &str); 32] = [
     ("POST", "/api/auth/logout"),
     ("GET", "/api/auth/global-logout"),
@@ -74,7 +74,7 @@ async fn with_team() -> (Identity, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_cannot_be_read_is_400_or_413_in_the_areas_shape() {
+async fn an_unreadable_body_gets_400_or_413_in_the_error_format() {
     let (identity, token) = with_team().await;
     let deep = [vec![b'['; 30_000], vec![b']'; 30_000]].concat();
     let json_type = "application/json";
@@ -119,7 +119,7 @@ async fn a_body_that_cannot_be_read_is_400_or_413_in_the_areas_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_or_bad_token_comes_before_everything_else() {
+async fn a_missing_or_bad_token_is_refused_before_anything_else_is_checked() {
     let (identity, _) = with_team().await;
     for (verb, path) in WITH_TOKEN {
         let call = || {
@@ -171,7 +171,7 @@ async fn a_missing_or_bad_token_comes_before_everything_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_method_is_405_with_allow_and_head_answers_as_get() {
+async fn another_method_gets_405_with_allow_and_head_is_answered_like_get() {
     let (identity, token) = with_team().await;
     for (path, allow) in [
         ("/api/auth/register", "POST"),
@@ -233,7 +233,7 @@ async fn another_method_is_405_with_allow_and_head_answers_as_get() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn head_makes_neither_codes_nor_sessions_and_ends_none() {
+async fn head_requests_create_no_codes_or_sessions_and_end_none() {
     let site = "https://app.example.com";
     let oauth = OAuth::start_with(|config| {
         config.sso.allowed_origins.0 = vec![site.to_owned()];
@@ -286,13 +286,13 @@ async fn head_makes_neither_codes_nor_sessions_and_ends_none() {
         assert_eq!(rows(), before, "{path}");
     }
     identity.validate(&oauth.ada.access).await.expect(200);
-    // GET does what it always did.
+    // GET still takes effect.
     oauth.code("own", &[]).await;
     assert!(rows() > before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_paths_are_404_in_the_areas_shape() {
+async fn unknown_paths_get_404_in_the_error_format() {
     let identity = Identity::start().await;
     for path in [
         "/api",
@@ -315,7 +315,7 @@ async fn unknown_paths_are_404_in_the_areas_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_over_the_limit_are_431() {
+async fn headers_over_the_limit_get_431() {
     let identity = Identity::start().await;
     let reply = identity
         .api
@@ -327,7 +327,7 @@ async fn headers_over_the_limit_are_431() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_is_no_http_gets_an_answer_and_no_hang() {
+async fn malformed_http_gets_a_4xx_response_and_does_not_hang() {
     let identity = Identity::start().await;
     for request in [
         &b"GET /api/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: nonsense\r\n\r\n"[..],
@@ -341,13 +341,13 @@ async fn a_request_that_is_no_http_gets_an_answer_and_no_hang() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_does_not_arrive_is_408_and_holds_no_connection() {
+async fn a_body_that_does_not_arrive_gets_408_and_closes_the_connection() {
     let identity = Identity::start_with(|config| config.limits.body_seconds = 1).await;
     for path in ["/api/auth/register", "/api/auth/login", "/api/auth/refresh"] {
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
         );
-        // Reads until the server hangs up, although the client did not ask it to.
+        // This reads until the server closes the connection, which the client did not request.
         let answer = raw_request(identity.running.addr(), request.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
         assert!(
@@ -358,7 +358,7 @@ async fn a_body_that_does_not_arrive_is_408_and_holds_no_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_object_is_refused_without_names_from_the_code() {
+async fn a_json_body_that_is_no_object_is_refused_without_names_from_the_code() {
     let (identity, token) = with_team().await;
     for body in ["null", "42", "\"text\"", "true", "[]"] {
         let call = identity.api.post("/api/auth/logout").bearer(&token);
@@ -372,7 +372,7 @@ async fn what_is_no_object_is_refused_without_names_from_the_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sane_request_id_is_echoed_and_another_replaced() {
+async fn a_valid_request_id_is_echoed_and_any_other_is_replaced() {
     let identity = Identity::start().await;
     let id = async |value: &str| {
         identity

@@ -9,7 +9,7 @@ fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
 }
 
 #[test]
-fn a_bad_configuration_ends_the_start_with_one_line_that_names_the_key() {
+fn a_bad_configuration_stops_the_start_with_one_line_that_names_the_key() {
     for (key, value) in [
         ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
         ("IDENTITY__PASSWORD__BCRYPT_COST", "many"),
@@ -37,7 +37,7 @@ fn a_bad_configuration_ends_the_start_with_one_line_that_names_the_key() {
 }
 
 #[test]
-fn a_public_address_and_development_values_end_the_start_with_one_line_that_names_them() {
+fn a_public_base_url_with_development_values_stops_the_start_with_one_line_that_names_them() {
     let all = [
         ("IDENTITY__BASE_URL", "https://id.example.com"),
         ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
@@ -62,7 +62,7 @@ fn a_public_address_and_development_values_end_the_start_with_one_line_that_name
 }
 
 #[test]
-fn the_description_and_the_migrations_need_no_server() {
+fn openapi_and_migrate_run_without_a_server() {
     let output = run(&["openapi"], &[]);
     assert!(output.status.success());
     assert!(

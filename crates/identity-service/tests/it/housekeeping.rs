@@ -9,7 +9,7 @@ use crate::support::{Identity, PASSWORD, beginning, refused, signed_in};
 
 const PATIENCE: StdDuration = StdDuration::from_secs(20);
 
-/// A service that keeps house each second.
+/// Starts a service that runs its housekeeping every second.
 async fn tidy(rotate_days: u16) -> Identity {
     Identity::start_with(|config| {
         config.housekeeping_seconds = 1;
@@ -23,13 +23,13 @@ async fn until_count(identity: &Identity, query: &str, n: i64) {
     wait_until(query, PATIENCE, probe).await;
 }
 
-/// A moment as both databases read it.
+/// Formats a moment as a literal for both databases.
 fn sql(at: DateTime<Utc>) -> String {
     at.format("'%Y-%m-%d %H:%M:%S'").to_string()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
+async fn housekeeping_removes_expired_rows_and_keeps_needed_ones() {
     let identity = tidy(0).await;
     let ada = identity.register("ada").await;
     let bob = json!({ "username": "bob", "password": PASSWORD, "email": "bob@example.com" });
@@ -70,7 +70,7 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
         ));
     }
 
-    // A day later: the mail's link, the claim to its address, and the factor that was not finished.
+    // After a day, housekeeping removes the mail link, the claim on its address and the unconfirmed second factor.
     identity.hand.advance(Duration::hours(25));
     until_count(&identity, "SELECT count(*) AS n FROM mail_tokens", 0).await;
     until_count(&identity, "SELECT count(*) AS n FROM email_claims", 0).await;
@@ -78,7 +78,7 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
     assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 2);
     assert_eq!(identity.count("SELECT count(*) AS n FROM invitations"), 3);
 
-    // What an account was used with lately is still known a month later.
+    // After a month, both sessions are still stored.
     identity.hand.advance(Duration::days(30));
     let lapsed = sql(now);
     identity.sql(&format!(
@@ -95,14 +95,14 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
     );
     let bob = signed_in(&identity.refresh(&bob.refresh).await.expect(200).json());
 
-    // Three months after it was ended a session goes, and so do invitations that were settled or ran out.
+    // A session is removed 90 days after its revocation, an invitation 90 days after it was settled or expired.
     identity.hand.advance(Duration::days(60));
     until_count(&identity, "SELECT count(*) AS n FROM sessions", 1).await;
     until_count(&identity, "SELECT count(*) AS n FROM invitations", 2).await;
     identity.hand.advance(Duration::days(7));
     until_count(&identity, "SELECT count(*) AS n FROM invitations", 1).await;
 
-    // Bob's session ran out 90 days after its last use, and is kept for 90 more.
+    // Bob's session expired 90 days after its last use, and is kept for 90 more.
     identity.hand.advance(Duration::days(24));
     refused(
         identity.refresh(&bob.refresh).await,
@@ -130,7 +130,7 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_rows_than_one_batch_are_removed_in_one_go() {
+async fn one_housekeeping_run_removes_more_rows_than_one_batch() {
     let identity = tidy(0).await;
     let ada = identity.register("ada").await;
     let now = beginning();
@@ -172,14 +172,14 @@ async fn a_session_is_kept_for_as_long_as_its_last_access_token_lives() {
         .send()
         .await
         .expect(200);
-    // Housekeeping has been here when it has removed the mails and sessions of long ago.
+    // The removal of this claim shows that housekeeping has run.
     identity.sql("INSERT INTO email_claims (email_lower, user_id, expires_at) VALUES ('x', 1, '2026-11-21 12:00:00')");
     until_count(&identity, "SELECT count(*) AS n FROM email_claims", 0).await;
     identity.validate(&ada.access).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_change_feed_is_swept_by_the_databases_clock() {
+async fn old_changes_are_removed_by_the_databases_clock() {
     let identity = tidy(0).await;
     let ada = identity.register("ada").await;
     identity
@@ -198,7 +198,7 @@ async fn the_change_feed_is_swept_by_the_databases_clock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_that_keep_house_at_once_do_each_thing_once() {
+async fn concurrent_housekeeping_of_replicas_does_each_task_once() {
     let identity = tidy(90).await;
     let mut replicas = Vec::new();
     for _ in 0..3 {
@@ -216,10 +216,10 @@ async fn replicas_that_keep_house_at_once_do_each_thing_once() {
     let before = rotation::kid(&ada.access);
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     assert_eq!(rotation::kid(&ada.access), before);
-    // This process has heard of what another may have made.
+    // This process has read the key, which another replica may have created.
     let published = async || (rotation::jwks(&identity.api).await.len() == 2).then_some(());
     wait_until("both keys to be published", PATIENCE, published).await;
-    // The new key signs once everybody can have read it; the private half of the old one goes within the hour.
+    // The new key signs once every client can have read it. The old key's private half is removed within the hour.
     identity.hand.advance(Duration::minutes(6));
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     assert_ne!(rotation::kid(&ada.access), before);
@@ -235,7 +235,7 @@ async fn replicas_that_keep_house_at_once_do_each_thing_once() {
             .await
             .expect(200);
     }
-    // What the old key has signed is dead 30 days later, and the key goes a day after that.
+    // Tokens of the old key expire after 30 days, and the key is removed a day later.
     identity.hand.advance(Duration::days(31));
     identity.hand.advance(Duration::seconds(1));
     until_count(&identity, "SELECT count(*) AS n FROM signing_keys", 1).await;
@@ -253,7 +253,7 @@ async fn replicas_that_keep_house_at_once_do_each_thing_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_never_rotated_by_age_when_nobody_wants_it() {
+async fn keys_are_not_rotated_by_age_when_rotation_is_off() {
     let identity = tidy(0).await;
     identity.register("ada").await;
     identity.hand.advance(Duration::days(4_000));

@@ -2,14 +2,14 @@ use test_kit::Api;
 
 use crate::support::Identity;
 
-/// What the service says of https, at this address.
+/// Returns the `Strict-Transport-Security` headers of a service with this public address.
 async fn hsts(address: &str) -> String {
     let identity = Identity::start_with(|config| {
         config.base_url = address.parse().ok();
         config.hsts_seconds = 31_536_000;
     })
     .await;
-    // Its public address leads elsewhere.
+    // The public address does not lead to this server.
     let api = Api::new(format!("http://{}", identity.running.addr()));
     let mut said = Vec::new();
     for path in ["/login", "/api/auth/me", "/health/live", "/nowhere"] {
@@ -21,7 +21,7 @@ async fn hsts(address: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn browsers_are_told_to_keep_to_https_where_that_is_configured() {
+async fn hsts_is_sent_only_if_configured_and_only_for_an_https_address() {
     assert_eq!(hsts("https://id.example.com").await, "max-age=31536000");
     assert_eq!(hsts("http://localhost").await, "");
     let identity = Identity::start().await;
@@ -30,7 +30,7 @@ async fn browsers_are_told_to_keep_to_https_where_that_is_configured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pages_of_the_description_run_no_script_of_others_and_stand_in_no_frame() {
+async fn the_api_docs_run_only_their_own_scripts_and_cannot_be_framed() {
     let identity = Identity::start().await;
     for path in [
         "/docs/",
@@ -51,7 +51,7 @@ async fn the_pages_of_the_description_run_no_script_of_others_and_stand_in_no_fr
         }
         assert_eq!(reply.header("x-frame-options"), "DENY", "{path}");
     }
-    // Such a policy runs what lies in files, and nothing that stands in the page.
+    // The policy allows scripts in files but not in the page, so the page must have none.
     let page = identity.api.get("/docs/").send().await.expect(200).text();
     let scripts = page.matches("<script").count();
     assert!(

@@ -1,4 +1,4 @@
-//! Large bodies that never end: what one account holds leaves room for the others, and what all hold has a limit.
+//! Large bodies that never end. Those of one account leave memory for the others, and all together have a limit.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use crate::support::{Identity, PASSWORD, SignedIn};
 
 const MIB: usize = 1024 * 1024;
-/// Longer than any test takes; a body that is held would otherwise end by itself.
+/// Longer than any test takes, so that no unfinished body times out.
 const NEVER: u64 = 600;
 
-/// A request whose body does not end, as far as it is sent.
+/// A request with an unfinished body, up to the last byte that is sent.
 struct Hostile {
     name: &'static str,
     path: String,
@@ -24,7 +24,7 @@ struct Hostile {
     body: Vec<u8>,
 }
 
-/// Every way to send a large body of one account.
+/// Returns every way in which one account can send a large body.
 fn hostile(user: &SignedIn) -> Vec<Hostile> {
     let profile = format!("/api/auth/user/{}", user.id);
     let photo = format!("{profile}/profile-photo");
@@ -74,7 +74,7 @@ fn hostile(user: &SignedIn) -> Vec<Hostile> {
 }
 
 impl Hostile {
-    /// Sends what there is, and gives the connection once something is answered.
+    /// Sends the request, and returns the connection with its response.
     async fn send(&self, identity: &Identity, user: &SignedIn) -> (TcpStream, String) {
         let mut stream = TcpStream::connect(identity.running.addr()).await.unwrap();
         let request = format!(
@@ -123,7 +123,7 @@ async fn unfinished_bodies_of_one_account_leave_room_for_the_others() {
         while let Some((_, answer)) = answers.next().await {
             assert_is_full(&answer, hostile.name);
         }
-        // Two are held.
+        // Two bodies are still unfinished.
         identity.validate(&ada.access).await.expect(200);
         identity.login("ada", PASSWORD).await.expect(200);
         assert_eq!(
@@ -133,14 +133,14 @@ async fn unfinished_bodies_of_one_account_leave_room_for_the_others() {
             hostile.name
         );
         drop(answers);
-        // Both places are free once the server has seen that the connections are gone.
+        // Both permits are free once the server has noticed that the connections are closed.
         let free = async || (upload(&identity, &ada, file()).await == 200).then_some(());
         wait_until("a free place", Duration::from_secs(10), free).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_bodies_together_have_a_limit_and_those_that_do_not_arrive_end() {
+async fn all_large_bodies_share_a_limit_and_unfinished_ones_time_out() {
     let identity = Identity::start_with(|config| {
         config.limits.large_bodies_mib = Some(16);
         config.limits.body_seconds = 2;
@@ -157,7 +157,7 @@ async fn all_bodies_together_have_a_limit_and_those_that_do_not_arrive_end() {
     assert_is_full(&answer, "the third of one account");
     let (_, answer) = of_bob.send(&identity, &bob).await;
     assert_is_full(&answer, "the third of all");
-    // What is small goes on.
+    // Small requests still work.
     identity.login("bob", PASSWORD).await.expect(200);
     let body = json!({"bio": "x".repeat(200)});
     let call = identity.api.put(&format!("/api/auth/user/{}", bob.id));
@@ -169,7 +169,7 @@ async fn all_bodies_together_have_a_limit_and_those_that_do_not_arrive_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_photo_that_is_fetched_counts_as_a_large_body() {
+async fn fetching_a_photo_from_a_url_counts_as_a_large_body() {
     let identity = Identity::start_with(|config| {
         config.limits.large_bodies_mib = Some(8);
         config.limits.body_seconds = NEVER;
@@ -190,7 +190,7 @@ async fn a_photo_that_is_fetched_counts_as_a_large_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_somebody_who_is_not_known_takes_no_memory() {
+async fn a_large_body_of_an_unauthenticated_caller_is_refused_unread() {
     let identity = Identity::start().await;
     for (path, length, status) in [
         ("/api/auth/user/1/profile-photo", 5 * MIB, 401),

@@ -1,5 +1,5 @@
-//! A request whose body arrives after the right to make it has ended: the token was good when it was
-//! looked at, and is not when the change would be made.
+//! Requests whose body arrives after the caller has lost the right to make them: the token was valid when it was
+//! checked, and is not when the change would be made.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::support::Identity;
 
-/// Sends a request but for the last byte of its body; finishing it gives the answer.
+/// A request that is sent except for the last byte of its body. Finishing it returns the response.
 struct Unfinished {
     stream: TcpStream,
     last: u8,
@@ -31,7 +31,7 @@ impl Unfinished {
         let mut stream = TcpStream::connect(identity.running.addr()).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(rest).await.unwrap();
-        // Nothing tells that the token has been looked at; were it not, the test would pass for nothing.
+        // The test cannot observe that the token has been checked. If it had not, the test would prove nothing.
         identity.validate(token).await.expect(200);
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         Self {
@@ -49,7 +49,7 @@ impl Unfinished {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_signed_out_token_had_begun_changes_nothing() {
+async fn a_request_begun_before_its_token_is_signed_out_changes_nothing() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let requests = [
@@ -83,7 +83,7 @@ async fn what_a_signed_out_token_had_begun_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_administrator_who_is_none_any_more_makes_no_other_one() {
+async fn a_request_of_an_administrator_who_is_demoted_meanwhile_creates_no_account() {
     let identity = Identity::start_with(|config| config.tokens.remember = false).await;
     let eve = identity.register("eve").await;
     identity.sql("UPDATE users SET role = 'SUPERADMIN' WHERE username = 'eve'");

@@ -4,10 +4,10 @@ use serde_json::json;
 use crate::support::{Identity, PASSWORD, refused};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_gets_sixty_sign_ins_and_then_a_waiting_time() {
+async fn an_ip_address_can_sign_in_sixty_times_before_it_is_rate_limited() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     identity.register("ada").await;
-    // On a slow machine some places are free again by the time that they are used up.
+    // The limit refills while the test runs, so a slow machine gets more attempts.
     for attempt in 1.. {
         let reply = identity.login("ada", PASSWORD).await;
         if reply.status == 429 {
@@ -21,7 +21,7 @@ async fn an_address_gets_sixty_sign_ins_and_then_a_waiting_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_ten_failures_an_account_waits_longer_each_time_without_being_locked() {
+async fn after_ten_failed_sign_ins_an_account_waits_longer_each_time_but_is_not_locked() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     identity.register("ada").await;
     for _ in 0..10 {
@@ -47,7 +47,7 @@ async fn after_ten_failures_an_account_waits_longer_each_time_without_being_lock
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registrations_and_refreshes_are_limited_too() {
+async fn registrations_and_refreshes_are_rate_limited_too() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let mut ada = identity.register("ada").await;
     let mut refused_at = None;
@@ -79,7 +79,7 @@ async fn registrations_and_refreshes_are_limited_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_address_of_the_limit_is_the_clients_only_behind_a_trusted_proxy() {
+async fn behind_a_trusted_proxy_limits_apply_to_the_forwarded_address() {
     let identity = Identity::start_with(|config| {
         config.rate_limits.enabled = Some(true);
         config.trusted_proxies.0 = vec!["127.0.0.0/8".parse().unwrap()];

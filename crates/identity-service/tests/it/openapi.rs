@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// `cargo xtask openapi` writes the file.
 #[test]
-fn the_committed_description_is_that_of_the_code() {
+fn the_committed_openapi_document_matches_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/identity.json");
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     let generated = identity_service::openapi().to_pretty_json().unwrap();
@@ -15,7 +15,7 @@ fn the_committed_description_is_that_of_the_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_description_is_served_with_a_page_that_shows_it() {
+async fn the_openapi_document_and_its_page_are_served() {
     let identity = crate::support::Identity::start().await;
     let served = identity
         .api
@@ -30,7 +30,7 @@ async fn the_description_is_served_with_a_page_that_shows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_described_path_is_answered_and_every_error_has_a_body() {
+async fn every_described_operation_exists_and_describes_its_error_bodies() {
     let identity = crate::support::Identity::start().await;
     let description: serde_json::Value = serde_json::to_value(identity_service::openapi()).unwrap();
     for (path, operations) in description["paths"].as_object().unwrap() {
@@ -60,7 +60,7 @@ async fn every_described_path_is_answered_and_every_error_has_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_probes_and_the_metrics_answer() {
+async fn the_probes_and_the_metrics_respond() {
     let identity = crate::support::Identity::start().await;
     identity.api.get("/health/live").send().await.expect(200);
     let ready = identity
@@ -78,7 +78,7 @@ async fn the_probes_and_the_metrics_answer() {
     assert!(metrics.contains("http_requests_total"), "{metrics}");
 }
 
-/// Every query parameter that the description has: where, its name, and its type.
+/// Returns every described query parameter: method, path, name and type.
 fn query_parameters(description: &Value) -> Vec<(String, String, String, String)> {
     let mut found = Vec::new();
     for (path, operations) in description["paths"].as_object().unwrap() {
@@ -98,7 +98,7 @@ fn query_parameters(description: &Value) -> Vec<(String, String, String, String)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parameter_that_is_given_twice_or_is_of_another_type_is_refused_by_its_name() {
+async fn a_query_parameter_that_is_repeated_or_has_another_type_is_refused_by_name() {
     let cast = crate::cast::Cast::assemble().await;
     let identity = &cast.identity;
     identity.sql("UPDATE users SET role = 'SUPERADMIN' WHERE id = 1");
@@ -110,11 +110,11 @@ async fn a_parameter_that_is_given_twice_or_is_of_another_type_is_refused_by_its
     let parameters = query_parameters(&description);
     assert!(parameters.len() > 30, "{}", parameters.len());
     for (verb, path, name, kind) in parameters {
-        // Its errors are those of RFC 6749.
+        // The errors of this endpoint follow RFC 6749.
         if path == "/api/oauth/authorize" {
             continue;
         }
-        // One of them ends all sessions.
+        // Each parameter gets a new session, because one of the endpoints ends all sessions.
         let owner = sign_in().await;
         let place = path
             .replace("{user_id}", &owner.id.to_string())
@@ -142,7 +142,7 @@ async fn a_parameter_that_is_given_twice_or_is_of_another_type_is_refused_by_its
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_id_with_nul_is_no_session() {
+async fn a_session_id_with_nul_is_not_found() {
     let identity = crate::support::Identity::start().await;
     let ada = identity.register("ada").await;
     for id in ["%00", "a%00b", "unknown"] {

@@ -4,7 +4,7 @@ use test_kit::{Api, Process, TestDb};
 use crate::support::{PASSWORD, beginning, config, deps, refused, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_database_the_service_says_so_and_comes_back_by_itself() {
+async fn without_its_database_the_service_answers_503_and_is_not_ready() {
     let db = TestDb::empty("outage");
     let (clock, _hand) = service_kit::Clock::manual(beginning());
     let mut config = config(&db);
@@ -15,7 +15,7 @@ async fn without_its_database_the_service_says_so_and_comes_back_by_itself() {
             .is_err()
     );
 
-    // Who migrates by himself may start the service first.
+    // With migrations by hand, the service may start before its database.
     config.database.migrate = false;
     let running = identity_service::start(config, deps(&clock)).await.unwrap();
     let api = Api::new(running.base_url());
@@ -40,7 +40,7 @@ async fn without_its_database_the_service_says_so_and_comes_back_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_who_ask_for_the_status_without_a_database_are_answered_together() {
+async fn concurrent_status_requests_without_a_database_fail_together() {
     let db = TestDb::empty("away");
     let (clock, _hand) = service_kit::Clock::manual(beginning());
     let mut config = config(&db);
@@ -55,13 +55,13 @@ async fn many_who_ask_for_the_status_without_a_database_are_answered_together() 
     for call in calls {
         refused(call.await.unwrap(), 503, "unavailable");
     }
-    // One after another, two seconds each, would be twenty-four.
+    // One after another, they would take two seconds each, twenty-four in all.
     let took = begun.elapsed();
     assert!(took < std::time::Duration::from_secs(10), "{took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_that_are_not_there_yet_are_used_once_they_are() {
+async fn the_service_becomes_ready_once_pending_migrations_have_run() {
     let db = TestDb::empty("late");
     let (clock, _hand) = service_kit::Clock::manual(beginning());
     let mut config = config(&db);
@@ -84,7 +84,7 @@ async fn tables_that_are_not_there_yet_are_used_once_they_are() {
         .expect(201);
 }
 
-/// The program itself on this database, with everything it can log.
+/// Starts the program on this database, with all logging on.
 fn program(db: &TestDb, data: &std::path::Path) -> (Process, Api) {
     let process = Process::start(
         env!("CARGO_BIN_EXE_identity-service").as_ref(),
@@ -104,7 +104,7 @@ fn program(db: &TestDb, data: &std::path::Path) -> (Process, Api) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_is_true_after_kill_9_and_no_secret_is_in_the_log() {
+async fn answered_changes_survive_kill_9_and_the_log_contains_no_secret() {
     let db = TestDb::empty("killed");
     let data = tempfile::tempdir().unwrap();
     let (mut process, api) = program(&db, data.path());
@@ -130,7 +130,7 @@ async fn what_was_answered_is_true_after_kill_9_and_no_secret_is_in_the_log() {
         .send()
         .await;
     let next = signed_in(&next.expect(200).json());
-    // Tokens of invitations stand in paths.
+    // Tokens of invitations are parts of paths.
     let invitation = "T0kenOfAMailThatSomebodyGotAndNobodyElseHas";
     api.post(&format!("/api/invitations/{invitation}"))
         .bearer(&next.access)

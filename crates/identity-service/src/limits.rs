@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_grows_with_failures_and_ends_with_success_or_time() {
+    fn the_wait_grows_with_failures_and_ends_with_success_or_time() {
         let limits = Limits::new(true);
         let here: Option<IpAddr> = "192.0.2.1".parse().ok();
         let there: Option<IpAddr> = "192.0.2.2".parse().ok();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_one_ipv6_network_are_one() {
+    fn addresses_of_one_ipv6_network_share_a_limit() {
         let key = |text: &str| network(text.parse().ok());
         assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_the_same_rows() {
+    fn the_scopes_document_has_the_same_rows() {
         let rows = TABLE.iter().flat_map(|(methods, path, rule)| {
             methods
                 .split(' ')
@@ -213,7 +213,7 @@ mod tests {
 
     /// A client's token never reaches an endpoint that only the account itself may call.
     #[test]
-    fn no_scope_opens_what_no_client_may() {
+    fn no_scope_opens_an_endpoint_that_is_closed_to_clients() {
         let client = |scope: ScopeSet, is_first_party| Access::Client {
             client_id: "app".to_owned(),
             scope,

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_counts_characters_at_the_bottom_and_bytes_at_the_top() {
+    fn a_password_has_at_least_eight_characters_and_at_most_72_bytes() {
         assert!(Password::parse_new("1234567").is_err());
         assert!(Password::parse_new("12345678").is_ok());
         assert!(Password::parse_new("ππππππππ").is_ok());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_that_look_the_same_are_one_password() {
+    fn unicode_spellings_that_look_the_same_are_one_password() {
         assert_eq!(
             Password::presented("pa\u{df}wort e\u{301}").as_bytes(),
             Password::presented("pa\u{df}wort é").as_bytes()
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_email_address_has_the_usual_shape() {
+    fn an_email_address_has_the_usual_form() {
         for good in ["a@b.example", "A.b+c@sub.b-c.example", "x@localhost"] {
             assert!(Email::parse(good).is_ok(), "{good}");
         }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_internationalised_domain_is_one_address_however_it_is_typed() {
+    fn an_internationalized_domain_is_the_same_in_every_spelling() {
         for typed in [
             "Ada@b\u{fc}cher.example",
             "Ada@bu\u{308}cher.example",
@@ -275,14 +275,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_a_username_matches_the_pattern(text in "\\PC{0,70}") {
+        fn a_valid_username_matches_the_pattern(text in "\\PC{0,70}") {
             let expected = (3..=64).contains(&text.chars().count())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
             prop_assert_eq!(Username::parse(&text).is_ok_and(|name| name.as_str() == text), expected);
         }
 
         #[test]
-        fn a_good_password_fits_and_normalising_twice_changes_nothing(text in "\\PC{0,80}") {
+        fn a_valid_password_fits_and_its_normalization_is_idempotent(text in "\\PC{0,80}") {
             if let Ok(password) = Password::parse_new(&text) {
                 prop_assert!(password.fits());
                 let again = Password::presented(std::str::from_utf8(password.as_bytes()).unwrap());

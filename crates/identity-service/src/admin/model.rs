@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_changes_as_asked_and_one_that_has_run_out_leaves_nothing() {
+    fn a_plan_changes_as_requested_and_an_expired_end_is_not_reused() {
         const FREE: PremiumTier = PremiumTier::Free;
         const PREMIUM: PremiumTier = PremiumTier::Premium;
         let (past, soon, later) = (
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_password_is_a_good_one_and_no_two_are_alike() {
+    fn generated_passwords_are_valid_and_differ() {
         let (one, two) = (generate_password(), generate_password());
         assert_ne!(one.expose_secret(), two.expose_secret());
         assert_eq!(one.expose_secret().len(), 23);

@@ -27,7 +27,7 @@ fn check(address: &str) -> Result<String, NotAllowed> {
 }
 
 #[test]
-fn addresses_of_listed_origins_pass_in_normal_form() {
+fn addresses_of_listed_origins_are_allowed_in_normal_form() {
     for (address, normal) in [
         ("https://app.example.com", "https://app.example.com/"),
         ("https://app.example.com/", "https://app.example.com/"),
@@ -93,7 +93,7 @@ fn addresses_of_listed_origins_pass_in_normal_form() {
 }
 
 #[test]
-fn nothing_else_passes() {
+fn every_other_address_is_refused() {
     for address in [
         // Another origin.
         "https://evil.example/",
@@ -251,7 +251,7 @@ fn nothing_else_passes() {
 }
 
 #[test]
-fn the_parameter_stands_in_the_query_once() {
+fn the_parameter_must_occur_exactly_once_in_the_query() {
     let check = |query: &str| list().check(query).map(String::from);
     let good = "redirect_uri=https%3A%2F%2Fapp.example.com%2Fx";
     for query in [
@@ -291,7 +291,7 @@ fn the_parameter_stands_in_the_query_once() {
 }
 
 #[test]
-fn an_empty_list_lets_nothing_pass() {
+fn an_empty_list_allows_nothing() {
     let nothing = OriginAllowList::default();
     assert!(
         nothing
@@ -302,7 +302,7 @@ fn an_empty_list_lets_nothing_pass() {
 }
 
 #[test]
-fn entries_are_full_origins() {
+fn list_entries_must_be_full_origins() {
     for good in [
         "https://app.example.com",
         "https://app.example.com:8443",

@@ -49,7 +49,7 @@ fn every_key_of_the_launch_contract_is_known() {
 }
 
 #[test]
-fn a_bad_value_stops_the_start_and_is_named() {
+fn an_invalid_value_is_refused_and_its_key_named() {
     let refusal = |key: &str, value: &str| read(&[(key, value)]).unwrap_err().to_string();
     assert!(refusal("IDENTITY__PASSWORD__BCRYPT_COST", "9").contains("ALLOW_WEAK_COST"));
     assert!(refusal("IDENTITY__PASSWORD__BCRYPT_COST", "16").contains("BCRYPT_COST"));

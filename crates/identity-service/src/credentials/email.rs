@@ -135,7 +135,7 @@ mod tests {
     use super::hint;
 
     #[test]
-    fn a_hint_names_the_address_to_who_knows_it_only() {
+    fn a_hint_reveals_only_initials_and_the_top_level_domain() {
         assert_eq!(hint("ada.lovelace@mail.example.org"), "a…@m….org");
         assert_eq!(hint("a@b.example"), "a…@b….example");
         assert_eq!(hint("root@localhost"), "r…@l….");

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_of_a_second_by_either_clock_is_the_end() {
+    fn a_second_of_silence_by_either_clock_counts_as_down() {
         let alive = Alive::new();
         let heard = Moment::now();
         let later = |monotonic: u64, wall: u64| Moment {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_prolongs_nothing() {
+    fn a_clock_that_is_set_back_does_not_keep_the_feed_up() {
         let alive = Alive::new();
         let heard = Moment::now();
         alive.heard_at(heard);

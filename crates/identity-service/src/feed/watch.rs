@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_counts_as_an_outage_and_the_feed_is_followed_again() {
+    fn a_panic_counts_as_an_outage_after_which_the_feed_is_read_again() {
         let memory = Memory::new(true);
         let (stop, stopped) = mpsc::channel();
         let mut rounds = 0;

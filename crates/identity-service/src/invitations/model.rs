@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_usual_spelling_of_an_id_is_one() {
+    fn only_a_hyphenated_uuid_is_an_invitation_id() {
         let id = "0198f0a2-5c1e-7cc0-8a3b-1f2e3d4c5b6a";
         assert_eq!(invitation_id(id).as_deref(), Some(id));
         assert_eq!(invitation_id(&id.to_uppercase()).as_deref(), Some(id));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_shows_no_value_when_it_is_printed() {
+    fn the_debug_output_of_a_form_hides_its_values() {
         let form = OAuthForm::parse(b"client_secret=hunter2").unwrap();
         let text = format!("{form:?}");
         assert!(text.contains("client_secret") && !text.contains("hunter2"));

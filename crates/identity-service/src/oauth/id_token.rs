@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_hash_is_that_of_a_published_example() {
+    fn at_hash_matches_the_published_example() {
         // OpenID Connect Core, appendix A.3.
         assert_eq!(
             at_hash("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"),

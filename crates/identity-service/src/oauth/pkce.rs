@@ -102,7 +102,7 @@ mod tests {
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
     #[test]
-    fn the_published_example_is_met_by_its_verifier_alone() {
+    fn the_published_challenge_is_met_only_by_its_verifier() {
         let challenge = Challenge::parse(Some(CHALLENGE), Some("S256"), false)
             .unwrap()
             .unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_of_the_method_means_plain_where_plain_is_allowed() {
+    fn a_missing_method_means_plain_where_plain_is_allowed() {
         let plain = Challenge::parse(Some(VERIFIER), None, true)
             .unwrap()
             .unwrap();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_challenge_is_refused() {
+    fn malformed_challenges_and_methods_are_refused() {
         let short = "a".repeat(42);
         let long = "a".repeat(129);
         let padded = format!("{}=", "a".repeat(43));
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_challenge_is_met_by_its_own_verifier_and_no_other(
+        fn a_challenge_is_met_only_by_its_own_verifier(
             verifier in "[A-Za-z0-9._~-]{43,128}",
             other in "[A-Za-z0-9._~-]{43,128}",
         ) {

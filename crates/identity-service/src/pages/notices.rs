@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_stands_beside_its_field() {
+    fn a_validation_error_is_shown_beside_its_field() {
         let error = Error::Validation("bio must have at most 2000 characters".into());
         let notices = of(error, &["bio", "website_url"]).unwrap();
         assert_eq!(notices.at("bio"), Some("Must have at most 2000 characters"));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_typing_puts_right_stays_an_error() {
+    fn an_error_that_no_input_can_correct_stays_an_error() {
         for error in [
             Error::TeamNotFound,
             Error::TokenRevoked,
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn each_name_stands_for_one_sentence() {
+    fn each_name_of_a_success_message_is_unique() {
         let names: BTreeSet<_> = DONE.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), DONE.len());
     }

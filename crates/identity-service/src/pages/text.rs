@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_named_as_its_user_calls_it() {
+    fn a_device_is_named_by_its_browser_and_system() {
         for (agent, name) in [
             (
                 "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_common_password_is_one_however_it_is_written() {
+    fn common_passwords_are_recognized_in_any_case_and_unicode_form() {
         for (text, expected) in [
             ("password", true),
             ("PassWord1", true),

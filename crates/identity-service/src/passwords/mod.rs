@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cheaper_hash_is_upgraded_and_the_dummy_never_matches() {
+    async fn a_hash_of_a_lower_cost_is_upgraded_and_the_dummy_hash_never_matches() {
         let weak = hasher(4);
         let strong = hasher(5);
         let password = Password::parse_new("correct horse").unwrap();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_bcrypt_would_cut_off_is_wrong_even_when_the_head_matches() {
+    async fn a_password_longer_than_bcrypt_reads_never_matches() {
         let hasher = hasher(4);
         let stored = hasher
             .hash(Password::parse_new(&"x".repeat(72)).unwrap(), Vec::new())
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_easily_guessed_or_the_owners_name_is_weak() {
+    fn guessable_passwords_and_the_owners_names_are_weak() {
         let of = |text: &str| {
             let words = own_words("ada-lovelace", Some("countess.a@example.com"));
             strength(&Password::parse_new(text).unwrap(), &words)
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_password_is_judged_quickly() {
+    fn the_strength_of_the_longest_passwords_is_computed_quickly() {
         let started = std::time::Instant::now();
         for text in ["a".repeat(72), "qwerty12".repeat(9), "1l!I|0oO".repeat(9)] {
             strength(

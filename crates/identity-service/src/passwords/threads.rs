@@ -63,14 +63,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_an_error_of_its_request() {
+    async fn a_panic_becomes_an_internal_error() {
         let failed = Threads::new().run::<(), _>(|| panic!("on purpose")).await;
         assert!(matches!(failed, Err(Error::Internal(_))));
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn only_the_threads_that_hash_have_a_low_priority() {
+    async fn only_the_hashing_threads_have_a_low_priority() {
         let own = || rustix::process::getpriority_process(None).unwrap();
         let before = own();
         let theirs = Threads::new().run(move || Ok(own())).await.unwrap();

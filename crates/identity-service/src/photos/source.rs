@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_data_url_says_one_of_the_three_types_and_base64() {
+    fn a_data_url_needs_a_supported_image_type_and_base64() {
         let bytes = |text: &str| data_of(text, 100).ok().map(|bytes| bytes.to_vec());
         assert_eq!(bytes("image/png;base64,AAEC"), Some(vec![0, 1, 2]));
         assert_eq!(bytes("IMAGE/JPEG;base64,AAEC"), Some(vec![0, 1, 2]));

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_website_is_an_http_address_and_looks_like_one() {
+    fn a_website_is_a_well_formed_http_or_https_address() {
         for good in [
             "https://example.com",
             "HTTP://Example.com:8080/a?b=c#d",
@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_a_website_of_another_scheme(text in "\\PC{0,60}") {
+        fn every_accepted_website_has_an_http_scheme(text in "\\PC{0,60}") {
             if check_website(&text).is_ok() {
                 prop_assert!(text.to_ascii_lowercase().starts_with("http"));
             }

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_a_program_in_a_network() {
+    fn a_location_is_a_program_in_a_network() {
         let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
         assert!(same(("192.0.2.1", firefox), ("192.0.2.250", firefox)));
         assert!(!same(("192.0.2.1", firefox), ("192.0.3.1", firefox)));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_makes_no_new_program() {
+    fn an_updated_program_is_not_a_new_one() {
         assert!(same(
             ("192.0.2.1", "curl/8.5.0"),
             ("192.0.2.1", "curl/8.17.0")

@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_key_that_is_removed_while_no_change_is_heard_of_is_unknown_soon() {
+    async fn a_key_removed_while_the_change_feed_is_down_is_soon_unknown() {
         let db = TestDb::fresh("keys", crate::MIGRATIONS).await;
         let pool = db.pool(2);
         // No change feed updates it.

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_successor_is_the_same_each_time_keeps_its_lineage_and_needs_the_key() {
+    fn a_successor_is_deterministic_keeps_its_lineage_and_depends_on_the_key() {
         let token = RefreshToken::generate();
         let next = token.successor(&[1; 32]);
         assert_eq!(next.hash(), token.successor(&[1; 32]).hash());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_form_reads_back_and_nothing_else_does() {
+    fn a_token_parses_from_its_exact_text_only() {
         let token = RefreshToken::generate();
         let text = token.expose();
         assert_eq!(RefreshToken::parse(&text).unwrap().hash(), token.hash());

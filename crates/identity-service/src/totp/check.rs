@@ -85,7 +85,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn what_groups_a_code_is_no_part_of_it() {
+    fn grouping_characters_are_removed_from_a_code() {
         for typed in [
             "123456",
             " 123 456 ",

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_that_of_rfc_6238_and_good_for_three_steps() {
+    fn a_code_matches_rfc_6238_and_is_valid_for_three_steps() {
         // RFC 6238 appendix B lists eight digits, of which these are the last six.
         let factor = Factor::new(b"12345678901234567890".to_vec(), "ada").unwrap();
         let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_secret_opens_for_its_account_alone() {
+    fn a_sealed_secret_opens_only_for_its_account() {
         let keys = SealingKeys::new(&[7; 32], []);
         let sealer = keys.sealer(Purpose::SecondFactors).unwrap();
         let (ada, bob) = ("1".parse().unwrap(), "2".parse().unwrap());

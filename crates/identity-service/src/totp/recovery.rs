@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_differ_and_are_read_as_people_type_them() {
+    fn recovery_codes_differ_and_parse_as_people_type_them() {
         let set = RecoveryCode::generate_set();
         let shown: BTreeSet<_> = set.iter().map(RecoveryCode::expose).collect();
         assert_eq!(shown.len(), COUNT);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_not_read() {
+    fn malformed_recovery_codes_are_refused() {
         for bad in [
             "",
             "123456",

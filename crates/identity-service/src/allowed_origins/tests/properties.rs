@@ -101,7 +101,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn what_passes_has_an_origin_that_the_list_names(address in prop_oneof![pieces(), disturbed()]) {
+    fn an_allowed_address_has_a_listed_origin(address in prop_oneof![pieces(), disturbed()]) {
         if let Ok(normal) = check(&address) {
             let url = Url::parse(&normal).unwrap();
             prop_assert!(is_named(&url.origin().ascii_serialization()), "{} is {}", address, normal);
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn no_query_and_no_entry_panics(query in "\\PC{0,60}", entry in "\\PC{0,40}") {
+    fn no_query_or_entry_panics(query in "\\PC{0,60}", entry in "\\PC{0,40}") {
         let _ = list().check(&query);
         let _ = OriginAllowList::parse(&[entry]);
     }

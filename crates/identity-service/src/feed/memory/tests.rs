@@ -53,7 +53,7 @@ fn answers(memory: &Memory, seconds: i64) -> bool {
 }
 
 #[test]
-fn an_answer_is_ready_in_its_time_until_anything_changes() {
+fn a_response_is_cached_for_its_lifetime_until_anything_changes() {
     for subject in [
         Subject::Session(SID.to_owned()),
         Subject::User("2".parse().unwrap()),
@@ -81,7 +81,7 @@ fn an_answer_is_ready_in_its_time_until_anything_changes() {
 }
 
 #[test]
-fn what_a_client_may_know_is_another_question_for_each_client_and_each_right() {
+fn cached_introspections_are_keyed_by_token_client_and_permission() {
     let client = OAuthClient::sample();
     let mut questions = vec![
         Question::validation("token", true),
@@ -111,7 +111,7 @@ fn known(memory: &Memory) -> (bool, bool, bool) {
 }
 
 #[test]
-fn what_is_remembered_is_there_until_its_subject_changes() {
+fn a_cached_value_is_kept_until_its_subject_changes() {
     for (subject, left) in [
         (Subject::Session(SID.to_owned()), (false, true, true)),
         (Subject::User(ada()), (true, false, false)),
@@ -131,7 +131,7 @@ fn what_is_remembered_is_there_until_its_subject_changes() {
 }
 
 #[test]
-fn a_change_between_the_read_and_the_insert_is_never_remembered() {
+fn a_value_read_before_a_change_is_never_cached() {
     // A change of the same subject, of another one, of everything, and an outage: the row may be older than any of them.
     let changes: [fn(&Memory); 4] = [
         |memory| memory.forget(&[Subject::Session(SID.to_owned())]),
@@ -154,7 +154,7 @@ fn a_change_between_the_read_and_the_insert_is_never_remembered() {
 }
 
 #[test]
-fn nothing_survives_an_emptying_even_at_the_same_tick_of_the_clock() {
+fn emptying_the_cache_removes_everything_even_within_one_clock_tick() {
     let memory = alive();
     for _ in 0..2_000 {
         memory.caught_up_at(Moment::now());
@@ -169,7 +169,7 @@ fn nothing_survives_an_emptying_even_at_the_same_tick_of_the_clock() {
 }
 
 #[test]
-fn a_memory_whose_feed_is_silent_or_down_is_not_asked() {
+fn a_cache_is_not_used_while_its_feed_is_silent_or_down() {
     let memory = Memory::new(true);
     assert!(memory.ticket().is_none());
     memory.caught_up_at(Moment::now());
@@ -185,7 +185,7 @@ fn a_memory_whose_feed_is_silent_or_down_is_not_asked() {
 }
 
 #[test]
-fn each_change_of_the_signing_keys_counts() {
+fn each_change_of_the_signing_keys_starts_a_new_generation() {
     let memory = alive();
     let before = memory.keys_generation();
     memory.forget(&[Subject::Keys]);
@@ -195,7 +195,7 @@ fn each_change_of_the_signing_keys_counts() {
 }
 
 #[test]
-fn readers_that_race_a_revocation_leave_nothing_of_before_it() {
+fn readers_concurrent_with_a_revocation_leave_no_earlier_value_in_the_cache() {
     let memory = alive();
     // The state in the database: revoked or not.
     let revoked = AtomicBool::new(false);

@@ -70,7 +70,7 @@ mod tests {
     const ISSUER: &str = "https://id.example.com";
 
     #[test]
-    fn what_the_address_has_of_its_own_stays() {
+    fn the_redirect_uri_keeps_its_own_query_and_scheme() {
         let reply_to = ReplyTo {
             redirect_uri: Url::parse("https://app.example.com/cb?a=%2F+b").unwrap(),
             state: None,
@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_state_comes_back_as_it_was_and_changes_nothing_else(state in "\\PC{1,60}") {
+        fn a_state_is_returned_unchanged_and_affects_nothing_else(state in "\\PC{1,60}") {
             let reply_to = ReplyTo {
                 redirect_uri: Url::parse("https://app.example.com/cb").unwrap(),
                 state: Some(state.clone()),

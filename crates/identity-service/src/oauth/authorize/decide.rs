@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn every_prompt_is_kept_to() {
+    fn each_prompt_and_max_age_leads_to_its_step() {
         for (query, age, is_allowed, expected) in [
             ("", None, true, "sign in"),
             ("", Some(0), false, "ask"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_never_sent_to_a_page() {
+    fn a_bearer_request_never_leads_to_a_page() {
         for (query, age, expected) in [
             ("", Some(0), "grant"),
             ("prompt=none", Some(0), "grant"),
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_gets_a_code_without_a_sign_in_and_leave(
+        fn no_code_is_granted_without_a_sign_in_and_consent(
             none: bool, login: bool, consent: bool, age in proptest::option::of(0_i64..100),
             max_age in proptest::option::of(0_u8..100), is_allowed: bool, which in 0_usize..4,
         ) {

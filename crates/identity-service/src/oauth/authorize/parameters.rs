@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_counts_once_and_only_with_a_value() {
+    fn a_repeated_parameter_is_refused_and_an_empty_one_is_absent() {
         let given =
             Parameters::parse("state=&scope=openid&client_id=a&client_id=a&foo=1&foo=2&nonce=%00");
         assert_eq!(given.get("state"), Ok(None));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_sign_in_is_asked_for_once() {
+    fn a_new_sign_in_is_required_only_once() {
         let now = DateTime::from_timestamp_millis(5_000).unwrap_or_default();
         let given = Parameters::parse("prompt=login+consent&max_age=0&signed_in_after=1&state=x");
         assert_eq!(
@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_query_string_reads_back_and_is_plain_ascii(query in "\\PC{0,80}") {
+        fn the_query_string_round_trips_and_is_plain_ascii(query in "\\PC{0,80}") {
             let query = format!("state={query}&nonce=1");
             let given = Parameters::parse(&query);
             prop_assert_eq!(&Parameters::parse(&given.query()), &given);

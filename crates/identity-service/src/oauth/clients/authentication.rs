@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn both_parts_may_be_form_encoded_and_the_secret_may_stand_as_it_is() {
+    fn id_and_secret_may_be_form_encoded_and_the_secret_also_raw() {
         assert_eq!(read(&encoded("app:s3cret")), some("app", &["s3cret"]));
         assert_eq!(
             read(&encoded("a%3Ab:p%2Bq+r%25%C3%A9")),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_basic_authentication_is_not_guessed_at() {
+    fn a_malformed_basic_header_has_no_credentials() {
         for header in [
             "Basic",
             "Basic ",

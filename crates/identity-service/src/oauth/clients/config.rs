@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_stands_in_the_file_with_all_that_it_may_be() {
+    fn a_client_is_read_from_the_file_with_all_its_properties() {
         let read = one(&format!(
             "client_secret = \"{SECRET}\"\nredirect_uris = [\"https://app.example.com/cb\"]\nscope = [\"openid\", \"teams\"]\n\
              first_party = true\nintrospect_any = true\nid_token_signed_response_alg = \"RS256\""
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_may_stand_in_a_file_of_its_own() {
+    fn the_secret_can_be_read_from_its_own_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
         std::fs::write(&path, format!("{SECRET}\n")).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_client_stops_the_start_and_is_named() {
+    fn an_invalid_client_is_refused_and_its_key_named() {
         for bad in [
             "",
             "client_secret = \"short\"",

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_the_registered_text_matches() {
+    fn only_the_exact_registered_uri_matches() {
         let registered = "https://app.example.com/callback";
         assert!(matches(registered, registered));
         for given in [
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_on_the_users_machine_answer_everywhere_but_at_https_of_another_host() {
+    fn every_uri_but_https_to_another_host_is_on_the_users_machine() {
         let is_here = |uri: &str| Url::parse(uri).is_ok_and(|uri| is_on_users_machine(&uri));
         for here in [
             "http://127.0.0.1/cb",
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_on_the_users_machine_may_choose_its_port_and_nothing_else() {
+    fn only_the_port_of_a_loopback_uri_may_differ() {
         for registered in ["http://127.0.0.1/cb", "http://127.0.0.1:7000/cb"] {
             for port in ["", ":1", ":80", ":51234", ":65535"] {
                 assert!(matches(registered, &format!("http://127.0.0.1{port}/cb")));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_could_lead_elsewhere_cannot_be_registered() {
+    fn unsafe_redirect_uris_cannot_be_registered() {
         for good in [
             "https://app.example.com",
             "https://app.example.com/cb?tenant=1",
@@ -249,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_matches_has_the_host_that_was_registered(given in "http://(127\\.0\\.0\\.1|\\[::1\\]|localhost)[:@./a-z0-9\\\\#?]{0,12}") {
+        fn a_matching_uri_has_the_registered_host_and_path(given in "http://(127\\.0\\.0\\.1|\\[::1\\]|localhost)[:@./a-z0-9\\\\#?]{0,12}") {
             if matches("http://127.0.0.1/cb", &given) {
                 let url = Url::parse(&given).ok();
                 prop_assert_eq!(url.as_ref().and_then(Url::host_str), Some("127.0.0.1"));

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_differ_use_all_letters_and_read_back_however_they_are_typed() {
+    fn user_codes_differ_use_all_letters_and_parse_however_they_are_typed() {
         let codes: Vec<_> = (0..1_000).map(|_| UserCode::generate()).collect();
         let different: HashSet<_> = codes.iter().map(|code| code.0.clone()).collect();
         assert_eq!(different.len(), 1_000);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_shown_is_no_code() {
+    fn malformed_user_codes_are_refused() {
         for bad in [
             "",
             "WDJB",
@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_reads_has_eight_of_the_letters(text in "\\PC{0,24}") {
+        fn every_parsed_user_code_has_eight_valid_letters(text in "\\PC{0,24}") {
             if let Some(code) = UserCode::parse(&text) {
                 prop_assert!(code.0.len() == LENGTH && code.0.bytes().all(|b| LETTERS.contains(&b)));
                 prop_assert_eq!(UserCode::parse(&code.shown()), Some(code));

@@ -23,7 +23,7 @@ fn parse(client: &OAuthClient, query: &str) -> Result<Request, Refusal> {
 }
 
 #[test]
-fn each_broken_rule_has_the_code_that_its_specification_gives_it() {
+fn each_broken_rule_gets_its_error_code() {
     let long = "n".repeat(513);
     for (query, code) in [
         ("", "invalid_request"),
@@ -93,7 +93,7 @@ fn each_broken_rule_has_the_code_that_its_specification_gives_it() {
 }
 
 #[test]
-fn a_parameter_that_cannot_be_read_is_named() {
+fn an_unreadable_parameter_is_named() {
     for name in ["response_type", "scope", "state", "nonce", "code_challenge"] {
         for (query, why) in [
             (format!("{name}=a&{name}=b"), "is given twice"),
@@ -115,7 +115,7 @@ fn a_public_client_must_send_a_challenge() {
 }
 
 #[test]
-fn plain_challenges_can_be_switched_off() {
+fn plain_challenges_can_be_disabled() {
     let query = format!("response_type=code&code_challenge={CHALLENGE}");
     let parameters = Parameters::parse(&query);
     let refusal = Request::parse(&public(), &parameters, false).unwrap_err();
@@ -124,7 +124,7 @@ fn plain_challenges_can_be_switched_off() {
 }
 
 #[test]
-fn who_asks_for_nothing_gets_what_the_client_is_registered_for() {
+fn a_request_without_scope_gets_the_scopes_of_its_client() {
     let scope = |query| parse(&confidential(), query).unwrap().scope.to_string();
     assert_eq!(scope("response_type=code"), "openid profile email");
     assert_eq!(scope("response_type=code&scope="), "openid profile email");
@@ -135,7 +135,7 @@ fn who_asks_for_nothing_gets_what_the_client_is_registered_for() {
 }
 
 #[test]
-fn an_address_that_is_not_the_clients_is_never_answered() {
+fn no_redirect_goes_to_an_unregistered_address() {
     let client = confidential();
     let id = client.id.clone();
     for bad in [
@@ -168,7 +168,7 @@ fn an_address_that_is_not_the_clients_is_never_answered() {
 }
 
 #[test]
-fn a_request_that_could_not_be_come_back_to_is_refused() {
+fn a_request_without_one_client_id_or_with_too_long_a_query_is_refused() {
     let long = format!("client_id=a&state={}", "s".repeat(MAX_QUERY_BYTES));
     assert!(client_id(&Parameters::parse(&long)).is_err());
     assert!(client_id(&Parameters::parse("")).is_err());
@@ -179,7 +179,7 @@ fn a_request_that_could_not_be_come_back_to_is_refused() {
 proptest! {
     /// Any request is refused or keeps the rules that tokens depend on.
     #[test]
-    fn no_request_asks_for_more_than_its_client_may(
+    fn no_accepted_request_exceeds_the_scopes_of_its_client(
         words in proptest::collection::vec("[a-z:_ +]{0,16}", 0..4),
         known in proptest::collection::vec(proptest::sample::select(vec![
             "response_type=code", "scope=openid", "scope=email+openid", "scope=teams", "state=x", "prompt=none",

@@ -113,7 +113,7 @@ impl FromStr for AllowedOrigin {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const SHAPE: &str = "an origin is written https://HOST or https://HOST:PORT";
+        const SHAPE: &str = "an origin has the form https://HOST or https://HOST:PORT";
         let (scheme, authority) = text.split_once("://").ok_or(SHAPE)?;
         let scheme = match scheme {
             "https" => "https",
@@ -131,7 +131,7 @@ impl FromStr for AllowedOrigin {
         let foreign = |c: char| c.is_control() || c.is_whitespace() || "/\\?#@%*".contains(c);
         if authority.contains(foreign) {
             return Err(
-                "an origin has a host and perhaps a port, and nothing else; * stands for the first label or for a port",
+                "an origin consists of a host and an optional port; * stands for the first label or for a port",
             );
         }
         let url = Url::parse(&format!("{scheme}://{authority}")).map_err(|_| SHAPE)?;
@@ -139,16 +139,16 @@ impl FromStr for AllowedOrigin {
             return Err(SHAPE);
         };
         if scheme == "http" && (below || !is_loopback(&host)) {
-            return Err("plain http is for localhost, 127.0.0.1 and [::1] only");
+            return Err("plain http is allowed only for localhost, 127.0.0.1 and [::1]");
         }
         if any_port && (below || !is_loopback(&host)) {
-            return Err("any port is for localhost, 127.0.0.1 and [::1] only");
+            return Err("any port is allowed only for localhost, 127.0.0.1 and [::1]");
         }
         let host = match host {
             Host::Domain(base) if below && base.contains('.') => {
                 AllowedHost::OneLabelBelow(base.to_owned())
             }
-            _ if below => return Err("*. stands before a domain of at least two labels"),
+            _ if below => return Err("*. must precede a domain of at least two labels"),
             host => AllowedHost::Exact(host.to_owned()),
         };
         let port = if any_port {

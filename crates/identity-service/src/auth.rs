@@ -62,7 +62,7 @@ pub(crate) struct SuperAdmin(pub(crate) CurrentUser);
 const ADMIN_SIGN_IN_AGE: TimeDelta = TimeDelta::hours(12);
 
 /// The error message for a SUPERADMIN without a second factor, where administration requires one.
-pub(crate) const SECOND_FACTOR_MISSING: &str = "this takes a second factor; set one up at /account/second-factor, or with POST /api/auth/totp/setup";
+pub(crate) const SECOND_FACTOR_MISSING: &str = "this requires a second factor; set one up at /account/second-factor, or with POST /api/auth/totp/setup";
 
 /// The caller of an endpoint that needs no token. An invalid token counts as none.
 pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
@@ -171,11 +171,11 @@ impl SuperAdmin {
     /// [`Error::Forbidden`] without the role, after a sign-in too long ago, or without a second factor where one is required.
     pub(crate) async fn new(app: &App, caller: CurrentUser) -> Result<Self, Error> {
         if caller.account.role()? != AccountRole::Superadmin {
-            return Err(Error::Forbidden("this takes a SUPERADMIN"));
+            return Err(Error::Forbidden("only a SUPERADMIN may do this"));
         }
         if app.clock.now_naive() - caller.session.authenticated_at > ADMIN_SIGN_IN_AGE {
             return Err(Error::Forbidden(
-                "this takes a sign-in of the last 12 hours; sign in again",
+                "this requires a sign-in within the last 12 hours; sign in again",
             ));
         }
         if !has_factor_of_admin(app, &caller).await? {

@@ -259,7 +259,7 @@ impl Config {
         }
         if cost < 10 && !self.password.allow_weak_cost {
             return Err(ConfigError::rule(
-                "IDENTITY__PASSWORD__BCRYPT_COST under 10 is for tests: set IDENTITY__PASSWORD__ALLOW_WEAK_COST=true too",
+                "IDENTITY__PASSWORD__BCRYPT_COST under 10 is for tests: it requires IDENTITY__PASSWORD__ALLOW_WEAK_COST=true",
             ));
         }
         if self.password.min_strength > 4 {
@@ -288,7 +288,7 @@ impl Config {
         self.clients()?;
         match &self.base_url {
             Some(url) if !is_base_url(url) => Err(ConfigError::rule(
-                "IDENTITY__BASE_URL must be http:// or https:// with a host, no query, and only plain segments in its path",
+                "IDENTITY__BASE_URL must be an http:// or https:// URL with a host, without a query, and with only plain path segments",
             )),
             _ => Ok(()),
         }

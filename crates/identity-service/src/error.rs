@@ -28,7 +28,7 @@ pub(crate) enum Error {
     WeakPassword,
     #[error("wrong username, password or code")]
     InvalidCredentials,
-    #[error("a code of the second factor is required")]
+    #[error("the code of the second factor is required")]
     TotpRequired,
     #[error("a bearer token is required")]
     AuthenticationRequired,
@@ -40,11 +40,11 @@ pub(crate) enum Error {
     TokenRevoked,
     #[error("the refresh token is not valid")]
     InvalidRefreshToken,
-    #[error("the refresh token was used before; its session is ended")]
+    #[error("the refresh token was used before; its session was ended")]
     RefreshTokenReused,
     #[error("{0}")]
     Forbidden(&'static str),
-    #[error("this access token is not good for that")]
+    #[error("this access token does not allow the request")]
     InsufficientScope,
     #[error("there is no such user")]
     UserNotFound,
@@ -54,19 +54,19 @@ pub(crate) enum Error {
     PhotoTooLarge(String),
     #[error("the photo could not be fetched as an image")]
     PhotoUnreachable,
-    #[error("the file is no JPEG, PNG, GIF or WebP image that can be read")]
+    #[error("the file is not a readable JPEG, PNG, GIF or WebP image")]
     UnsupportedImage,
-    #[error("the e-mail address of this account can be changed only with its password")]
+    #[error("the e-mail address of this account can be changed only with the password")]
     EmailNotUpdatable,
     #[error("the sessions were ended; the redirect_uri is not allowed")]
     RedirectNotAllowed,
     #[error("the redirect_uri is not allowed")]
     HandOverNotAllowed,
-    #[error("the link is not valid any more")]
+    #[error("the link is no longer valid")]
     InvalidLink,
     #[error("there is no such invitation")]
     InvitationNotFound,
-    #[error("the invitation was used, withdrawn, declined or has expired")]
+    #[error("the invitation was accepted, withdrawn or declined, or has expired")]
     InvitationGone,
     #[error("there is no such session")]
     SessionNotFound,
@@ -80,13 +80,13 @@ pub(crate) enum Error {
     MemberNotFound,
     #[error("the slug is taken")]
     SlugTaken,
-    #[error("this user is a member already")]
+    #[error("this user is already a member")]
     AlreadyMember,
-    #[error("this user left the team: invite them, so that they can come back")]
+    #[error("this user left the team and can return only by invitation")]
     MemberLeft,
-    #[error("nobody is added without being asked here: invite them")]
+    #[error("members can be added only by invitation")]
     InvitationRequired,
-    #[error("a team keeps its owner; hand it over first")]
+    #[error("a team must have an owner; hand it over first")]
     LastOwner,
     #[error("too many requests")]
     RateLimited(u64),
@@ -94,7 +94,7 @@ pub(crate) enum Error {
     Overloaded,
     #[error("too many photos are waiting")]
     PhotosWaiting,
-    #[error("the database cannot be asked")]
+    #[error("the database is not available")]
     Database(#[source] DbError),
     /// A stored value that this version cannot have written, or a failing cipher.
     #[error("{0}")]

@@ -11,7 +11,7 @@ pub(crate) fn parse_name(text: &str) -> Result<String, Error> {
     let name = text.trim().to_owned();
     if !(1..=MAX_NAME_CHARS).contains(&name.chars().count()) || !is_readable(&name) {
         return Err(Error::Validation(
-            "name must have 1 to 100 characters, none of them invisible, a control character or one that turns text"
+            "name must have 1 to 100 characters, without control, invisible or bidirectional formatting characters"
                 .into(),
         ));
     }

@@ -130,12 +130,12 @@ impl Modify for CommonAnswers {
                 (
                     is_administration,
                     "403",
-                    "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago",
+                    "`forbidden`: the caller is not a SUPERADMIN or signed in more than 12 hours ago",
                 ),
                 (
                     path.starts_with("/api/teams/{slug}"),
                     "404",
-                    "`team_not_found`, also when the caller is not in it",
+                    "`team_not_found`, also if the caller is not a member",
                 ),
                 (takes_json, "413", "`payload_too_large`"),
                 (

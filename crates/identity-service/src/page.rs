@@ -24,7 +24,7 @@ pub(crate) fn bounds(
     let (limit, offset) = (limit.unwrap_or(usual.into()), offset.unwrap_or(0));
     if !(1..=i64::from(MAX_PAGE)).contains(&limit) || offset < 0 {
         return Err(Error::Validation(
-            "limit must be 1 to 200 and offset not negative".into(),
+            "limit must be 1 to 200, and offset must not be negative".into(),
         ));
     }
     Ok((limit, offset))

@@ -111,7 +111,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let base_url = config.public_url(listen);
     if config.allow_insecure_cookies && config.is_public() {
         log::warn!(
-            "people sign in over plain http (IDENTITY__ALLOW_INSECURE_COOKIES): everybody on the way can take over their sign-ins"
+            "sign-ins over plain http are allowed (IDENTITY__ALLOW_INSECURE_COOKIES): anyone on the network path can take over sessions"
         );
     }
     let metrics = Metrics::new()?;
@@ -203,7 +203,7 @@ async fn apply_clients(app: &App, config: &Config) -> Result<(), StartError> {
     match oauth::clients::configured::apply(app, clients).await {
         // Without migrations of its own, the service may start before its tables exist.
         Err(error) if none && !config.database.migrate => {
-            log::warn!("the OAuth clients cannot be looked through yet: {error}");
+            log::warn!("the OAuth clients cannot be read yet: {error}");
             Ok(())
         }
         outcome => outcome.map_err(|error| StartError::other(format!("OAuth clients: {error}"))),
@@ -215,7 +215,7 @@ async fn apply_clients(app: &App, config: &Config) -> Result<(), StartError> {
 fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandle> {
     if deps.broker.state() == BrokerState::Memory && !deps.has_consumers {
         log::warn!(
-            "no broker is configured (IDENTITY__BROKER__URL): events and mails wait in the outbox"
+            "no broker is configured (IDENTITY__BROKER__URL): events and mails stay in the outbox"
         );
         return None;
     }

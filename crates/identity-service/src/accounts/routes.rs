@@ -30,7 +30,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     post, path = "/api/auth/register", tag = "accounts", request_body = RegisterRequest,
     responses(
-        (status = 201, description = "The account was made", body = TokenPair),
+        (status = 201, description = "The account was created.", body = TokenPair),
         (status = 400, description = "`validation_failed`, `password_too_long`, `weak_password`, `username_taken` or `email_taken`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -84,7 +84,7 @@ async fn get_user(
 #[utoipa::path(
     get, path = "/api/status", tag = "status",
     responses(
-        (status = 200, description = "It works", body = StatusResponse),
+        (status = 200, description = "The service works.", body = StatusResponse),
     )
 )]
 async fn status(app: Data<App>) -> Result<HttpResponse, Error> {

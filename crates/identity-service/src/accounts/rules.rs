@@ -104,7 +104,7 @@ pub(crate) struct Email(String);
 
 impl Email {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
-        let refused = || Error::Validation("email is not a usable e-mail address".into());
+        let refused = || Error::Validation("email is not a valid e-mail address".into());
         let (local, typed) = text.rsplit_once('@').ok_or_else(refused)?;
         let domain = ascii_domain(typed).ok_or_else(refused)?;
         let text = format!("{local}@{domain}");

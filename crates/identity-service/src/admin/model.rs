@@ -39,10 +39,10 @@ impl Plan {
             (None, None) => Ok(self),
             (Some(PremiumTier::Free), None | Some(None)) => Ok(Self::FREE),
             (Some(PremiumTier::Free), Some(Some(_))) => Err(Error::Validation(
-                "premium_expires_at goes with premium_tier PREMIUM".into(),
+                "premium_expires_at requires premium_tier PREMIUM".into(),
             )),
             (None, Some(_)) if current.tier == PremiumTier::Free => Err(Error::Validation(
-                "premium_expires_at goes with premium_tier PREMIUM".into(),
+                "premium_expires_at requires premium_tier PREMIUM".into(),
             )),
             (_, Some(Some(end))) if end <= now => Err(Error::Validation(
                 "premium_expires_at must be in the future".into(),

@@ -68,7 +68,7 @@ async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<Htt
 #[utoipa::path(
     post, path = "/api/admin/users", tag = "administration", request_body = CreateUserRequest, security(("bearer" = [])),
     responses(
-        (status = 201, description = "The account, and its password if none was given", body = PasswordResponse),
+        (status = 201, description = "The account, with its generated password if the request contained none", body = PasswordResponse),
         (status = 400, description = "`validation_failed`, `password_too_long`, `weak_password`, `username_taken` or `email_taken`", body = IdentityError),
     )
 )]
@@ -96,8 +96,8 @@ async fn create_user(
     patch, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)),
     request_body = UpdateUserRequest, security(("bearer" = [])),
     responses(
-        (status = 200, description = "The account as it is now", body = AdminUserResponse),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or removing their own rights", body = IdentityError),
+        (status = 200, description = "The updated account", body = AdminUserResponse),
+        (status = 403, description = "`forbidden`: the caller is not a SUPERADMIN, signed in more than 12 hours ago, or tries to remove their own rights", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]
@@ -121,9 +121,9 @@ async fn update_user(
     post, path = "/api/admin/users/{user_id}/reset-password", tag = "administration", params(("user_id" = UserId, Path)),
     request_body = Option<ResetPasswordRequest>, security(("bearer" = [])),
     responses(
-        (status = 200, description = "The account, and its password if none was given", body = PasswordResponse),
+        (status = 200, description = "The account, with its generated password if the request contained none", body = PasswordResponse),
         (status = 400, description = "`validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or the caller's own account", body = IdentityError),
+        (status = 403, description = "`forbidden`: the caller is not a SUPERADMIN, signed in more than 12 hours ago, or owns the account", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]
@@ -146,7 +146,7 @@ async fn reset_password(
 #[utoipa::path(
     post, path = "/api/admin/users/{user_id}/revoke-sessions", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
-        (status = 200, description = "No token of the account is good any more", body = RevokedResponse),
+        (status = 200, description = "All sessions of the account were ended.", body = RevokedResponse),
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]

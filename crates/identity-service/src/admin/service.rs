@@ -161,7 +161,7 @@ pub(crate) async fn reset_password(
 ) -> Result<PasswordResponse, Error> {
     if is_self(origin, id) {
         return Err(Error::Forbidden(
-            "your own password is changed with the current one, at /api/auth/password/change",
+            "change your own password with the current one, at /api/auth/password/change",
         ));
     }
     let user = get(app, id).await?.user;

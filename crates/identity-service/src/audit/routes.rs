@@ -17,7 +17,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/admin/audit", tag = "administration", params(AuditQuery), security(("bearer" = [])),
     responses(
-        (status = 200, description = "A page of the log", body = AuditList),
+        (status = 200, description = "A page of the audit log", body = AuditList),
         (status = 400, description = "`validation_failed`", body = IdentityError),
     )
 )]

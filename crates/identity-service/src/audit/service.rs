@@ -17,7 +17,7 @@ pub(crate) async fn list(app: &App, filter: AuditQuery) -> Result<AuditList, Err
         .all(|b| b.is_ascii_lowercase() || b"._".contains(&b))
     {
         return Err(Error::Validation(
-            "action must be a name such as session.refused, or the part before its dot".into(),
+            "action must be a name such as session.refused, or the part before the dot".into(),
         ));
     }
     app.pool

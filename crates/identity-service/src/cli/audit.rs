@@ -22,10 +22,10 @@ pub(super) struct AuditArgs {
     #[arg(long)]
     action: Option<String>,
     /// From this time on (2027-01-31, or RFC 3339)
-    #[arg(long, value_name = "MOMENT", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<DateTime<Utc>>,
     /// Before this time
-    #[arg(long, value_name = "MOMENT", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     until: Option<DateTime<Utc>>,
     /// Maximum number of entries, 1 to 200
     #[arg(long, value_name = "N", default_value_t = PAGE)]
@@ -78,15 +78,15 @@ fn listed(page: &AuditList) -> String {
     let columns = [
         Column::Number("ID"),
         Column::Whole("WHEN (UTC)"),
-        Column::Whole("WHAT"),
-        Column::Cut("TO WHOM"),
+        Column::Whole("ACTION"),
+        Column::Cut("ACCOUNT"),
         Column::Cut("BY"),
         Column::Cut("FROM"),
         Column::Cut("DETAILS"),
     ];
-    let mut text = table(columns, rows, "No entry fits.");
+    let mut text = table(columns, rows, "No entries found.");
     if let Some(last) = page.next_cursor {
-        text += &format!("\n\nThere are more: --before {last}");
+        text += &format!("\n\nNext page: --before {last}");
     }
     text
 }

@@ -137,7 +137,7 @@ async fn delete(context: &Context, ClientArg { client_id }: ClientArg) -> Result
     };
     context.show(&deleted, |deleted| {
         let ended = count(deleted.sessions_ended, "session");
-        format!("{} is deleted; {ended} ended.", deleted.client_id)
+        format!("{} was deleted; {ended} ended.", deleted.client_id)
     })
 }
 
@@ -145,7 +145,7 @@ async fn delete(context: &Context, ClientArg { client_id }: ClientArg) -> Result
 fn named(context: &Context, client_id: &str, error: Error) -> Failure {
     match error {
         Error::ClientNotFound => Failure::Refused(format!(
-            "there is no client {client_id}; {} shows all",
+            "there is no client {client_id}; {} lists all",
             context.command("clients list")
         )),
         error => error.into(),
@@ -155,7 +155,7 @@ fn named(context: &Context, client_id: &str, error: Error) -> Failure {
 fn with_secret(line: String, made: &OAuthClientSecretResponse) -> String {
     let line = format!("{line}\nclient_id: {}", made.client_id);
     match &made.client_secret {
-        Some(secret) => format!("{line}\nclient_secret, shown this once: {secret}"),
+        Some(secret) => format!("{line}\nclient_secret (shown only once): {secret}"),
         None => line,
     }
 }
@@ -174,10 +174,10 @@ fn listed(list: &OAuthClientList) -> String {
         Column::Whole("CLIENT ID"),
         Column::Cut("NAME"),
         Column::Whole("KIND"),
-        Column::Whole("FROM"),
+        Column::Whole("SOURCE"),
         Column::Cut("SCOPE"),
     ];
-    table(columns, rows, "There is no client yet.")
+    table(columns, rows, "No clients found.")
 }
 
 fn described(client: &OAuthClientBody) -> String {
@@ -196,13 +196,13 @@ fn described(client: &OAuthClientBody) -> String {
         ("grant types", client.grant_types.join(" ")),
         ("first-party", yes_no(client.is_first_party)),
         ("introspects any", yes_no(client.may_introspect_any)),
-        ("id tokens", client.id_token_signed_response_alg.to_owned()),
+        ("ID tokens", client.id_token_signed_response_alg.to_owned()),
         ("requires S256", yes_no(client.requires_pkce_s256)),
         (
             "challenge used",
             client.pkce_seen.clone().unwrap_or_else(|| "-".to_owned()),
         ),
-        ("from", source(client).to_owned()),
+        ("source", source(client).to_owned()),
         ("created", utc(client.created_at)),
         ("changed", utc(client.updated_at)),
     ])

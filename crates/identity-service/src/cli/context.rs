@@ -133,5 +133,5 @@ pub(super) fn moment(text: &str) -> Result<DateTime<Utc>, &'static str> {
     }
     text.parse::<NaiveDate>()
         .map(|date| date.and_time(NaiveTime::MIN).and_utc())
-        .map_err(|_| "a moment is written 2027-01-31 or 2027-01-31T18:00:00Z")
+        .map_err(|_| "expected a time such as 2027-01-31 or 2027-01-31T18:00:00Z")
 }

@@ -85,7 +85,7 @@ fn listed(keys: &Keys) -> String {
     table(
         columns,
         rows,
-        "There is no key yet; the service makes one when it starts.",
+        "No keys found; the service creates them when it starts.",
     )
 }
 
@@ -106,16 +106,16 @@ fn told(rotated: &Rotated, now: DateTime<Utc>) -> String {
     let waits = rotated.signs_from > now;
     match (rotated.changed, &rotated.retired) {
         (false, _) if waits => {
-            format!("{kid} is published already and signs from {from} UTC; nothing was changed.")
+            format!("{kid} is already published and signs from {from} UTC; nothing was changed.")
         }
         (false, _) => {
-            format!("Another process rotated at the same moment; {kid} signs from now on.")
+            format!("Another process rotated at the same time; {kid} signs from now on.")
         }
         (true, Some(old)) if waits => format!(
-            "{kid} is published, and signs from {from} UTC.\n{old} signs until then; what it signed stays good until it expires."
+            "{kid} is published, and signs from {from} UTC.\n{old} signs until then; the tokens it signed stay valid until they expire."
         ),
         (true, Some(old)) => format!(
-            "{kid} signs from now on.\n{old} is retired; what it signed stays good until it expires."
+            "{kid} signs from now on.\n{old} is retired; the tokens it signed stay valid until they expire."
         ),
         (true, None) => format!("{kid} signs from now on."),
     }
@@ -127,14 +127,14 @@ async fn reseal(context: &Context) -> Result<(), Failure> {
         let mut text = match (resealed.signing_keys, resealed.second_factors) {
             (0, 0) => "Nothing was sealed with an older key.".to_owned(),
             (keys, factors) => format!(
-                "{} and {} are sealed with the current encryption key now.",
+                "{} and {} are now sealed with the current encryption key.",
                 count(keys, "signing key"),
                 count(factors, "second factor")
             ),
         };
         if resealed.not_opened > 0 {
             text += &format!(
-                "\n{} cannot be opened with any configured key; {} lets their owners in.",
+                "\n{} cannot be opened with any configured key; {} lets the owners sign in.",
                 count(resealed.not_opened, "second factor"),
                 context.command("users remove-totp")
             );
@@ -146,14 +146,14 @@ async fn reseal(context: &Context) -> Result<(), Failure> {
 async fn remove(context: &Context, kid: String) -> Result<(), Failure> {
     if !rotation::remove(&context.app, &context.origin, kid.clone()).await? {
         return Err(Failure::Refused(format!(
-            "there is no retired key {kid}; {} shows the keys, and the one that signs is retired by {}",
+            "there is no retired key {kid}; {} lists the keys, and {} retires the one that signs",
             context.command("keys list"),
             context.command("keys rotate --now")
         )));
     }
     context.show(&Removed { kid }, |removed| {
         format!(
-            "{} is removed; what it signed is refused from now on.",
+            "{} was removed; the tokens it signed are no longer accepted.",
             removed.kid
         )
     })

@@ -68,7 +68,7 @@ impl LimitsConfig {
         let large = large.map(|mib| usize::try_from(mib).unwrap_or(usize::MAX));
         if large.is_some_and(|mib| mib.saturating_mul(1 << 20) < json.max(photo)) {
             return Err(ConfigError::rule(
-                "IDENTITY__LIMITS__LARGE_BODIES_MIB must hold PROFILE_JSON_BYTES and PHOTO_BYTES",
+                "IDENTITY__LIMITS__LARGE_BODIES_MIB must be at least PROFILE_JSON_BYTES and PHOTO_BYTES",
             ));
         }
         Ok(())

@@ -48,7 +48,7 @@ pub(crate) async fn forgot(
         (None, Some(email)) => {
             Email::parse(&email).map_or(Who::Nobody, |email| Who::Email(email.lower()))
         }
-        _ => return Err(Error::Validation("give username or email".into())),
+        _ => return Err(Error::Validation("username or email is required".into())),
     };
     let begun = Instant::now();
     let mailed = mail_link(app, who, origin).await;

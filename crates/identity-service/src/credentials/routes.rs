@@ -24,7 +24,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     post, path = "/api/auth/password/change", tag = "credentials", security(("bearer" = [])), request_body = ChangePasswordRequest,
     responses(
-        (status = 204, description = "The password was replaced"),
+        (status = 204, description = "The password was changed."),
         (status = 400, description = "`validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
@@ -45,8 +45,8 @@ async fn change_password(
 #[utoipa::path(
     post, path = "/api/auth/password/forgot", tag = "credentials", request_body = ForgotRequest,
     responses(
-        (status = 202, description = "Heard", body = ForgotResponse),
-        (status = 429, description = "`rate_limited`, by address; see `Retry-After`", body = IdentityError),
+        (status = 202, description = "The request was accepted.", body = ForgotResponse),
+        (status = 429, description = "`rate_limited`, per client address; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn forgot_password(
@@ -56,7 +56,7 @@ async fn forgot_password(
 ) -> actix_web::Result<HttpResponse> {
     reset::forgot(&app, body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Accepted().json(ForgotResponse {
-        message: "If the account exists and has an address of its own, a mail is on its way",
+        message: "If the account exists and has an e-mail address, a mail is on its way",
     }))
 }
 
@@ -65,7 +65,7 @@ async fn forgot_password(
 #[utoipa::path(
     post, path = "/api/auth/password/reset", tag = "credentials", request_body = ResetRequest,
     responses(
-        (status = 204, description = "The password was replaced"),
+        (status = 204, description = "The password was changed."),
         (status = 400, description = "`invalid_token`, `validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -83,7 +83,7 @@ async fn reset_password(
 #[utoipa::path(
     post, path = "/api/auth/email/verify", tag = "credentials", request_body = VerifyEmailRequest,
     responses(
-        (status = 204, description = "The address is the account's"),
+        (status = 204, description = "The address was verified."),
         (status = 400, description = "`invalid_token` or `validation_failed`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -101,7 +101,7 @@ async fn verify_email(
 #[utoipa::path(
     post, path = "/api/auth/email/change", tag = "credentials", security(("bearer" = [])), request_body = ChangeEmailRequest,
     responses(
-        (status = 204, description = "A link was mailed to the address"),
+        (status = 204, description = "A link was sent to the address."),
         (status = 400, description = "`validation_failed` or `email_taken`", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),

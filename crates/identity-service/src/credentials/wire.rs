@@ -23,9 +23,7 @@ pub(crate) struct ForgotRequest {
 /// The response, which is the same for every request.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ForgotResponse {
-    #[schema(
-        example = "If the account exists and has an address of its own, a mail is on its way"
-    )]
+    #[schema(example = "If the account exists and has an e-mail address, a mail is on its way")]
     pub(crate) message: &'static str,
 }
 

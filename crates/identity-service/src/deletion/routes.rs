@@ -16,10 +16,10 @@ use crate::origin::Origin;
     delete, path = "/api/auth/user/{user_id}", tag = "accounts", security(("bearer" = [])),
     params(("user_id" = i64, Path)), request_body = DeleteAccountRequest,
     responses(
-        (status = 204, description = "The account is gone"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`; `invalid_credentials`, or `totp_required` when only the code is missing", body = IdentityError),
-        (status = 403, description = "`forbidden`: not the caller's own", body = IdentityError),
-        (status = 404, description = "`user_not_found`: no id at all", body = IdentityError),
+        (status = 204, description = "The account was deleted."),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`; `invalid_credentials`, or `totp_required` if only the code is missing", body = IdentityError),
+        (status = 403, description = "`forbidden`: the account is not the caller's own", body = IdentityError),
+        (status = 404, description = "`user_not_found`: the path contains no valid id", body = IdentityError),
         (status = 409, description = "`last_owner`: the caller owns a team that has other members", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )

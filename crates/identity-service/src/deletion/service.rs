@@ -28,7 +28,7 @@ pub(super) fn check_own(caller: &CurrentUser, user_id: UserId) -> Result<(), Err
     if user_id == caller.account.id {
         Ok(())
     } else {
-        Err(Error::Forbidden("an account is deleted by its owner alone"))
+        Err(Error::Forbidden("only its owner can delete an account"))
     }
 }
 

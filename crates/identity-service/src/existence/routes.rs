@@ -15,8 +15,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     post, path = "/api/auth/existence", tag = "services", request_body = ExistenceRequest,
     responses(
-        (status = 200, description = "What there is", body = ExistenceAnswer),
-        (status = 403, description = "`forbidden`: not sealed by a part of this product", body = IdentityError),
+        (status = 200, description = "The result", body = ExistenceAnswer),
+        (status = 403, description = "`forbidden`: the request was not sealed by a service of this product", body = IdentityError),
     )
 )]
 async fn existence(

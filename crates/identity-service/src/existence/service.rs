@@ -21,7 +21,7 @@ pub(super) async fn answer(app: &App, sealed: &str) -> Result<ExistenceAnswer, E
         .ok();
     let question = opened.and_then(|it| serde_json::from_slice(it.expose_secret()).ok());
     let question = question.ok_or(Error::Forbidden(
-        "the question is not sealed by a part of this product",
+        "the request was not sealed by a service of this product",
     ))?;
     let sealer = app.sealers.questions.clone();
     app.pool.read(move |db| look(db, &sealer, question)).await
@@ -74,7 +74,7 @@ fn contact(db: &mut Db, sealer: &Sealer, whom: UserId) -> Result<Option<String>,
     };
     let (username, email) = (account.username, account.email);
     let plain = serde_json::to_vec(&Contact { username, email });
-    let plain = plain.map_err(|cause| Error::internal("a contact", cause))?;
+    let plain = plain.map_err(|cause| Error::internal("writing a contact", cause))?;
     let sealed = sealer.seal(Contact::SEAL_CONTEXT, &plain);
     Ok(Some(sealed.map_err(|cause| {
         Error::internal("sealing a contact", cause)

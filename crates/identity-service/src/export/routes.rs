@@ -19,7 +19,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/auth/export", tag = "accounts", security(("bearer" = [])),
     responses(
-        (status = 200, description = "The document, with `Content-Disposition: attachment`", body = ExportResponse),
+        (status = 200, description = "The JSON document, with `Content-Disposition: attachment`", body = ExportResponse),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]

@@ -81,11 +81,11 @@ fn keep_up(
         let why = match ended {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "its thread panicked".to_owned(),
+            Err(_) => "the thread panicked".to_owned(),
         };
         // Logged once per outage.
         if !std::mem::replace(&mut down, true) {
-            log::warn!("the change feed is down, every token is looked up: {why}");
+            log::warn!("the change feed is down, every validation reads the database: {why}");
         }
         if is_stopped(stopped) {
             return;

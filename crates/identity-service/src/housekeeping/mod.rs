@@ -45,11 +45,11 @@ impl Figures {
             removed: metrics.register(IntCounterVec::new(removed, &["kind"])?)?,
             failures: metrics.register(IntCounter::new(
                 "housekeeping_failures_total",
-                "Rounds of housekeeping that did not get through",
+                "Housekeeping rounds that failed",
             )?)?,
             last_success: metrics.register(IntGauge::new(
                 "housekeeping_last_success_timestamp_seconds",
-                "When a round of housekeeping last got through",
+                "Time of the last successful housekeeping round",
             )?)?,
         })
     }
@@ -90,7 +90,7 @@ impl Housekeeping {
                         keeper.figures.failures.inc();
                         // Logged once per outage.
                         if !std::mem::replace(&mut failing, true) {
-                            log::warn!("housekeeping fails, and is tried again: {error}");
+                            log::warn!("housekeeping failed, and will be retried: {error}");
                         }
                     }
                 }
@@ -231,7 +231,7 @@ impl Keeper {
             let rotated = rotation::rotate_when_older(&self.app, &origin, age).await?;
             for rotated in rotated.iter().filter(|rotated| rotated.changed) {
                 log::info!(
-                    "a signing key was rotated by age; {} signs from {} on",
+                    "a signing key was rotated because of its age; {} signs from {}",
                     rotated.kid,
                     rotated.signs_from
                 );

@@ -97,7 +97,7 @@ pub(crate) async fn accept(
         let size = teams::queries::count_members(change.db, team.id)?;
         Ok(AcceptResponse {
             message: match member {
-                true => "You are a member of this team",
+                true => "You are already a member of this team",
                 false => "You joined the team",
             },
             team: answer.team.into_wire(size),

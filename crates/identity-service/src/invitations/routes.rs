@@ -33,9 +33,9 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     post, path = "/api/teams/{slug}/invite", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path)), request_body = InviteRequest,
     responses(
-        (status = 200, description = "The mail is on its way; the same whether or not the address has an account", body = InviteResponse),
+        (status = 200, description = "The invitation, which is sent by mail. The response is the same whether or not the address has an account.", body = InviteResponse),
         (status = 403, description = "`forbidden`", body = IdentityError),
-        (status = 429, description = "`rate_limited`: 20 at once, then 20 an hour; see `Retry-After`", body = IdentityError),
+        (status = 429, description = "`rate_limited`: 20 at once, then 20 per hour; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn invite(
@@ -76,10 +76,10 @@ async fn list_of_team(
     delete, path = "/api/teams/{slug}/invitations/{id}", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path), ("id" = String, Path, format = Uuid)),
     responses(
-        (status = 204, description = "Nobody can join by it any more"),
+        (status = 204, description = "The invitation can no longer be accepted."),
         (status = 403, description = "`forbidden`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it, or `invitation_not_found`", body = IdentityError),
-        (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined before, or has expired", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also if the caller is not a member, or `invitation_not_found`", body = IdentityError),
+        (status = 410, description = "`invitation_gone`: the invitation was already accepted, withdrawn or declined, or has expired", body = IdentityError),
     )
 )]
 async fn revoke(
@@ -97,12 +97,12 @@ async fn revoke(
 /// verified address was invited. A member gets 200 as well, and keeps their role.
 #[utoipa::path(
     post, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
-    params(("token" = String, Path, description = "The token in the mail's link, or the invitation's id")),
+    params(("token" = String, Path, description = "The token from the link in the mail, or the id of the invitation")),
     responses(
-        (status = 200, description = "The caller is in the team", body = AcceptResponse),
-        (status = 400, description = "`validation_failed`: the caller is in as many teams as an account may be", body = IdentityError),
+        (status = 200, description = "The caller is a member of the team.", body = AcceptResponse),
+        (status = 400, description = "`validation_failed`: the caller already belongs to the maximum number of teams", body = IdentityError),
         (status = 404, description = "`invitation_not_found`", body = IdentityError),
-        (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined, or has expired", body = IdentityError),
+        (status = 410, description = "`invitation_gone`: the invitation was accepted, withdrawn or declined, or has expired", body = IdentityError),
     )
 )]
 async fn accept(
@@ -120,11 +120,11 @@ async fn accept(
 /// whose verified address was invited.
 #[utoipa::path(
     delete, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
-    params(("token" = String, Path, description = "The invitation's id, or the token in the mail's link")),
+    params(("token" = String, Path, description = "The id of the invitation, or the token from the link in the mail")),
     responses(
-        (status = 204, description = "Nobody can join by it any more"),
+        (status = 204, description = "The invitation can no longer be accepted."),
         (status = 404, description = "`invitation_not_found`", body = IdentityError),
-        (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined before, or has expired", body = IdentityError),
+        (status = 410, description = "`invitation_gone`: the invitation was already accepted, withdrawn or declined, or has expired", body = IdentityError),
     )
 )]
 async fn decline(
@@ -142,7 +142,7 @@ async fn decline(
 #[utoipa::path(
     get, path = "/api/user/invitations", tag = "invitations", security(("bearer" = [])), params(PageQuery),
     responses(
-        (status = 200, description = "The invitations, never with their tokens", body = InvitationsResponse),
+        (status = 200, description = "The invitations, without their tokens", body = InvitationsResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
     )
 )]

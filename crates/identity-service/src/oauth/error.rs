@@ -17,7 +17,7 @@ pub(crate) enum OAuthError {
     #[error("{0}")]
     InvalidRequest(Cow<'static, str>),
     /// The client is unknown, or its secret is missing or wrong. The response does not say which.
-    #[error("The client is unknown, or its authentication is missing or wrong")]
+    #[error("The client is unknown, or its authentication is missing or invalid")]
     InvalidClient,
     #[error("{0}")]
     InvalidGrant(Cow<'static, str>),
@@ -28,11 +28,11 @@ pub(crate) enum OAuthError {
     UnauthorizedClient(&'static str),
     #[error("{0}")]
     InvalidScope(Cow<'static, str>),
-    #[error("The access was denied")]
+    #[error("The user denied the access")]
     AccessDenied,
-    #[error("Nobody has decided about this device yet")]
+    #[error("The user has not yet decided about this device")]
     AuthorizationPending,
-    #[error("Ask less often: wait five seconds more between two requests")]
+    #[error("Poll less often: increase the interval by five seconds")]
     SlowDown,
     #[error("The device code has expired")]
     ExpiredToken,
@@ -75,7 +75,7 @@ impl From<Error> for OAuthError {
                 Self::InvalidGrant(error.to_string().into())
             }
             // The account, its session or the client ended while the request was in progress.
-            Error::TokenRevoked => Self::invalid_grant("the access was withdrawn"),
+            Error::TokenRevoked => Self::invalid_grant("The access was revoked"),
             error => Self::Other(Problem::from(&error)),
         }
     }

@@ -33,7 +33,7 @@ impl OAuthForm {
             };
             let is_bad = |text: &str| text.contains(['\0', char::REPLACEMENT_CHARACTER]);
             if is_bad(&name) || is_bad(&value) {
-                return Err(refuse("is not UTF-8, or has a NUL character"));
+                return Err(refuse("is not UTF-8, or contains a NUL character"));
             }
             // Two programs could read a repeated parameter differently.
             if fields.contains_key(&*name) {
@@ -76,7 +76,7 @@ impl FromRequest for OAuthForm {
             let Ok(body) = body.await;
             if !is_form(body.headers()) {
                 return Err(OAuthError::invalid_request(
-                    "The request needs the header Content-Type: application/x-www-form-urlencoded",
+                    "The request must have the header Content-Type: application/x-www-form-urlencoded",
                 ));
             }
             Self::parse(&body.bytes(MAX_FORM_BYTES).await?)

@@ -100,7 +100,7 @@ pub(crate) async fn open(
         }
         Opened::UsedBefore => Ok(None),
         Opened::SignInOver => Err(OAuthError::invalid_grant(
-            "The sign-in that allowed this is over",
+            "The sign-in that gave consent has ended",
         )),
     }
 }

@@ -83,7 +83,7 @@ pub(crate) async fn introspect(
 
 fn body(told: &IntrospectionResponse) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(told)
-        .map_err(|error| Error::internal("the answer of an introspection", error))
+        .map_err(|error| Error::internal("writing an introspection response", error))
 }
 
 async fn of_access_token(

@@ -29,7 +29,7 @@ impl Challenge {
         let Some(text) = challenge else {
             return match method {
                 None => Ok(None),
-                Some(_) => Err("code_challenge_method is given without code_challenge"),
+                Some(_) => Err("code_challenge_method requires code_challenge"),
             };
         };
         // RFC 7636 section 4.3: the default is `plain`.

@@ -39,7 +39,7 @@ pub(crate) async fn revoke(
     let Some(held) = held else { return Ok(()) };
     if held.client_id.as_ref() != Some(&client.id) {
         return Err(OAuthError::invalid_grant(
-            "The token was issued to somebody else",
+            "The token was issued to another client",
         ));
     }
     Ok(end(app, held, origin).await?)

@@ -42,7 +42,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// Returns the metadata of this OpenID provider (OpenID Connect Discovery).
 #[utoipa::path(
     get, path = "/.well-known/openid-configuration", tag = "oauth",
-    responses((status = 200, description = "The metadata; may be kept for 5 minutes", body = MetadataResponse))
+    responses((status = 200, description = "The metadata, which may be cached for 5 minutes", body = MetadataResponse))
 )]
 async fn openid_configuration(app: Data<App>) -> HttpResponse {
     published(&app)
@@ -51,7 +51,7 @@ async fn openid_configuration(app: Data<App>) -> HttpResponse {
 /// Returns the metadata of this authorization server (RFC 8414), the same document as for OpenID Connect Discovery.
 #[utoipa::path(
     get, path = "/.well-known/oauth-authorization-server", tag = "oauth",
-    responses((status = 200, description = "The metadata; may be kept for 5 minutes", body = MetadataResponse))
+    responses((status = 200, description = "The metadata, which may be cached for 5 minutes", body = MetadataResponse))
 )]
 async fn oauth_metadata(app: Data<App>) -> HttpResponse {
     published(&app)
@@ -71,7 +71,7 @@ fn published(app: &App) -> HttpResponse {
     post, path = "/api/oauth/introspect", tag = "oauth",
     request_body(content = IntrospectionRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
-        (status = 200, description = "What it is worth; `{\"active\": false}` for whatever is not good or not the client's", body = IntrospectionResponse),
+        (status = 200, description = "The state of the token; `{\"active\": false}` if it is not valid, or if the client may not introspect it", body = IntrospectionResponse),
         (status = 400, description = "`invalid_request`", body = IdentityError),
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
@@ -99,8 +99,8 @@ async fn introspect(
     post, path = "/api/oauth/revoke", tag = "oauth",
     request_body(content = RevocationRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
-        (status = 200, description = "The token is good for nothing any more, or never was"),
-        (status = 400, description = "`invalid_request`, or `invalid_grant` for a token of somebody else", body = IdentityError),
+        (status = 200, description = "The token was revoked, or was not valid."),
+        (status = 400, description = "`invalid_request`, or `invalid_grant` if the token was issued to another client", body = IdentityError),
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -120,7 +120,7 @@ async fn revoke(
 #[utoipa::path(
     get, path = "/api/oauth/userinfo", tag = "oauth", security(("bearer" = [])),
     responses(
-        (status = 200, description = "Claims by the token's scopes", body = UserinfoResponse),
+        (status = 200, description = "The claims that the token's scopes allow", body = UserinfoResponse),
         (status = 401, description = "`authentication_required` or `invalid_token`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
     )
@@ -139,7 +139,7 @@ async fn get_userinfo(
 #[utoipa::path(
     post, path = "/api/oauth/userinfo", tag = "oauth", security(("bearer" = [])),
     responses(
-        (status = 200, description = "Claims by the token's scopes", body = UserinfoResponse),
+        (status = 200, description = "The claims that the token's scopes allow", body = UserinfoResponse),
         (status = 401, description = "`authentication_required` or `invalid_token`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
     )

@@ -48,7 +48,7 @@ impl Threads {
 fn yield_to_others() {
     // On Linux, this affects only the calling thread (setpriority(2), "C library/kernel differences").
     if let Err(error) = rustix::process::nice(NICENESS) {
-        log::warn!("sign-ins compete with everything else for the cores: {error}");
+        log::warn!("cannot lower the priority of password hashing: {error}");
     }
 }
 

@@ -37,16 +37,16 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// dropped.
 #[utoipa::path(
     put, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
-    request_body(description = "The file itself, or a form with the field `photo`: JPEG, PNG, GIF or WebP by content, at most 5 MiB and 50 megapixels", content(
+    request_body(description = "The image itself, or a form with the field `photo`. The content must be JPEG, PNG, GIF or WebP, at most 5 MiB and 50 megapixels.", content(
         (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"), (Vec<u8> = "image/webp"), (PhotoForm = "multipart/form-data")
     )),
     responses(
         (status = 200, description = "The new photo", body = ProfilePhotoMeta),
-        (status = 400, description = "`validation_failed`: empty, or a form that cannot be read", body = IdentityError),
-        (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
-        (status = 404, description = "`user_not_found`: no id", body = IdentityError),
-        (status = 413, description = "`photo_too_large`: bytes, pixels, or memory to decode; the text names the limit", body = IdentityError),
-        (status = 415, description = "`unsupported_image`: no complete JPEG, PNG, GIF or WebP", body = IdentityError),
+        (status = 400, description = "`validation_failed`: the image is empty, or the form cannot be read", body = IdentityError),
+        (status = 403, description = "`forbidden`: the id is not the caller's own", body = IdentityError),
+        (status = 404, description = "`user_not_found`: the path contains no valid id", body = IdentityError),
+        (status = 413, description = "`photo_too_large`: too many bytes or pixels, or too much memory to decode; the text names the limit", body = IdentityError),
+        (status = 415, description = "`unsupported_image`: not a complete JPEG, PNG, GIF or WebP image", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]
@@ -68,9 +68,9 @@ async fn put_photo(
 #[utoipa::path(
     delete, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
-        (status = 204, description = "There is no photo any more"),
-        (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
-        (status = 404, description = "`user_not_found`: no id", body = IdentityError),
+        (status = 204, description = "The account has no photo."),
+        (status = 403, description = "`forbidden`: the id is not the caller's own", body = IdentityError),
+        (status = 404, description = "`user_not_found`: the path contains no valid id", body = IdentityError),
     )
 )]
 async fn delete_photo(
@@ -87,9 +87,9 @@ async fn delete_photo(
 /// Returns whether an account has a photo, and its address. Digits are an id, anything else is a username.
 #[utoipa::path(
     get, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos",
-    params(("user_id" = String, Path, description = "Digits: the id. Anything else: the username, without regard to case")), security(("bearer" = [])),
+    params(("user_id" = String, Path, description = "The id if it consists of digits, otherwise the username, without regard to case")), security(("bearer" = [])),
     responses(
-        (status = 200, description = "With or without a photo", body = ProfilePhotoMeta),
+        (status = 200, description = "The photo address of the account, or null", body = ProfilePhotoMeta),
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]
@@ -106,8 +106,8 @@ async fn get_meta(
 #[utoipa::path(
     post, path = "/api/auth/users/profile-photos", tag = "photos", request_body = PhotosRequest, security(("bearer" = [])),
     responses(
-        (status = 200, description = "Those that exist", body = PhotosResponse),
-        (status = 400, description = "`validation_failed`: more than 200 ids and names together, or no list of ids and names", body = IdentityError),
+        (status = 200, description = "The photo addresses of the accounts that exist", body = PhotosResponse),
+        (status = 400, description = "`validation_failed`: more than 200 ids and names together, or not lists of ids and names", body = IdentityError),
     )
 )]
 async fn list_meta(
@@ -122,10 +122,10 @@ async fn list_meta(
 /// Returns an account's photo.
 #[utoipa::path(
     get, path = "/api/auth/user/{user_id}/profile-photo/file", tag = "photos",
-    params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version: with the current one the answer may be kept for ever")), security(("bearer" = [])),
+    params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version of the photo. A response to the current version may be cached for a year.")), security(("bearer" = [])),
     responses(
         (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
-        (status = 304, description = "The caller has it, by `If-None-Match`"),
+        (status = 304, description = "The caller has the current photo, according to `If-None-Match`."),
         (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
     )
 )]
@@ -146,9 +146,9 @@ async fn get_file(
 /// Returns whether an account has a photo, and its address. No sign-in is required.
 #[utoipa::path(
     get, path = "/api/public/user/{user_id}/profile-photo", tag = "photos",
-    params(("user_id" = String, Path, description = "Digits: the id. Anything else: the username, without regard to case")),
+    params(("user_id" = String, Path, description = "The id if it consists of digits, otherwise the username, without regard to case")),
     responses(
-        (status = 200, description = "With or without a photo", body = ProfilePhotoMeta),
+        (status = 200, description = "The photo address of the account, or null", body = ProfilePhotoMeta),
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]
@@ -160,10 +160,10 @@ async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpRe
 /// Returns an account's photo. No sign-in is required. `profile_photo_url` is the address of this endpoint.
 #[utoipa::path(
     get, path = "/api/public/user/{user_id}/profile-photo/file", tag = "photos",
-    params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version: with the current one the answer may be kept for ever")),
+    params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version of the photo. A response to the current version may be cached for a year.")),
     responses(
         (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
-        (status = 304, description = "The caller has it, by `If-None-Match`"),
+        (status = 304, description = "The caller has the current photo, according to `If-None-Match`."),
         (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
     )
 )]
@@ -183,7 +183,7 @@ pub(crate) fn own_id(caller: &CurrentUser, segment: &str) -> Result<UserId, Erro
     if id == caller.account.id {
         Ok(id)
     } else {
-        Err(Error::Forbidden("a profile is changed by its owner alone"))
+        Err(Error::Forbidden("only its owner can change a profile"))
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) async fn list_meta(
     let names = request.usernames.unwrap_or_default();
     if ids.len() + names.len() > MAX_BATCH {
         return Err(Error::Validation(
-            "at most 200 user_ids and usernames together".into(),
+            "user_ids and usernames must have at most 200 entries together".into(),
         ));
     }
     let names: Vec<String> = names.iter().map(|name| name_to_look_up(name)).collect();

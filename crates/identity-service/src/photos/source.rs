@@ -54,7 +54,7 @@ fn strip_prefix_ignoring_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str
 fn data_of(rest: &str, limit: usize) -> Result<Bytes, Error> {
     let refused = || {
         Error::Validation(
-            "profile_photo_url must be a JPEG, PNG, GIF or WebP in base64 if it is a data: URL"
+            "profile_photo_url must be a JPEG, PNG, GIF or WebP image in base64 if it is a data: URL"
                 .into(),
         )
     };
@@ -91,8 +91,7 @@ async fn fetch(processor: &PhotoProcessor, address: &str) -> Result<Bytes, Error
 fn photo_url(processor: &PhotoProcessor, address: &str) -> Result<Url, Error> {
     let refused = || {
         Error::Validation(
-            "profile_photo_url must be null, the current one, a data: image or an https address"
-                .into(),
+            "profile_photo_url must be null, the current URL, a data: image or an https URL".into(),
         )
     };
     if address.len() > MAX_URL_CHARS {

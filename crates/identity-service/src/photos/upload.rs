@@ -50,11 +50,8 @@ pub(super) async fn read(body: Unread, limit: usize) -> Result<Bytes, Problem> {
         return file.map_err(|problem| in_own_words(problem, limit));
     }
     let sent = read_form(body, limit).await?;
-    sent.photo.ok_or_else(|| {
-        Problem::from(&Error::Validation(
-            "the form has no field with the name photo".into(),
-        ))
-    })
+    sent.photo
+        .ok_or_else(|| Problem::from(&Error::Validation("the form has no field photo".into())))
 }
 
 fn in_own_words(problem: Problem, limit: usize) -> Problem {

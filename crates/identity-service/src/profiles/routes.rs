@@ -17,10 +17,10 @@ use crate::photos::routes::own_id;
 #[utoipa::path(
     put, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), request_body = UpdateProfileRequest, security(("bearer" = [])),
     responses(
-        (status = 200, description = "The account as it is now", body = UserResponse),
+        (status = 200, description = "The updated account", body = UserResponse),
         (status = 400, description = "`validation_failed`, `email_not_updatable`, `email_taken` or `photo_unreachable`; nothing was changed", body = IdentityError),
-        (status = 403, description = "`forbidden`: not the caller's own id; `insufficient_scope`, also for an `email` of an OAuth client or a handed-over sign-in", body = IdentityError),
-        (status = 404, description = "`user_not_found`: no id", body = IdentityError),
+        (status = 403, description = "`forbidden`: the id is not the caller's own; `insufficient_scope`, also if an OAuth client or an SSO session sets `email`", body = IdentityError),
+        (status = 404, description = "`user_not_found`: the path contains no valid id", body = IdentityError),
         (status = 413, description = "`payload_too_large`, or `photo_too_large` for a `data:` image", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )

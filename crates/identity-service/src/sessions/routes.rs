@@ -35,8 +35,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     post, path = "/api/auth/login", tag = "sessions", request_body = LoginRequest,
     responses(
-        (status = 200, description = "A new session", body = TokenPair),
-        (status = 401, description = "`invalid_credentials`, or `totp_required` when everything is right but `totp_code` is missing", body = IdentityError),
+        (status = 200, description = "The tokens of the new session", body = TokenPair),
+        (status = 401, description = "`invalid_credentials`, or `totp_required` if only `totp_code` is missing", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]
@@ -53,7 +53,7 @@ async fn sign_in(
 #[utoipa::path(
     post, path = "/api/auth/logout", tag = "sessions", security(("bearer" = [])), request_body = Option<LogoutRequest>,
     responses(
-        (status = 200, description = "The session is over", body = LogoutResponse),
+        (status = 200, description = "The session was ended.", body = LogoutResponse),
     )
 )]
 async fn logout(
@@ -72,10 +72,10 @@ async fn logout(
 /// Ends all sessions of the caller, then redirects the browser if the target's origin is on the allow-list.
 #[utoipa::path(
     get, path = "/api/auth/global-logout", tag = "sessions", security(("bearer" = [])),
-    params(("redirect_uri" = String, Query, description = "An address of an origin on the allow-list; once")),
+    params(("redirect_uri" = String, Query, description = "A URL whose origin is on the allow-list; exactly once")),
     responses(
-        (status = 302, description = "The sessions are over; `Location` is `redirect_uri` in normal form"),
-        (status = 400, description = "`redirect_not_allowed`: the sessions are over all the same", body = IdentityError),
+        (status = 302, description = "The sessions were ended. `Location` is the normalized `redirect_uri`."),
+        (status = 400, description = "`redirect_not_allowed`; the sessions were ended nevertheless", body = IdentityError),
     )
 )]
 async fn global_logout(
@@ -103,7 +103,7 @@ async fn global_logout(
 #[utoipa::path(
     get, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])), params(SessionsQuery),
     responses(
-        (status = 200, description = "A page of them", body = SessionsResponse),
+        (status = 200, description = "A page of the sessions", body = SessionsResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
     )
 )]
@@ -119,7 +119,7 @@ async fn list_sessions(
 #[utoipa::path(
     delete, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])),
     responses(
-        (status = 204, description = "They are over"),
+        (status = 204, description = "The other sessions were ended."),
     )
 )]
 async fn end_others(
@@ -134,10 +134,10 @@ async fn end_others(
 /// Ends one session of the caller, which may be the current one.
 #[utoipa::path(
     delete, path = "/api/auth/sessions/{session_id}", tag = "sessions", security(("bearer" = [])),
-    params(("session_id" = String, Path, description = "As the list of sessions has it")),
+    params(("session_id" = String, Path, description = "The id from the list of sessions")),
     responses(
-        (status = 204, description = "It is over"),
-        (status = 404, description = "`not_found`: unknown, somebody else's, or over", body = IdentityError),
+        (status = 204, description = "The session was ended."),
+        (status = 404, description = "`not_found`: the session is unknown, has ended, or belongs to another account", body = IdentityError),
     )
 )]
 async fn end_session(
@@ -158,7 +158,7 @@ async fn end_session(
 #[utoipa::path(
     post, path = "/api/auth/refresh", tag = "sessions", request_body = RefreshRequest,
     responses(
-        (status = 200, description = "The session goes on", body = TokenPair),
+        (status = 200, description = "The new token pair", body = TokenPair),
         (status = 401, description = "`invalid_refresh_token` or `refresh_token_reused`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -176,7 +176,7 @@ async fn rotate(
 #[utoipa::path(
     method(get, post), path = "/api/auth/validate", tag = "sessions", params(ValidateQuery), security(("bearer" = [])),
     responses(
-        (status = 200, description = "The token is good", body = ValidateResponse),
+        (status = 200, description = "The token is valid.", body = ValidateResponse),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`, with `valid: false`", body = IdentityError),
     )
 )]

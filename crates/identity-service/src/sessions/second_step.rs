@@ -37,11 +37,11 @@ pub(crate) fn carry(app: &App, known: &Known, browser: &str) -> Result<String, E
         at: app.clock.now(),
     };
     let plain = serde_json::to_vec(&carried)
-        .map_err(|error| Error::internal("writing a first step", error))?;
+        .map_err(|error| Error::internal("writing a first sign-in step", error))?;
     app.sealers
         .first_steps
         .seal(&context(browser), &plain)
-        .map_err(|error| Error::internal("sealing a first step", error))
+        .map_err(|error| Error::internal("sealing a first sign-in step", error))
 }
 
 /// Opens the result of this browser's first step. `None` means that the first step must be repeated.

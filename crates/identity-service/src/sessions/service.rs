@@ -44,7 +44,7 @@ pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result
     let caller = auth::identify_token(app, token).await?;
     let answer = tell(app, &caller, with_teams, now).await?;
     let body = serde_json::to_vec(&answer)
-        .map_err(|error| Error::internal("the answer of validate", error))?;
+        .map_err(|error| Error::internal("writing a validation response", error))?;
     let Some(ticket) = ticket else {
         return Ok(body.into());
     };

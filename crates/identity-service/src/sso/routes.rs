@@ -27,10 +27,10 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/auth/sso/authorize", tag = "sso", params(AuthorizeQuery), security((), ("bearer" = [])),
     responses(
-        (status = 302, description = "`Location` is `redirect_uri` with `token`, `access_token`, `user_id`, `username` and, where there is a photo, `profile_photo_url` and `has_profile_photo`; or the sign-in page"),
+        (status = 302, description = "`Location` is `redirect_uri` with `token`, `access_token`, `user_id`, `username` and, if the account has a photo, `profile_photo_url` and `has_profile_photo`; or it is the sign-in page"),
         (status = 400, description = "`redirect_not_allowed` or `validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, where Accept names application/json and not text/html, or a bad bearer", body = IdentityError),
-        (status = 403, description = "`insufficient_scope`: the bearer token is an OAuth client's, or was handed over itself", body = IdentityError),
+        (status = 401, description = "`authentication_required` if `Accept` contains application/json and not text/html; `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`: the bearer token belongs to an OAuth client or an SSO session", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]
@@ -87,8 +87,8 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
 #[utoipa::path(
     post, path = "/api/auth/sso/token", tag = "sso", security(("bearer" = [])),
     responses(
-        (status = 200, description = "A new session; one that was handed over stays marked so", body = TokenPair),
-        (status = 403, description = "`insufficient_scope`: the token is an OAuth client's", body = IdentityError),
+        (status = 200, description = "The tokens of the new session, which is an SSO session if an SSO session opened it", body = TokenPair),
+        (status = 403, description = "`insufficient_scope`: the token belongs to an OAuth client", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]
@@ -100,7 +100,7 @@ async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<Ht
 #[utoipa::path(
     get, path = "/api/auth/sso/callback", tag = "sso", params(CallbackQuery),
     responses(
-        (status = 200, description = "The token is good, and the account's whom the other parameters name; handed over to the origin that they name", body = CallbackResponse),
+        (status = 200, description = "The token is valid, belongs to the account that the other parameters name, and was handed over to the origin that they name.", body = CallbackResponse),
         (status = 401, description = "`invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
     )
 )]

@@ -65,7 +65,7 @@ fn label(service: Option<&str>, target: &Url) -> Result<String, Error> {
     let text = given.or(target.host_str()).unwrap_or_default();
     if !is_readable(text) || (given.is_some() && text.chars().count() > MAX_SERVICE_CHARS) {
         return Err(Error::Validation(
-            "service has at most 64 characters, none of them invisible, a control character or one that turns text".into(),
+            "service must have at most 64 characters, without control, invisible or bidirectional formatting characters".into(),
         ));
     }
     Ok(text.to_owned())

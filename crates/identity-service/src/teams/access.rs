@@ -131,7 +131,7 @@ fn check(role: TeamRole, needed: TeamRole) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Forbidden(match needed {
-        TeamRole::Owner => "this takes the owner of the team",
-        _ => "this takes an admin of the team",
+        TeamRole::Owner => "only the owner of the team may do this",
+        _ => "only an admin or the owner of the team may do this",
     }))
 }

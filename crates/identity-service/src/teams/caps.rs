@@ -16,7 +16,7 @@ pub(super) fn check_owned(db: &mut Db, caps: TeamsConfig, owner: UserId) -> Resu
     let most = caps.max_owned;
     if queries::count_owned(db, owner)? > i64::from(most) {
         return Err(Error::Validation(
-            format!("an account owns at most {most} teams").into(),
+            format!("an account can own at most {most} teams").into(),
         ));
     }
     Ok(())
@@ -27,7 +27,7 @@ pub(crate) fn check_joined(db: &mut Db, caps: TeamsConfig, member: UserId) -> Re
     let most = caps.max_joined;
     if queries::count_joined(db, member)? > i64::from(most) {
         return Err(Error::Validation(
-            format!("an account is in at most {most} teams of others").into(),
+            format!("an account can belong to at most {most} teams of others").into(),
         ));
     }
     Ok(())

@@ -106,7 +106,7 @@ pub(crate) async fn change_role(
         let target = get_member(change.db, &team, &username)?;
         let current = target.role(team.owner_id)?;
         if current.max(role) == TeamRole::Owner && my_role != TeamRole::Owner {
-            return Err(Error::Forbidden("only the owner hands a team over"));
+            return Err(Error::Forbidden("only the owner can hand a team over"));
         }
         let owner_id = match (current, role) {
             (current, role) if current == role => {

@@ -40,7 +40,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/teams", tag = "teams", security(("bearer" = [])),
     responses(
-        (status = 200, description = "The teams: those that the caller owns first, then oldest first", body = TeamsResponse),
+        (status = 200, description = "The teams: first those that the caller owns, then the others, each group oldest first", body = TeamsResponse),
     )
 )]
 async fn list_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -52,7 +52,7 @@ async fn list_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse,
 #[utoipa::path(
     get, path = "/api/user/teams", tag = "teams", security(("bearer" = [])),
     responses(
-        (status = 200, description = "The teams: those that the caller owns first, then oldest first", body = TeamsResponse),
+        (status = 200, description = "The teams: first those that the caller owns, then the others, each group oldest first", body = TeamsResponse),
     )
 )]
 async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -63,7 +63,7 @@ async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpRespo
 #[utoipa::path(
     post, path = "/api/teams", tag = "teams", security(("bearer" = [])), request_body = CreateTeamRequest,
     responses(
-        (status = 201, description = "The team was made", body = TeamResponse),
+        (status = 201, description = "The team was created.", body = TeamResponse),
         (status = 409, description = "`slug_taken`", body = IdentityError),
     )
 )]
@@ -93,7 +93,7 @@ async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Er
     put, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     request_body = ChangeTeamRequest,
     responses(
-        (status = 200, description = "The team as it is now", body = TeamResponse),
+        (status = 200, description = "The updated team", body = TeamResponse),
         (status = 403, description = "`forbidden`", body = IdentityError),
         (status = 409, description = "`slug_taken`", body = IdentityError),
     )
@@ -112,7 +112,7 @@ async fn change_team(
 #[utoipa::path(
     delete, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
-        (status = 204, description = "The team is gone"),
+        (status = 204, description = "The team was deleted."),
         (status = 403, description = "`forbidden`", body = IdentityError),
     )
 )]
@@ -129,7 +129,7 @@ async fn delete_team(
 #[utoipa::path(
     post, path = "/api/teams/{slug}/leave", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
-        (status = 204, description = "No longer a member"),
+        (status = 204, description = "The account is no longer a member."),
         (status = 409, description = "`last_owner`", body = IdentityError),
     )
 )]
@@ -164,10 +164,10 @@ async fn list_members(
     post, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     request_body = AddMemberRequest,
     responses(
-        (status = 201, description = "The account is a member", body = MemberResponse),
-        (status = 403, description = "`forbidden`, or `invitation_required`: nobody is added here without being asked", body = IdentityError),
+        (status = 201, description = "The account was added to the team.", body = MemberResponse),
+        (status = 403, description = "`forbidden`, or `invitation_required`: members can be added only by invitation", body = IdentityError),
         (status = 404, description = "`team_not_found` or `user_not_found`", body = IdentityError),
-        (status = 409, description = "`already_member`, or `member_left`: they left and have to be invited", body = IdentityError),
+        (status = 409, description = "`already_member`, or `member_left`: the account left the team and must be invited", body = IdentityError),
     )
 )]
 async fn add_member(
@@ -185,7 +185,7 @@ async fn add_member(
     put, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
     params(("slug" = String, Path), ("username" = String, Path)), request_body = ChangeRoleRequest,
     responses(
-        (status = 200, description = "The member as it is now", body = MemberResponse),
+        (status = 200, description = "The updated member", body = MemberResponse),
         (status = 403, description = "`forbidden`", body = IdentityError),
         (status = 404, description = "`team_not_found` or `member_not_found`", body = IdentityError),
         (status = 409, description = "`last_owner`", body = IdentityError),
@@ -209,7 +209,7 @@ async fn change_role(
     delete, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
     params(("slug" = String, Path), ("username" = String, Path)),
     responses(
-        (status = 204, description = "No longer a member"),
+        (status = 204, description = "The account is no longer a member."),
         (status = 403, description = "`forbidden`", body = IdentityError),
         (status = 404, description = "`team_not_found` or `member_not_found`", body = IdentityError),
         (status = 409, description = "`last_owner`", body = IdentityError),

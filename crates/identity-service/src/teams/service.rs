@@ -134,7 +134,7 @@ pub(crate) async fn delete_team(
     .await
 }
 
-const NOT_THE_SLUG: Error = Error::Forbidden("only the owner changes the slug");
+const NOT_THE_SLUG: Error = Error::Forbidden("only the owner can change the slug");
 
 fn parse_description(text: String) -> Result<String, Error> {
     if text.chars().count() > MAX_DESCRIPTION_CHARS {

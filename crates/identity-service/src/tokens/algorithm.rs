@@ -79,5 +79,5 @@ fn generate_rsa() -> Result<EncodingKey, Error> {
 }
 
 fn failed(error: impl Display) -> Error {
-    Error::internal("making a signing key", error)
+    Error::internal("creating a signing key", error)
 }

@@ -72,7 +72,7 @@ impl KeyStore {
         let reads = IntCounter::with_opts(
             Opts::new(
                 "signing_key_reads_total",
-                "How often the signing keys were read from the database",
+                "Reads of the signing keys from the database",
             )
             .const_label("algorithm", algorithm.as_str()),
         )?;
@@ -108,7 +108,7 @@ impl KeyStore {
         self.make_first(ring.newest_generation + 1).await?;
         let ring = self.read_after(self.next_reading(), Duration::ZERO).await?;
         ring.signing(now)
-            .unwrap_or_else(|| Err(Error::Internal("no signing key could be made".into())))
+            .unwrap_or_else(|| Err(Error::Internal("no signing key could be created".into())))
     }
 
     /// Returns the key with this id. Another replica may have just created it, so an unknown id causes a read before the
@@ -151,9 +151,9 @@ impl KeyStore {
         let (algorithm, ttl_seconds) = (self.algorithm, self.ttl_seconds);
         let key = tokio::task::spawn_blocking(move || algorithm.generate())
             .await
-            .map_err(|error| Error::internal("making a signing key", error))??;
+            .map_err(|error| Error::internal("creating a signing key", error))??;
         let (kid, public_jwk) = public_half(&key, algorithm)
-            .map_err(|error| Error::internal("making a signing key", error))?;
+            .map_err(|error| Error::internal("creating a signing key", error))?;
         let private_key_sealed = self
             .sealer
             .seal(&place(&kid), key.as_bytes())

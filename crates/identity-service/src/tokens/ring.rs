@@ -76,8 +76,8 @@ pub(super) fn open(row: &SigningKeyRow, sealer: &Sealer) -> Result<SecretSlice<u
         .open(&place(&row.kid), &row.private_key_sealed)
         .map_err(|error| {
             format!(
-                "the signing key does not open with IDENTITY__KEYS__ENCRYPTION_KEY or one of …_KEYS_OLD ({error}); \
-                 if that key is lost, `admin keys rotate --lost-key` makes a new one"
+                "the signing key cannot be opened with IDENTITY__KEYS__ENCRYPTION_KEY or one of …_KEYS_OLD ({error}); \
+                 if that key is lost, `admin keys rotate --lost-key` creates a new one"
             )
         })
 }

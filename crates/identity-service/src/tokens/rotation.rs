@@ -166,8 +166,8 @@ async fn rotate_one(
         let opens = |row: &SigningKeyRow| !row.can_sign() || app.keys(algorithm).opens(row);
         if kind != RotationKind::LostKey && !rows.iter().all(opens) {
             return Err(Error::Internal(
-                "the signing key does not open with this IDENTITY__KEYS__ENCRYPTION_KEY, so the service has another one: \
-                 run the command with the service's configuration, or with --lost-key if that key is lost for good"
+                "the signing key cannot be opened with this IDENTITY__KEYS__ENCRYPTION_KEY, so the service has another one: \
+                 run the command with the service's configuration, or with --lost-key if that key is lost"
                     .into(),
             ));
         }

@@ -30,7 +30,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/.well-known/jwks.json", tag = "tokens",
     responses(
-        (status = 200, description = "The keys; may be kept for 5 minutes", body = JwksResponse),
+        (status = 200, description = "The keys, which may be cached for 5 minutes", body = JwksResponse),
     )
 )]
 async fn jwks(app: Data<App>) -> Result<HttpResponse, Error> {

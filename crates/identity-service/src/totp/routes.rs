@@ -24,7 +24,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/auth/totp", tag = "second factor", security(("bearer" = [])),
     responses(
-        (status = 200, description = "The state", body = TotpStatus),
+        (status = 200, description = "The state of the second factor", body = TotpStatus),
     )
 )]
 async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -35,8 +35,8 @@ async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, E
 #[utoipa::path(
     post, path = "/api/auth/totp/setup", tag = "second factor", security(("bearer" = [])), request_body = TotpSetupRequest,
     responses(
-        (status = 200, description = "The secret, shown this once", body = TotpSetup),
-        (status = 400, description = "`validation_failed`, also when the second factor is on already", body = IdentityError),
+        (status = 200, description = "The secret, which is shown only in this response", body = TotpSetup),
+        (status = 400, description = "`validation_failed`, also if the second factor is already on", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -55,8 +55,8 @@ async fn set_up_totp(
 #[utoipa::path(
     post, path = "/api/auth/totp/confirm", tag = "second factor", security(("bearer" = [])), request_body = TotpConfirmRequest,
     responses(
-        (status = 200, description = "It is on; recovery codes, shown this once", body = RecoveryCodes),
-        (status = 400, description = "`validation_failed`, also when there is nothing to confirm", body = IdentityError),
+        (status = 200, description = "The second factor is on. The recovery codes are shown only in this response.", body = RecoveryCodes),
+        (status = 400, description = "`validation_failed`, also if there is nothing to confirm", body = IdentityError),
         (status = 401, description = "`invalid_credentials` for a wrong code; `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -75,8 +75,8 @@ async fn confirm_totp(
 #[utoipa::path(
     post, path = "/api/auth/totp/disable", tag = "second factor", security(("bearer" = [])), request_body = TotpChangeRequest,
     responses(
-        (status = 204, description = "It is off"),
-        (status = 400, description = "`validation_failed`, also when it was not on", body = IdentityError),
+        (status = 204, description = "The second factor is off."),
+        (status = 400, description = "`validation_failed`, also if the second factor was not on", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
@@ -95,8 +95,8 @@ async fn disable_totp(
 #[utoipa::path(
     post, path = "/api/auth/totp/recovery-codes", tag = "second factor", security(("bearer" = [])), request_body = TotpChangeRequest,
     responses(
-        (status = 200, description = "The codes, shown this once", body = RecoveryCodes),
-        (status = 400, description = "`validation_failed`, also when the second factor is not on", body = IdentityError),
+        (status = 200, description = "The codes, which are shown only in this response", body = RecoveryCodes),
+        (status = 400, description = "`validation_failed`, also if the second factor is not on", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )

@@ -149,13 +149,13 @@ fn replace_codes(change: &mut Change<'_>, user_id: UserId) -> Result<RecoveryCod
 }
 
 fn already_enabled() -> Error {
-    Error::Validation("the second factor is switched on; switch it off first".into())
+    Error::Validation("the second factor is already on; switch it off first".into())
 }
 
 fn not_enabled() -> Error {
-    Error::Validation("the second factor is not switched on".into())
+    Error::Validation("the second factor is not on".into())
 }
 
 fn nothing_to_confirm() -> Error {
-    Error::Validation("there is nothing to confirm; set a second factor up first".into())
+    Error::Validation("there is nothing to confirm; set up a second factor first".into())
 }

@@ -129,7 +129,7 @@ async fn a_command_creates_the_first_superadmin_beside_a_running_service() {
         .admin(&["users", "create", "ada", "--superadmin"])
         .good();
     assert!(
-        made.starts_with("ada (id 1) was made, SUPERADMIN.\n"),
+        made.starts_with("ada (id 1) was created, SUPERADMIN.\n"),
         "{made}"
     );
     let password = made.trim_end().rsplit(' ').next().unwrap();
@@ -146,7 +146,7 @@ async fn a_command_creates_the_first_superadmin_beside_a_running_service() {
         "--password-stdin",
     ];
     let made = run(&identity.db, &args, &format!("{PASSWORD}\n"), &[]).good();
-    assert_eq!(made, "bob (id 2) was made, USER.\n");
+    assert_eq!(made, "bob (id 2) was created, USER.\n");
     identity.login("bob", PASSWORD).await.expect(200);
     // Its mail waits in the outbox for the service.
     assert_eq!(identity.mails()[0].to, "bob@example.com");

@@ -63,7 +63,7 @@ async fn invisible_names_and_names_that_reverse_text_are_refused_for_teams_and_c
     let form = browser.get("/teams/new").await.form("/teams/new");
     let form = form.set("name", UNREADABLE[0]).set("slug", "team");
     let page = browser.submit(form).await.expect(400);
-    page.says("none of them invisible");
+    page.says("without control, invisible");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -441,7 +441,7 @@ async fn clients_are_administered_from_the_command_line() {
     let provider = Provider::start().await;
     let db = &provider.identity.db;
     let empty = run(db, &["clients", "list"], "", &[]).good();
-    assert_eq!(empty, "There is no client yet.\n");
+    assert_eq!(empty, "No clients found.\n");
     let args = [
         "clients",
         "create",
@@ -520,7 +520,7 @@ async fn clients_are_administered_from_the_command_line() {
     let said = run(db, &["clients", "delete", &client.id], "", &[]).good();
     assert_eq!(
         said,
-        format!("{} is deleted; 1 session ended.\n", client.id)
+        format!("{} was deleted; 1 session ended.\n", client.id)
     );
     let refusal = wait_until("the end", Duration::from_secs(5), async || {
         let reply = provider.identity.validate(&given.access).await;

@@ -51,7 +51,7 @@ async fn reseal_renews_values_of_an_old_key_so_that_the_key_can_be_removed() {
     let said = reseal(NEW_KEY, ENCRYPTION_KEY).good();
     assert_eq!(
         said,
-        "1 signing key and 1 second factor are sealed with the current encryption key now.\n"
+        "1 signing key and 1 second factor are now sealed with the current encryption key.\n"
     );
     assert_eq!(reseal(NEW_KEY, ENCRYPTION_KEY).good(), nothing);
     let code = app.next(&identity);
@@ -119,7 +119,7 @@ async fn values_sealed_by_version_1_still_open_and_are_resealed_for_their_purpos
 
     let said = admin(&identity, &["keys", "reseal"], ENCRYPTION_KEY, NEW_KEY).good();
     assert!(
-        said.starts_with("1 signing key and 1 second factor are sealed"),
+        said.starts_with("1 signing key and 1 second factor are now sealed"),
         "{said}"
     );
     for (table, column) in [keys, factors] {

@@ -200,7 +200,7 @@ async fn a_rotated_key_is_published_before_it_signs() {
     // A second rotation adds no key, and the signing key stays.
     let said = replicas.command(&["keys", "rotate"]).good();
     assert!(
-        said.starts_with(&format!("{new} is published already and signs from 20")),
+        said.starts_with(&format!("{new} is already published and signs from 20")),
         "{said}"
     );
     assert_eq!((replicas.count(KEYS), replicas.count(ROTATIONS)), (2, 1));

@@ -301,7 +301,7 @@ async fn a_photo_is_uploaded_and_shown() {
     browser.look("photo-none").await;
     browser.choose_file("New photo", &bad).await;
     browser.press("Upload").await;
-    browser.reads("is no JPEG, PNG, GIF or WebP image").await;
+    browser.reads("is not a readable JPEG").await;
     browser.look("photo-refused").await;
     browser.choose_file("New photo", &good).await;
     browser.press("Upload").await;

@@ -67,7 +67,7 @@ pub(in crate::cli) enum UsersCommand {
         #[arg(long, value_parser = tier)]
         tier: PremiumTier,
         /// When PREMIUM ends (2027-01-31, or RFC 3339); never if not set
-        #[arg(long, value_name = "MOMENT", value_parser = moment)]
+        #[arg(long, value_name = "TIME", value_parser = moment)]
         until: Option<DateTime<Utc>>,
     },
     /// Deactivate an account and end all its sessions
@@ -120,7 +120,7 @@ impl PasswordArg {
         let read = if input.is_terminal() {
             #[expect(clippy::print_stderr, reason = "a prompt for the terminal's user")]
             {
-                eprintln!("Type the password and press Enter; it shows while you type.");
+                eprintln!("Type the password and press Enter; it is visible while you type.");
             }
             input.read_line(&mut text)
         } else {
@@ -134,7 +134,7 @@ impl PasswordArg {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.contains(['\n', '\r']) {
             return Err(Failure::Usage(
-                "standard input has more than one line; a password is one".into(),
+                "standard input contains more than one line; a password is one line".into(),
             ));
         }
         Ok(Some(Password::parse_new(line)?))

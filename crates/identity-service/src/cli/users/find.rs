@@ -17,7 +17,7 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
         ),
         (None, None) => {
             return Err(Failure::Usage(
-                "which account? give a username or --id".into(),
+                "no account given: pass a username or --id".into(),
             ));
         }
     };
@@ -39,17 +39,17 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
     match (id, by_id, by_name) {
         (Some(_), Some(by_id), Some(by_name)) if by_id.id != by_name.id => {
             Err(Failure::Usage(format!(
-                "{} is the id of {} and the name of the account {}; say which with --id",
+                "{} is the id of {} and the name of the account {}; choose one with --id",
                 by_id.id, by_id.username, by_name.id
             )))
         }
         (Some(_), Some(account), _) | (None, _, Some(account)) => Ok(account),
         (Some(id), None, Some(by_name)) => Err(Failure::UserNotFound(format!(
-            "there is no account with the id {id}; the one of that name is meant by --id {}",
+            "there is no account with the id {id}; for the account of that name, use --id {}",
             by_name.id
         ))),
         (Some(id), None, None) => Err(Failure::UserNotFound(format!(
-            "there is no account with the id {id}; {} shows all",
+            "there is no account with the id {id}; {} lists all",
             context.command("users list")
         ))),
         (None, _, None) => {
@@ -57,7 +57,7 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
             let part: String = name.chars().take(3).collect();
             let search = context.command(&format!("users list {part}"));
             Err(Failure::UserNotFound(format!(
-                "there is no account named {name}; {search} looks for similar ones"
+                "there is no account named {name}; {search} finds similar ones"
             )))
         }
     }

@@ -78,7 +78,7 @@ async fn create(context: &Context, new: NewUser) -> Result<(), Failure> {
     let made = service::create(&context.app, new, &context.origin).await?;
     context.show(&made, |made| {
         let role = made.user.user.role;
-        let line = format!("{} was made, {}.", named(&made.user), role.as_str());
+        let line = format!("{} was created, {}.", named(&made.user), role.as_str());
         with_password_line(line, made)
     })
 }
@@ -112,7 +112,7 @@ async fn set_premium(
 ) -> Result<(), Failure> {
     if tier == PremiumTier::Free && until.is_some() {
         return Err(Failure::Usage(
-            "--until goes with --tier PREMIUM: FREE has no end".into(),
+            "--until requires --tier PREMIUM: FREE has no end".into(),
         ));
     }
     let changes = UpdateUserRequest {

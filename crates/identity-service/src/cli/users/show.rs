@@ -27,9 +27,9 @@ pub(super) fn listed(page: &AdminUserList) -> String {
         Column::Whole("STATE"),
         Column::Whole("SIGNED IN"),
     ];
-    let mut text = table(columns, rows, "No account fits.");
+    let mut text = table(columns, rows, "No accounts found.");
     if let Some(last) = page.next_cursor {
-        text += &format!("\n\nThere are more: --after {last}");
+        text += &format!("\n\nNext page: --after {last}");
     }
     text
 }
@@ -66,7 +66,7 @@ pub(super) fn described(user: &AdminUser) -> String {
 
 pub(super) fn with_password_line(line: String, made: &PasswordResponse) -> String {
     match &made.password {
-        Some(password) => format!("{line}\nPassword, shown this once: {password}"),
+        Some(password) => format!("{line}\nPassword (shown only once): {password}"),
         None => line,
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn next_step(
             false => Step::SignIn,
         };
     }
-    let consent_required = Refusal::new("consent_required", "the user has to be asked");
+    let consent_required = Refusal::new("consent_required", "the user must be asked for consent");
     match way {
         Way::Answered(Decision::Allow) => Step::Grant,
         Way::Answered(Decision::Deny) => Step::Deny,

@@ -50,7 +50,7 @@ pub(super) fn client_id(parameters: &Parameters) -> Result<&str, &'static str> {
     }
     match parameters.get("client_id") {
         Ok(Some(id)) => Ok(id),
-        Ok(None) => Err("The request names no client_id"),
+        Ok(None) => Err("The request has no client_id"),
         Err(_) => Err("The client_id cannot be read"),
     }
 }
@@ -63,12 +63,12 @@ pub(super) fn reply_to(
 ) -> Result<(String, ReplyTo), &'static str> {
     let given = match parameters.get("redirect_uri") {
         Ok(Some(given)) => given,
-        Ok(None) => return Err("The request names no redirect_uri"),
+        Ok(None) => return Err("The request has no redirect_uri"),
         Err(_) => return Err("The redirect_uri cannot be read"),
     };
     let address = Url::parse(given).ok();
     let known = address.filter(|_| client.allows_redirect(given));
-    let redirect_uri = known.ok_or("The redirect_uri is not one of this client's")?;
+    let redirect_uri = known.ok_or("The redirect_uri is not registered for this client")?;
     // An unreadable state is not sent back either.
     let state = parameters.value("state").map(str::to_owned);
     let reply_to = ReplyTo {
@@ -154,7 +154,7 @@ pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<Sco
         .ok_or_else(|| {
             Refusal::new(
                 "invalid_scope",
-                "the scope is unknown, or more than this client may ask for",
+                "the scope is unknown, or exceeds what this client may request",
             )
         })
 }
@@ -167,7 +167,7 @@ fn check_kind(parameters: &Parameters) -> Result<(), Refusal> {
         ("registration", "registration_not_supported"),
     ] {
         if parameters.value(name).is_some() {
-            return Err(Refusal::new(code, "the parameters go into the query"));
+            return Err(Refusal::new(code, "the parameters must be in the query"));
         }
     }
     match parameters.value("response_type") {
@@ -195,11 +195,11 @@ impl Prompt {
                 // When users sign in again, they choose the account.
                 "login" | "select_account" => prompt.login = true,
                 "consent" => prompt.consent = true,
-                _ => return Err(Refusal::invalid("prompt is unknown")),
+                _ => return Err(Refusal::invalid("prompt has an unknown value")),
             }
         }
         if prompt.none && (prompt.login || prompt.consent) {
-            return Err(Refusal::invalid("prompt=none stands alone"));
+            return Err(Refusal::invalid("prompt=none must be the only value"));
         }
         Ok(prompt)
     }

@@ -194,6 +194,6 @@ async fn deny(
         consents::service::deny(change, user_id, &client_id, "page")
     })
     .await?;
-    let refusal = Refusal::new("access_denied", "the user did not allow it");
+    let refusal = Refusal::new("access_denied", "the user denied the access");
     Ok(good.refused(app, refusal))
 }

@@ -115,7 +115,7 @@ fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthEr
     };
     if authorizations.next().is_some() {
         return Err(OAuthError::invalid_request(
-            "The header Authorization is given twice",
+            "The header Authorization is repeated",
         ));
     }
     let presented = basic(authorization.as_bytes()).ok_or(OAuthError::InvalidClient)?;
@@ -126,7 +126,7 @@ fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthEr
     }
     if form.get("client_id").is_some_and(|id| id != presented.id) {
         return Err(OAuthError::invalid_request(
-            "client_id is not the client that authenticates",
+            "client_id differs from the client that authenticates",
         ));
     }
     Ok(presented)

@@ -66,7 +66,7 @@ pub(crate) fn read(clients: &[OAuthClientConfig]) -> Result<Vec<ConfiguredClient
         let refused =
             |why: String| ConfigError::rule(format!("IDENTITY__OAUTH_CLIENTS: {id:?}: {why}"));
         if read.iter().any(|other| other.id == *id) {
-            return Err(refused("the client_id is there twice".to_owned()));
+            return Err(refused("the client_id is configured twice".to_owned()));
         }
         read.push(client.read().map_err(refused)?);
     }
@@ -82,7 +82,7 @@ impl OAuthClientConfig {
             || !id.bytes().all(is_of_id)
         {
             return Err(
-                "client_id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, not beginning with a hyphen".into(),
+                "client_id must be 1 to 64 of A-Z a-z 0-9 . _ ~ -, and not begin with -".into(),
             );
         }
         let registration = CreateOAuthClientRequest {
@@ -114,16 +114,14 @@ impl OAuthClientConfig {
                 .map_err(|error| format!("client_secret_file: {}: {error}", path.display()))?,
             _ => {
                 return Err(
-                    "it needs exactly one of client_secret, client_secret_file and public = true"
+                    "exactly one of client_secret, client_secret_file and public = true is required"
                         .into(),
                 );
             }
         };
         let text = secret.expose();
         if text.len() < MIN_SECRET_CHARS || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(
-                "client_secret has at least 32 characters, all of them visible ASCII".into(),
-            );
+            return Err("client_secret must have at least 32 characters, all visible ASCII".into());
         }
         Ok(Some(secret))
     }

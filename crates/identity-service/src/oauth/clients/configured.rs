@@ -44,7 +44,7 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
         .await?;
     for id in ending {
         let ended = ending::end_sessions(app, &id, &origin).await?;
-        log::info!("the OAuth client {id} is gone or may do less; {ended} sessions were ended");
+        log::info!("the OAuth client {id} was removed or restricted; {ended} sessions were ended");
     }
     Ok(())
 }

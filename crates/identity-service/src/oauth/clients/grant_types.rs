@@ -58,7 +58,7 @@ impl GrantTypes {
         let names = names.iter().flat_map(|text| text.split_whitespace());
         let given: Option<Vec<_>> = names.map(GrantType::parse_short).collect();
         let given = given.ok_or(Error::Validation(
-            "a grant type is authorization_code, refresh_token or urn:ietf:params:oauth:grant-type:device_code".into(),
+            "a grant type must be authorization_code, refresh_token or urn:ietf:params:oauth:grant-type:device_code".into(),
         ))?;
         let sorted = GrantType::ALL.into_iter().filter(|it| given.contains(it));
         Ok((!given.is_empty()).then(|| Self(sorted.collect())))

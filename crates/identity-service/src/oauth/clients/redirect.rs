@@ -58,25 +58,23 @@ pub(crate) fn is_on_users_machine(uri: &Url) -> bool {
 /// A sentence that says which rule is broken.
 pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
     if uri.len() > MAX_CHARS {
-        return Err("a redirect URI has at most 2,048 characters");
+        return Err("a redirect URI must have at most 2,048 characters");
     }
     // Browsers read a backslash as a slash, and drop invisible characters.
     if !uri.bytes().all(|byte| byte.is_ascii_graphic()) || uri.contains(['\\', '"', '<', '>']) {
-        return Err("a redirect URI is written in visible ASCII characters, without backslash");
+        return Err("a redirect URI must have only visible ASCII characters, and no backslash");
     }
     if holds_wildcard(uri) {
-        return Err("a redirect URI is one address, without *");
+        return Err("a redirect URI must be a single address, without *");
     }
     let Ok(url) = Url::parse(uri) else {
-        return Err(
-            "a redirect URI is an absolute address, such as https://app.example.com/callback",
-        );
+        return Err("a redirect URI must be absolute, such as https://app.example.com/callback");
     };
     if uri.contains('#') {
-        return Err("a redirect URI has no fragment");
+        return Err("a redirect URI must have no fragment");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("a redirect URI names no user");
+        return Err("a redirect URI must have no user name or password");
     }
     match url.scheme() {
         "https" if url.has_host() => Ok(()),
@@ -84,7 +82,7 @@ pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
         // A reversed domain name, so that no two programs share a scheme. This also excludes `javascript:`.
         scheme if scheme.contains('.') => Ok(()),
         _ => Err(
-            "a redirect URI begins with https://, with http:// and 127.0.0.1, [::1] or localhost, or with a scheme of the program's own such as com.example.app:",
+            "a redirect URI must begin with https://, with http:// and 127.0.0.1, [::1] or localhost, or with a private-use scheme such as com.example.app:",
         ),
     }
 }

@@ -79,7 +79,7 @@ impl NewClient {
 
 fn parse_uris(uris: Vec<String>) -> Result<Vec<String>, Error> {
     if uris.len() > MAX_REDIRECT_URIS {
-        return Err(refused("a client has at most 20 redirect URIs"));
+        return Err(refused("a client can have at most 20 redirect URIs"));
     }
     let mut parsed = Vec::new();
     for uri in uris {
@@ -93,11 +93,11 @@ fn parse_uris(uris: Vec<String>) -> Result<Vec<String>, Error> {
 
 fn parse_scope(names: &str, is_first_party: bool) -> Result<ScopeSet, Error> {
     let scope = names.parse::<ScopeSet>().map_err(|unknown| {
-        Error::Validation(format!("a scope is one of {}", unknown.expected).into())
+        Error::Validation(format!("a scope must be one of {}", unknown.expected).into())
     })?;
     if scope.contains(Scope::Account) && !is_first_party {
         return Err(refused(
-            "only first-party clients may have the scope `account`",
+            "only first-party clients can have the scope `account`",
         ));
     }
     if scope.is_empty() && is_first_party {
@@ -115,7 +115,7 @@ fn parse_algorithm(name: Option<&str>) -> Result<SigningAlgorithm, Error> {
     match name {
         None => Ok(SigningAlgorithm::Es256),
         Some(name) => SigningAlgorithm::parse(name)
-            .ok_or_else(|| refused("id_token_signed_response_alg is ES256 or RS256")),
+            .ok_or_else(|| refused("id_token_signed_response_alg must be ES256 or RS256")),
     }
 }
 

@@ -46,7 +46,7 @@ async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Err
 #[utoipa::path(
     post, path = "/api/admin/oauth-clients", tag = "administration", request_body = CreateOAuthClientRequest, security(("bearer" = [])),
     responses(
-        (status = 201, description = "The client, with its secret unless it is public", body = OAuthClientSecretResponse),
+        (status = 201, description = "The client, with its secret if it is confidential", body = OAuthClientSecretResponse),
     )
 )]
 async fn create_client(
@@ -82,8 +82,8 @@ async fn get_client(
 #[utoipa::path(
     delete, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or a client of the configuration file", body = IdentityError),
+        (status = 204, description = "The client was deleted."),
+        (status = 403, description = "`forbidden`: the caller is not a SUPERADMIN or signed in more than 12 hours ago, or the client is defined in the configuration file", body = IdentityError),
         (status = 404, description = "`not_found`", body = IdentityError),
     )
 )]
@@ -103,9 +103,9 @@ async fn delete_client(
 #[utoipa::path(
     post, path = "/api/admin/oauth-clients/{client_id}/rotate-secret", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
-        (status = 200, description = "The client with its new secret", body = OAuthClientSecretResponse),
-        (status = 400, description = "`validation_failed`: a public client", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or a client of the configuration file", body = IdentityError),
+        (status = 200, description = "The client, with its new secret", body = OAuthClientSecretResponse),
+        (status = 400, description = "`validation_failed`: the client is public", body = IdentityError),
+        (status = 403, description = "`forbidden`: the caller is not a SUPERADMIN or signed in more than 12 hours ago, or the client is defined in the configuration file", body = IdentityError),
         (status = 404, description = "`not_found`", body = IdentityError),
     )
 )]

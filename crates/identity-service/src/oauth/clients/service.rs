@@ -57,7 +57,7 @@ pub(crate) async fn create(
     let row = ClientRow::from(&client);
     app.change(origin, move |change| {
         if queries::count(change.db)? >= MAX_CLIENTS.into() {
-            return Err(Error::Validation("there are 1,000 clients already".into()));
+            return Err(Error::Validation("there are already 1,000 clients".into()));
         }
         queries::insert(change.db, &row)?;
         let details = json!({ "client_id": row.id, "is_first_party": row.is_first_party });
@@ -115,7 +115,7 @@ pub(crate) async fn delete(app: &App, id: &str, origin: &Origin) -> Result<usize
 fn refuse_configured(client: &OAuthClient) -> Result<(), Error> {
     match client.is_configured {
         true => Err(Error::Forbidden(
-            "this client stands in the configuration file, and is changed there",
+            "this client is defined in the configuration file, and can be changed only there",
         )),
         false => Ok(()),
     }

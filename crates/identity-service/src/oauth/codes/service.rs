@@ -108,7 +108,7 @@ pub(crate) async fn redeem(
 }
 
 fn not_good() -> OAuthError {
-    OAuthError::invalid_grant("The code is unknown, used, or over its time")
+    OAuthError::invalid_grant("The code is unknown, used or expired")
 }
 
 impl CodeRow {
@@ -116,7 +116,7 @@ impl CodeRow {
     fn check(&self, redirect_uri: &str, verifier: Option<&str>) -> Result<(), OAuthError> {
         if self.redirect_uri != redirect_uri {
             return Err(OAuthError::invalid_grant(
-                "The redirect_uri is not the one that the code was sent to",
+                "The redirect_uri differs from the one of the authorization request",
             ));
         }
         if verifier.is_some_and(|verifier| !pkce::is_well_formed(verifier)) {
@@ -131,7 +131,7 @@ impl CodeRow {
             (Some(_), None) => Err(OAuthError::invalid_grant("The code_verifier is missing")),
             // RFC 9700 section 4.8.2: somebody may have removed the challenge from the request.
             (None, Some(_)) => Err(OAuthError::invalid_grant(
-                "The request for this code had no code_challenge",
+                "The authorization request had no code_challenge",
             )),
         }
     }

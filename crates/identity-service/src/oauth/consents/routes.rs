@@ -19,7 +19,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/auth/applications", tag = "oauth", security(("bearer" = [])),
     responses(
-        (status = 200, description = "At most 200 that were allowed, and those that have a session", body = ApplicationsResponse),
+        (status = 200, description = "Up to 200 applications with the caller's consent, and the applications with a session", body = ApplicationsResponse),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
     )
 )]
@@ -34,11 +34,11 @@ async fn list_applications(app: Data<App>, caller: CurrentUser) -> Result<HttpRe
 /// Revokes an application's access: its sessions end, and it must ask for consent again.
 #[utoipa::path(
     delete, path = "/api/auth/applications/{client_id}", tag = "oauth", security(("bearer" = [])),
-    params(("client_id" = String, Path, description = "As the list of applications has it")),
+    params(("client_id" = String, Path, description = "The `client_id` from the list of applications")),
     responses(
-        (status = 204, description = "It has no access any more"),
+        (status = 204, description = "The access was revoked."),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
-        (status = 404, description = "`not_found`: it has no access", body = IdentityError),
+        (status = 404, description = "`not_found`: the application has no access", body = IdentityError),
     )
 )]
 async fn revoke_application(

@@ -56,7 +56,7 @@ pub(crate) fn hold(
     match read_scope(allowed.as_deref().unwrap_or_default())?.includes(scope) {
         true => Ok(()),
         false => Err(Error::Forbidden(
-            "this access was taken back a moment ago; start again",
+            "this access was just revoked; start again",
         )),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     post, path = "/api/oauth/device_authorization", tag = "oauth", security(("client" = [])),
     request_body(content = DeviceAuthorizationRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
-        (status = 200, description = "The codes", body = DeviceAuthorizationResponse),
+        (status = 200, description = "The device code and the user code", body = DeviceAuthorizationResponse),
         (status = 400, description = "`invalid_request`, `invalid_scope` or `unauthorized_client`", body = IdentityError),
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),

@@ -72,7 +72,7 @@ pub(super) async fn begin(
             });
         }
     }
-    Err(Error::internal("oauth_devices.user_code", "all are taken").into())
+    Err(Error::internal("oauth_devices.user_code", "no free code was found").into())
 }
 
 /// A pending device authorization, for the user to decide.
@@ -204,7 +204,7 @@ impl DeviceRow {
         let (Some(user_id), Some(authorized_by), Some(auth_time)) =
             (self.user_id, self.authorized_by, self.auth_time)
         else {
-            return Err(Error::internal("oauth_devices", "approved by nobody"));
+            return Err(Error::internal("oauth_devices", "approved without user"));
         };
         Ok(NewGrant {
             client: client.clone(),

@@ -113,7 +113,7 @@ fn narrowed(granted: ScopeSet, asked: &str) -> Result<ScopeSet, OAuthError> {
     asked
         .filter(|asked| !asked.is_empty() && granted.includes(*asked))
         .ok_or_else(|| {
-            OAuthError::InvalidScope("The scope is unknown, or more than was given".into())
+            OAuthError::InvalidScope("The scope is unknown, or exceeds the granted scope".into())
         })
 }
 

@@ -242,23 +242,23 @@ impl Config {
         if self.base_url.as_ref().is_some_and(|url| !is_base_url(url)) {
             return refuse(
                 "BASE_URL",
-                "http:// or https:// with a host, no query, and only plain segments in its path",
+                "must be an http:// or https:// URL with a host, without a query, and with only plain path segments",
             );
         }
         if self.auth.remember_ms > 1_000 {
-            return refuse("AUTH__REMEMBER_MS", "at most 1000");
+            return refuse("AUTH__REMEMBER_MS", "must be at most 1000");
         }
         if self.leaderboard.remember_seconds > 10 {
-            return refuse("LEADERBOARD__REMEMBER_SECONDS", "at most 10");
+            return refuse("LEADERBOARD__REMEMBER_SECONDS", "must be at most 10");
         }
         if self.audit.hour > 23 {
-            return refuse("AUDIT__HOUR", "at most 23");
+            return refuse("AUDIT__HOUR", "must be at most 23");
         }
         self.live.check()?;
         if self.dashboard.client_id.is_some() != self.dashboard.client_secret.is_some() {
             return refuse(
                 "DASHBOARD__CLIENT_ID",
-                "goes together with DASHBOARD__CLIENT_SECRET",
+                "requires DASHBOARD__CLIENT_SECRET, and vice versa",
             );
         }
         if self.categories.strict && self.categories.suggested.0.is_empty() {

@@ -16,7 +16,7 @@ const BATCH: i64 = 1_000;
 
 /// Starts the job that deletes old inbox rows, at once and then every `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
-    let failure = "events taken in long ago could not be forgotten";
+    let failure = "old inbox rows could not be deleted";
     Chore::spawn(every, failure, state, look)
 }
 

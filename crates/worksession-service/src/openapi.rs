@@ -12,7 +12,7 @@ use crate::{
 #[openapi(
     info(
         title = "Holdfast work-session service",
-        description = "Projects, focus sessions and what follows from them. Bodies are JSON, times RFC 3339 in UTC. \
+        description = "Projects, focus sessions, points and statistics. Bodies are JSON, times RFC 3339 in UTC. \
                        A token of the identity service is sent as `Authorization: Bearer …`."
     ),
     paths(
@@ -76,7 +76,7 @@ impl Modify for Refusals {
         refuses_misfits(openapi, "ErrorBody");
         for (_, _, operation) in operations(openapi) {
             if operation.request_body.is_some() {
-                may_answer(operation, "400", "The body does not fit", "ErrorBody");
+                may_answer(operation, "400", "The body is invalid", "ErrorBody");
             }
         }
         let protected =

@@ -38,8 +38,8 @@ pub(crate) fn dashboard(
         .zip(configured.client_secret.clone());
     if client.is_some() && config.base_url.is_none() && !addr.ip().is_loopback() {
         log::warn!(
-            "browsers on other machines cannot sign in at the dashboard: set WORKSESSION__BASE_URL and \
-             IDENTITY__BASE_URL to where they find the services"
+            "browsers on other machines cannot sign in to the dashboard: set WORKSESSION__BASE_URL and \
+             IDENTITY__BASE_URL to the public URLs of the services"
         );
     }
     let settings = Settings {

@@ -19,8 +19,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/analytics/tracking", tag = "user", params(TrackingQuery), security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The range divided", body = TrackingResponse),
-        (status = 400, description = "No such range or group", body = ErrorBody),
+        (status = 200, description = "The totals of the range, and of each part", body = TrackingResponse),
+        (status = 400, description = "The range or group is invalid", body = ErrorBody),
     )
 )]
 pub(crate) async fn get(

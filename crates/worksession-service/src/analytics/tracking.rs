@@ -39,7 +39,7 @@ fn days(db: &mut Db, user: UserId, range: Range) -> Result<BTreeMap<NaiveDate, S
     for (month, split) in queries::months(db, user, range.months(), Group::Day)? {
         for (day, sums) in Split::read(Some(&split))?.into_parts() {
             let day = day.parse().ok().and_then(|day| month.with_day(day));
-            let day = day.ok_or_else(|| Error::internal(format!("no day of {month}")))?;
+            let day = day.ok_or_else(|| Error::internal(format!("no such day in {month}")))?;
             if range.from <= day && day <= range.to {
                 days.insert(day, sums);
             }

@@ -54,11 +54,11 @@ impl Breaker {
     pub(super) fn new(metrics: &Metrics) -> Result<Self, prometheus::Error> {
         let open = IntGauge::new(
             "identity_circuit_open",
-            "Whether requests are refused without asking the identity service, which did not answer",
+            "Whether requests are refused because the identity service has not answered",
         )?;
         let failed = IntCounter::new(
             "identity_failures_total",
-            "Questions that the identity service did not answer, or not usefully",
+            "Requests that the identity service did not answer, or answered with an error",
         )?;
         let now = Instant::now();
         Ok(Self {
@@ -113,7 +113,7 @@ impl Breaker {
                 }
                 state.fail(now);
                 if state.failures == FAILURES {
-                    log::warn!("identity service: {FAILURES} questions in a row failed");
+                    log::warn!("identity service: {FAILURES} requests in a row failed");
                 }
                 self.open.set(i64::from(state.is_open(now)));
             }

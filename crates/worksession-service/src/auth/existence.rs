@@ -29,10 +29,10 @@ impl IdentityClient {
         };
         match timeout(PATIENCE, asked).await {
             Ok(Ok((StatusCode::OK, body))) => serde_json::from_slice(&body)
-                .map_err(|cause| format!("the identity service's answer: {cause}")),
+                .map_err(|cause| format!("the identity service's response is unreadable: {cause}")),
             Ok(Ok((status, _))) => Err(format!("the identity service answered {status}")),
             Ok(Err(cause)) => Err(format!("the identity service: {cause}")),
-            Err(_) => Err("the identity service gave no answer in time".to_owned()),
+            Err(_) => Err("the identity service did not answer in time".to_owned()),
         }
     }
 
@@ -52,6 +52,6 @@ impl IdentityClient {
         let plain = plain.map_err(|cause| format!("the identity service's contact: {cause}"))?;
         // The message of serde would quote the contact.
         serde_json::from_slice(plain.expose_secret())
-            .map_err(|_| "the identity service's contact is none".to_owned())
+            .map_err(|_| "the identity service's contact is unreadable".to_owned())
     }
 }

@@ -31,8 +31,8 @@ const IN_FLIGHT: usize = 256;
 const AT_ONCE: Duration = Duration::from_millis(20);
 /// An address of nobody (RFC 5737), to test whether the identity service trusts forwarded addresses.
 const SOMEBODY: &str = "192.0.2.1";
-const UNBELIEVED: &str = "identity service: it does not believe for whom sign-ins are passed on, and counts everybody who signs \
-     in here as one caller: the address of this service is missing in IDENTITY__TRUSTED_PROXIES";
+const UNBELIEVED: &str = "identity service: it does not trust the client addresses of forwarded sign-ins, and counts everybody who signs \
+     in here as one caller: IDENTITY__TRUSTED_PROXIES must include the address of this service";
 /// Shorter than the server's [`service_kit::server::KEEP_ALIVE`], so that this side closes idle connections first.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -175,7 +175,7 @@ impl IdentityClient {
         ) {
             (true, false) => log::error!("{UNBELIEVED}"),
             (false, true) => {
-                log::info!("identity service: believes for whom sign-ins are passed on")
+                log::info!("identity service: trusts the client addresses of forwarded sign-ins")
             }
             _ => {}
         }
@@ -189,7 +189,7 @@ impl IdentityClient {
         }
         let until = (began + PATIENCE).into();
         let Ok(Ok(_turn)) = timeout_at(until, self.turns.acquire()).await else {
-            log::warn!(request_id:% = request_id; "identity service: too many questions wait");
+            log::warn!(request_id:% = request_id; "identity service: too many requests wait");
             return Err(Refusal::Unavailable);
         };
         // The circuit may have opened during the wait for a permit.
@@ -279,9 +279,9 @@ fn failed(cause: String) -> (Verdict, Outcome) {
 
 fn read(body: &[u8]) -> Result<CurrentUser, String> {
     let answer: Validated =
-        serde_json::from_slice(body).map_err(|cause| format!("unreadable answer: {cause}"))?;
+        serde_json::from_slice(body).map_err(|cause| format!("unreadable response: {cause}"))?;
     let token_expires_at = DateTime::from_timestamp(answer.expires_at, 0)
-        .ok_or_else(|| "expires_at is no time".to_owned())?;
+        .ok_or_else(|| "expires_at is not a time".to_owned())?;
     // An unknown origin is not first-party.
     let is_first_party = match answer.origin.as_deref() {
         None => answer.scope.is_none(),

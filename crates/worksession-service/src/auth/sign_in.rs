@@ -74,7 +74,7 @@ impl IdentityClient {
     async fn lose_patience(&self) -> (Verdict, String) {
         tokio::time::sleep(DOUBT_AFTER).await;
         if self.sign_of_life(SIGN_OF_LIFE).await.is_none() {
-            return (Verdict::Failed, "no sign of life".to_owned());
+            return (Verdict::Failed, "no response to a health check".to_owned());
         }
         tokio::time::sleep(BUSY).await;
         (Verdict::Nothing, "no answer in time".to_owned())

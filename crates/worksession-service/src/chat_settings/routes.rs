@@ -26,7 +26,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     get, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The state; never the address", body = ChatResponse),
+        (status = 200, description = "The state of the chat, without its address", body = ChatResponse),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -46,7 +46,7 @@ pub(crate) async fn get(
     put, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
     request_body = PutChatRequest, security(("bearer" = ["integrations:write", "sessions:read", "teams"])),
     responses(
-        (status = 200, description = "The state; never the address", body = ChatResponse),
+        (status = 200, description = "The state of the chat, without its address", body = ChatResponse),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -68,7 +68,7 @@ pub(crate) async fn put(
     delete, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["integrations:write"])),
     responses(
-        (status = 204, description = "There is none now"),
+        (status = 204, description = "The chat was removed."),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -88,7 +88,7 @@ pub(crate) async fn delete(
     post, path = "/api/team-projects/{id}/chat/test", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["integrations:write"])),
     responses(
-        (status = 202, description = "It will be posted; `last_test` tells what became of it", body = ChatResponse),
+        (status = 202, description = "The test message was queued. `last_test` shows its result.", body = ChatResponse),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
         (status = 409, description = "No chat is configured", body = ErrorBody),
@@ -110,8 +110,8 @@ pub(crate) async fn test(
     post, path = "/api/team-projects/{id}/chat/adopt", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["account", "integrations:write"])),
     responses(
-        (status = 200, description = "The state; never the address", body = ChatResponse),
-        (status = 403, description = "Not authorized to change this team project, Insufficient scope", body = ErrorBody),
+        (status = 200, description = "The state of the chat, without its address", body = ChatResponse),
+        (status = 403, description = "Not authorized to change this team project, or Insufficient scope", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
 )]

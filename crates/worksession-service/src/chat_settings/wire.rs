@@ -27,7 +27,7 @@ pub(crate) struct PutChatRequest {
 fn provider_schema() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
-        .description(Some("Which chat."))
+        .description(Some("The chat product."))
         .enum_values(Some(ChatProvider::ALL.map(ChatProvider::name)))
         .build()
 }

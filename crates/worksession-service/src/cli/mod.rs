@@ -82,7 +82,7 @@ async fn serve(config: Config) -> Result<(), Error> {
     .await?;
     running.announce();
     if let Err(cause) = service_kit::termination().await {
-        log::error!("no signal can be waited for: {cause}");
+        log::error!("cannot wait for signals: {cause}");
     }
     running.stop().await;
     broker.close().await;

@@ -29,7 +29,7 @@ enum Step {
 
 /// Starts the job that erases deleted accounts and teams: at once, whenever `wake` is notified, and every `every`.
 pub(crate) fn spawn(state: State, wake: Arc<Notify>, every: Duration) -> Chore {
-    Chore::spawn_woken(every, wake, "who is gone could not be read", state, look)
+    Chore::spawn_woken(every, wake, "deletions could not be read", state, look)
 }
 
 async fn look(state: State) -> Result<(), Error> {
@@ -38,7 +38,7 @@ async fn look(state: State) -> Result<(), Error> {
     for gone in due {
         // A failed departure stays due, and must not delay the others.
         if let Err(cause) = erase(&state, gone).await {
-            log::warn!("what belonged to {gone:?} could not be taken away: {cause}");
+            log::warn!("the data of {gone:?} could not be erased: {cause}");
         }
     }
     Ok(())
@@ -74,7 +74,7 @@ fn step(db: &mut Db, gone: Departure, now: DateTime<Utc>, late: TimeDelta) -> Re
         Some(until) if now.naive_utc() < until => queries::postpone(db, gone, until)?,
         _ => queries::close(db, gone)?,
     };
-    log::info!("what belonged to {gone:?} is taken away");
+    log::info!("the data of {gone:?} was erased");
     Ok(Step::Done)
 }
 

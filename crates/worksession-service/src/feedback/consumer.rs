@@ -41,7 +41,7 @@ async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         _ => take_in(state, words).await,
     };
     if let Err(cause) = &together {
-        log::warn!("feedback is tried again: {cause}");
+        log::warn!("feedback events will be retried: {cause}");
     }
     let mut verdicts = Vec::with_capacity(read.len());
     for read in read {
@@ -58,7 +58,7 @@ async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
 
 async fn alone(state: &State, id: Uuid, word: Word) -> Verdict {
     verdict(take_in(state, vec![(id, word)]).await, |cause| {
-        log::warn!("feedback {id} is tried again: {cause}");
+        log::warn!("the feedback event {id} will be retried: {cause}");
     })
 }
 

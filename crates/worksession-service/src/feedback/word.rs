@@ -57,7 +57,7 @@ impl Word {
             .data_as()
             .map_err(|cause: EventError| cause.to_string())?;
         if !["delivered", "failed", "skipped"].contains(&tested.outcome.as_str()) {
-            return Err(format!("a test ends otherwise than {:?}", tested.outcome));
+            return Err(format!("unknown outcome of a test: {:?}", tested.outcome));
         }
         Ok(Self::Tested(tested))
     }
@@ -66,7 +66,7 @@ impl Word {
         let data = event
             .data_as::<IntegrationDisabled>()
             .map_err(|cause| cause.to_string())?;
-        let project = TeamProjectId::new(data.project_id).ok_or("project_id is no id")?;
+        let project = TeamProjectId::new(data.project_id).ok_or("project_id is not an id")?;
         Ok(Self::Disabled {
             project,
             revision: data.revision,

@@ -13,8 +13,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/health", tag = "health",
     responses(
-        (status = 200, description = "Everything is up; a part may be behind", body = HealthyReport),
-        (status = 503, description = "Something is down", body = UnhealthyReport),
+        (status = 200, description = "Everything works; a part may be degraded.", body = HealthyReport),
+        (status = 503, description = "A part is down.", body = UnhealthyReport),
     )
 )]
 pub(crate) async fn report(state: State) -> HttpResponse {

@@ -48,8 +48,8 @@ impl HealthyReport {
         };
         let message = match (findings.unbelieved, findings.behind) {
             (true, _) => {
-                "Operational, but the identity service takes all who sign in here for one caller: \
-                 IDENTITY__TRUSTED_PROXIES lacks this service's address"
+                "Operational, but the identity service counts everybody who signs in here as one caller: \
+                 IDENTITY__TRUSTED_PROXIES must include this service's address"
             }
             (false, true) => "Operational, but chat notifications are behind",
             (false, false) => "All services are operational",

@@ -50,7 +50,7 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
     }
     let considered = consider(state, eraser, id, change).await;
     considered.unwrap_or_else(|cause| {
-        log::warn!("the identity area's event {id} is tried again: {cause}");
+        log::warn!("the identity event {id} will be retried: {cause}");
         Verdict::Retry
     })
 }
@@ -67,7 +67,7 @@ async fn consider(
         Belief::Old => return Ok(Verdict::Ack),
         Belief::Forged => {
             return Ok(Verdict::Park(format!(
-                "forged: {change:?}, and the identity service says that it is still there"
+                "forged: {change:?}, but the identity service reports that it still exists"
             )));
         }
     }

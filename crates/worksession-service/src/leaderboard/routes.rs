@@ -17,8 +17,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/leaderboard", tag = "user", params(LeaderboardQuery), security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "A page of the board", body = LeaderboardResponse),
-        (status = 400, description = "No such period, limit or cursor", body = ErrorBody),
+        (status = 200, description = "A page of the leaderboard", body = LeaderboardResponse),
+        (status = 400, description = "The period, limit or cursor is invalid", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team's leaderboard", body = ErrorBody),
     )
 )]

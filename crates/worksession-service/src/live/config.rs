@@ -41,7 +41,7 @@ impl LiveConfig {
             ("UNREAD_SECONDS", self.unread_seconds, 60),
         ] {
             if !(1..=most).contains(&value) {
-                let rule = format!("{PREFIX}__LIVE__{key}: 1 to {most}");
+                let rule = format!("{PREFIX}__LIVE__{key}: must be 1 to {most}");
                 return Err(ConfigError::rule(rule));
             }
         }

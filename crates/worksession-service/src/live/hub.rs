@@ -45,7 +45,7 @@ impl Hub {
         config: LiveConfig,
         metrics: &Metrics,
     ) -> Result<Arc<Self>, prometheus::Error> {
-        let figure = IntGauge::new("event_streams", "Streams of live events that are open")?;
+        let figure = IntGauge::new("event_streams", "Open event streams")?;
         Ok(Arc::new(Self {
             config,
             users: Mutex::default(),

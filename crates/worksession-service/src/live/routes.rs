@@ -33,9 +33,9 @@ struct LiveEvent {
 /// `points`, `team`, `reset` and `end`.
 #[utoipa::path(
     get, path = "/api/events", tag = "live", security(("bearer" = ["sessions:read"])),
-    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that arrived, to be told what was missed since")),
+    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last received event, to resume the stream after it")),
     responses(
-        (status = 200, description = "Events until the stream ends; docs/live.md says more", content_type = "text/event-stream", body = LiveEvent),
+        (status = 200, description = "Events until the stream ends; see docs/live.md", content_type = "text/event-stream", body = LiveEvent),
         (status = 406, description = "The client does not accept text/event-stream", body = ErrorBody),
         (status = 429, description = "Too many event streams of this user are open; see Retry-After", body = ErrorBody),
         (status = 503, description = "Authentication service unavailable, or Too many event streams are open", body = ErrorBody),

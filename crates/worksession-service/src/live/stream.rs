@@ -154,7 +154,7 @@ impl Stream {
             Ok(Some(rows)) if rows.len() < MOST_MISSED => rows,
             Ok(_) => return self.reset("too_much", position).await,
             Err(cause) => {
-                log::warn!(request_id:% = self.request_id; "missed events: {cause}");
+                log::warn!(request_id:% = self.request_id; "missed events could not be read: {cause}");
                 return self.reset("unknown", position).await;
             }
         };

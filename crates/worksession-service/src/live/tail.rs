@@ -32,11 +32,11 @@ async fn follow(state: &AppState) {
     let mut down = false;
     while !state.live.rest() {
         match reader.look(state).await {
-            Ok(()) if std::mem::take(&mut down) => log::info!("live events go on"),
+            Ok(()) if std::mem::take(&mut down) => log::info!("live events are sent again"),
             Ok(()) => {}
             // Logged once per outage. The first read after it includes what was missed.
             Err(cause) if !std::mem::replace(&mut down, true) => {
-                log::warn!("live events wait for the database: {cause}");
+                log::warn!("live events are delayed, the database does not answer: {cause}");
             }
             Err(_) => {}
         }
@@ -119,7 +119,7 @@ impl Reader {
             let known = told.get(&id).map(|(_, status)| *status);
             match Change::new(row, known, since) {
                 Ok(change) => changes.push(change),
-                Err(cause) => log::error!("what changed in session {id} cannot be told: {cause}"),
+                Err(cause) => log::error!("the change of session {id} cannot be sent: {cause}"),
             }
         }
         Batch::Changes { before, changes }

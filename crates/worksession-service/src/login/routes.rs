@@ -17,8 +17,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     post, path = "/api/login", tag = "login", request_body = LoginRequest,
     responses(
-        (status = 200, description = "A new session; the identity service's own answer", body = TokenPair),
-        (status = 401, description = "Invalid credentials, or TOTP code required when everything else is right", body = ErrorBody),
+        (status = 200, description = "The tokens of a new session, as the identity service returned them", body = TokenPair),
+        (status = 401, description = "Invalid credentials, or TOTP code required if only the code is missing", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
         (status = 503, description = "Authentication service unavailable; see Retry-After", body = ErrorBody),

@@ -31,7 +31,7 @@ fn read(answer: SignInAnswer) -> Result<Vec<u8>, Error> {
         StatusCode::BAD_REQUEST => Err(Error::invalid(
             told()
                 .and_then(|error| error.error_description)
-                .unwrap_or_else(|| "The sign-in does not fit".to_owned()),
+                .unwrap_or_else(|| "The sign-in request is invalid".to_owned()),
         )),
         StatusCode::UNAUTHORIZED if told().is_some_and(|error| error.error == "totp_required") => {
             Err(Error::TotpRequired)
@@ -39,7 +39,7 @@ fn read(answer: SignInAnswer) -> Result<Vec<u8>, Error> {
         StatusCode::UNAUTHORIZED => Err(Error::InvalidCredentials),
         StatusCode::TOO_MANY_REQUESTS => Err(Error::RateLimited { retry_after }),
         status => {
-            log::warn!("identity service: a sign-in was answered {status}");
+            log::warn!("identity service: a sign-in was answered with {status}");
             Err(Error::SignInsUnavailable { retry_after })
         }
     }

@@ -16,8 +16,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     put, path = "/api/user/preferences", tag = "user", request_body = PutPreferencesRequest,
     security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 200, description = "The preferences as they are now", body = PreferencesResponse),
-        (status = 409, description = "The time zone changed less than a day ago; see Retry-After", body = ErrorBody),
+        (status = 200, description = "The updated preferences", body = PreferencesResponse),
+        (status = 409, description = "The time zone can be changed once a day; see Retry-After", body = ErrorBody),
     )
 )]
 pub(crate) async fn put(

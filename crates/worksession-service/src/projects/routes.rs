@@ -47,7 +47,7 @@ pub(crate) async fn list(
     post, path = "/api/projects", tag = "projects", request_body = CreateProjectRequest,
     security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 201, description = "Made", body = ProjectResponse),
+        (status = 201, description = "The project was created.", body = ProjectResponse),
         (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
 )]
@@ -83,7 +83,7 @@ pub(crate) async fn detail(
     put, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
     request_body = UpdateProjectRequest, security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 200, description = "The project as it is now", body = ProjectResponse),
+        (status = 200, description = "The updated project", body = ProjectResponse),
         (status = 404, description = "Project not found", body = ErrorBody),
     )
 )]
@@ -102,7 +102,7 @@ pub(crate) async fn update(
     delete, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
     security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 204, description = "Archived"),
+        (status = 204, description = "The project was archived."),
         (status = 404, description = "Project not found", body = ErrorBody),
     )
 )]
@@ -119,7 +119,7 @@ pub(crate) async fn archive(
 #[utoipa::path(
     get, path = "/api/all-projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "Personal projects, then those of the caller's teams", body = AllProjectsResponse),
+        (status = 200, description = "The personal projects, then those of the caller's teams", body = AllProjectsResponse),
     )
 )]
 pub(crate) async fn list_all(

@@ -38,7 +38,7 @@ impl Figures {
             )?,
             differing: counter(
                 "worksession_rollup_audit_differences_total",
-                "Users whose rollups were not what their sessions say",
+                "Users whose rollups differed from their sessions",
             )?,
         })
     }
@@ -49,7 +49,7 @@ impl Figures {
 pub(crate) fn spawn(state: State, figures: Figures, every: Duration) -> Chore {
     let config = state.config.audit;
     let mut last = night(state.clock.now(), config);
-    let failure = "the night's look at the rollups did not end";
+    let failure = "the nightly audit of the rollups failed";
     Chore::spawn(every, failure, state, move |state| {
         let now = night(state.clock.now(), config);
         let begun = now > last;
@@ -71,7 +71,7 @@ fn night(now: DateTime<Utc>, config: AuditConfig) -> NaiveDate {
 
 async fn audit(state: &AppState, figures: &Figures, night: NaiveDate) -> Result<(), Error> {
     if let Err(cause) = boards::prune(state).await {
-        log::warn!("old boards could not be dropped: {cause}");
+        log::warn!("old leaderboards could not be deleted: {cause}");
     }
     let users = sample(state, night).await?;
     let (looked_at, mut differing) = (users.len(), 0);
@@ -81,7 +81,7 @@ async fn audit(state: &AppState, figures: &Figures, night: NaiveDate) -> Result<
         let look = match look.await {
             Ok(found) => found,
             Err(cause) => {
-                log::warn!("rollups of user {user} could not be looked at: {cause}");
+                log::warn!("rollups of user {user} could not be checked: {cause}");
                 continue;
             }
         };
@@ -92,13 +92,13 @@ async fn audit(state: &AppState, figures: &Figures, night: NaiveDate) -> Result<
             let told = look.iter().take(TOLD).cloned().collect::<Vec<_>>();
             log::error!(
                 "rollups of user {user} differ from the sessions in {} places; `admin rebuild-rollups --user {user}` \
-                 mends them: {}",
+                 repairs them: {}",
                 look.len(),
                 told.join("; ")
             );
         }
     }
-    log::info!("rollups of {looked_at} users compared with their sessions, {differing} differ");
+    log::info!("compared the rollups of {looked_at} users with their sessions, {differing} differ");
     Ok(())
 }
 

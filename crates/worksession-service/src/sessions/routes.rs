@@ -34,11 +34,11 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 /// Starts the timer of desktop client A: locks the plan, and ends the session that ran before.
 #[utoipa::path(
     post, path = "/api/clienta_timer_start", tag = "sessions", request_body = StartRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours returns the same session")),
     security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 201, description = "Started", body = StartResponse),
-        (status = 200, description = "Started before, by the same request", body = StartResponse),
+        (status = 201, description = "The session was started.", body = StartResponse),
+        (status = 200, description = "The same request has already started this session.", body = StartResponse),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found, or Project not found", body = ErrorBody),
         (status = 409, description = "Project is archived", body = ErrorBody),
@@ -59,11 +59,11 @@ pub(crate) async fn start_client_a(
 /// Starts the timer of desktop client B, exactly as for client A.
 #[utoipa::path(
     post, path = "/api/clientb_timer_start", tag = "sessions", request_body = StartRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours returns the same session")),
     security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 201, description = "Started", body = StartResponse),
-        (status = 200, description = "Started before, by the same request", body = StartResponse),
+        (status = 201, description = "The session was started.", body = StartResponse),
+        (status = 200, description = "The same request has already started this session.", body = StartResponse),
         (status = "4XX", description = "As for client A", body = ErrorBody),
     )
 )]
@@ -80,11 +80,11 @@ pub(crate) async fn start_client_b(
 /// Starts the timer of any other client, exactly as for client A.
 #[utoipa::path(
     post, path = "/api/session/start", tag = "sessions", request_body = StartRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours returns the same session")),
     security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 201, description = "Started", body = StartResponse),
-        (status = 200, description = "Started before, by the same request", body = StartResponse),
+        (status = 201, description = "The session was started.", body = StartResponse),
+        (status = 200, description = "The same request has already started this session.", body = StartResponse),
         (status = "4XX", description = "As for client A", body = ErrorBody),
     )
 )]
@@ -103,7 +103,7 @@ pub(crate) async fn start_session(
     get, path = "/api/get_presession/{session_id}", tag = "sessions", params(("session_id" = String, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The plan", body = PreSessionResponse),
+        (status = 200, description = "The plan and status of the session", body = PreSessionResponse),
         (status = 404, description = "Session not found", body = ErrorBody),
     )
 )]
@@ -125,7 +125,7 @@ pub(crate) async fn get_presession(
     post, path = "/api/pomodoro/submit", tag = "sessions", request_body = SubmitRequest,
     security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 200, description = "Submitted, now or before with the same values", body = SubmitResponse),
+        (status = 200, description = "The session was submitted, now or before with the same values.", body = SubmitResponse),
         (status = 404, description = "Session not found, or Project not found", body = ErrorBody),
         (status = 409, description = "No open session matches, or Session already submitted", body = ErrorBody),
         (status = 422, description = "Locked fields differ from the plan", body = ErrorBody),

@@ -15,7 +15,7 @@ const BATCH: i32 = 100;
 
 /// Abandons sessions that nobody submits within twelve hours of their planned end; now, and then each `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
-    let failure = "sessions that nobody submitted could not be given up";
+    let failure = "sessions that nobody submitted could not be abandoned";
     Chore::spawn(every, failure, state, sweep)
 }
 
@@ -39,7 +39,7 @@ async fn sweep(state: State) -> Result<(), Error> {
             })
             .await?;
         if given_up > 0 {
-            log::info!("{given_up} sessions were not submitted in time");
+            log::info!("abandoned {given_up} sessions that were not submitted in time");
             state.wake();
         }
         if seen < usize::try_from(BATCH).unwrap_or(usize::MAX) {

@@ -17,7 +17,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/sync/status", tag = "live", params(StatusQuery), security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The changes", body = SyncStatus),
+        (status = 200, description = "The changes since the cursor, and the running session", body = SyncStatus),
         (status = 400, description = "since is not a cursor", body = ErrorBody),
     )
 )]

@@ -17,8 +17,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     get, path = "/api/team-activity", tag = "team projects", params(TeamActivityQuery),
     security(("bearer" = ["sessions:read", "teams"])),
     responses(
-        (status = 200, description = "The team at a glance", body = TeamActivityResponse),
-        (status = 400, description = "A parameter does not fit", body = ErrorBody),
+        (status = 200, description = "The running sessions and the totals of each user", body = TeamActivityResponse),
+        (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team's activity", body = ErrorBody),
     )
 )]

@@ -47,7 +47,7 @@ pub(crate) async fn list(
     post, path = "/api/team-projects", tag = "team projects", request_body = CreateTeamProjectRequest,
     security(("bearer" = ["teams:write"])),
     responses(
-        (status = 201, description = "Made", body = TeamProjectDetail),
+        (status = 201, description = "The project was created.", body = TeamProjectDetail),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
@@ -88,7 +88,7 @@ pub(crate) async fn detail(
     put, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
     request_body = UpdateTeamProjectRequest, security(("bearer" = ["teams:write"])),
     responses(
-        (status = 200, description = "The project as it is now", body = TeamProjectDetail),
+        (status = 200, description = "The updated project", body = TeamProjectDetail),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -109,7 +109,7 @@ pub(crate) async fn update(
     delete, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["teams:write"])),
     responses(
-        (status = 204, description = "Archived"),
+        (status = 204, description = "The project was archived."),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )

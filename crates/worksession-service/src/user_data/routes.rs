@@ -14,7 +14,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/user/data", tag = "user", security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The data", body = UserData),
+        (status = 200, description = "The data of the caller", body = UserData),
         (status = 401, description = "Invalid or expired token", body = ErrorBody),
         (status = 403, description = "Token required", body = ErrorBody),
     )

@@ -14,7 +14,7 @@ const BATCH: i64 = 1_000;
 
 /// Deletes old deliveries, and what deleted webhooks left behind; now, and then each `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
-    let failure = "the log of webhooks could not be cleared";
+    let failure = "old webhook deliveries could not be deleted";
     Chore::spawn(every, failure, state, look)
 }
 

@@ -96,7 +96,7 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let listening = match listening {
         Ok(listening) => listening,
         Err(cause) => {
-            log::warn!("webhooks hear of {} events later: {cause}", read.len());
+            log::warn!("{} webhook events will be retried: {cause}", read.len());
             let unheard =
                 |read: Result<_, String>| read.err().map_or(Verdict::Retry, Verdict::Park);
             return read.into_iter().map(unheard).collect();
@@ -119,7 +119,7 @@ async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
     let id = event.id;
     // An event that would make a delivery too long, for example, becomes a dead letter and delays no other.
     verdict(take_in(state, event, about).await, |cause| {
-        log::warn!("webhooks hear of the event {id} later: {cause}");
+        log::warn!("the webhook event {id} will be retried: {cause}");
     })
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/webhooks", tag = "webhooks", security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The webhooks, the caller's own first, oldest first", body = WebhooksResponse),
+        (status = 200, description = "The webhooks: first the caller's own, then those of teams, each group oldest first", body = WebhooksResponse),
     )
 )]
 pub(crate) async fn list(
@@ -45,7 +45,7 @@ pub(crate) async fn list(
     post, path = "/api/webhooks", tag = "webhooks", request_body = CreateWebhookRequest,
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
-        (status = 201, description = "Made; the secret is told this once", body = WebhookSecretResponse),
+        (status = 201, description = "The webhook was created. The secret is shown only in this response.", body = WebhookSecretResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Team not found", body = ErrorBody),
         (status = 409, description = "There are 20 webhooks already", body = ErrorBody),
@@ -66,7 +66,7 @@ pub(crate) async fn create(
     get, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The webhook; neither address nor secret", body = WebhookResponse),
+        (status = 200, description = "The webhook, without its address and secret", body = WebhookResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -85,7 +85,7 @@ pub(crate) async fn get(
     put, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
     request_body = UpdateWebhookRequest, security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
-        (status = 200, description = "The webhook as it is now", body = WebhookResponse),
+        (status = 200, description = "The updated webhook", body = WebhookResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -107,7 +107,7 @@ pub(crate) async fn update(
     delete, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
-        (status = 204, description = "Deleted"),
+        (status = 204, description = "The webhook was deleted."),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -127,7 +127,7 @@ pub(crate) async fn delete(
     post, path = "/api/webhooks/{id}/rotate-secret", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
-        (status = 200, description = "The new secret is told this once", body = WebhookSecretResponse),
+        (status = 200, description = "The webhook with its new secret, which is shown only in this response", body = WebhookSecretResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -147,8 +147,8 @@ pub(crate) async fn rotate_secret(
     post, path = "/api/webhooks/{id}/adopt", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["account", "integrations:write"])),
     responses(
-        (status = 200, description = "The webhook as it is now", body = WebhookResponse),
-        (status = 403, description = "Not authorized to manage this team's webhooks, Insufficient scope", body = ErrorBody),
+        (status = 200, description = "The updated webhook", body = WebhookResponse),
+        (status = 403, description = "Not authorized to manage this team's webhooks, or Insufficient scope", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
 )]

@@ -62,7 +62,7 @@ pub(super) fn open(sealers: &Sealers, row: &WebhookRow) -> Result<WebhookTarget,
     let plain = Hook::Webhook(row.id).open(sealers, row.revision, row.sealed.as_deref())?;
     // serde's message would quote a part of the secret.
     serde_json::from_slice(plain.expose_secret())
-        .map_err(|_| Error::internal("what a webhook has sealed is no target"))
+        .map_err(|_| Error::internal("the sealed target of a webhook is unreadable"))
 }
 
 #[cfg(test)]

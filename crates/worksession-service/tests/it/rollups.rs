@@ -260,7 +260,7 @@ async fn a_flag_is_cleared_or_upheld_and_the_session_counts_or_does_not() {
     for (args, error) in [
         (
             vec!["flags", "clear", "999999", "--reason", "x"],
-            "there is no flag 999999; `admin flags list --state all` shows them",
+            "there is no flag 999999; `admin flags list --state all` lists all",
         ),
         (
             vec!["flags", "clear", &id, "--reason", " "],

@@ -116,12 +116,12 @@ async fn decide(
     let decided = flags::decide(&context.pool, id, state, reason, context.clock.now()).await?;
     let flag = decided.ok_or_else(|| {
         Failure(format!(
-            "there is no flag {id}; `admin flags list --state all` shows them"
+            "there is no flag {id}; `admin flags list --state all` lists all"
         ))
     })?;
     context.show(&flag, |flag| {
         format!(
-            "flag {} ({} of {}) is {}",
+            "flag {} ({} of {}) is now {}",
             flag.id, flag.kind, flag.username, flag.state
         )
     })
@@ -146,12 +146,12 @@ fn listed(page: &Listed) -> String {
         Column::Whole("WHEN (UTC)"),
         Column::Cut("USER"),
         Column::Whole("SEVERITY"),
-        Column::Whole("WHAT WAS SEEN"),
+        Column::Whole("FINDING"),
         Column::Cut("STATE"),
     ];
-    let mut text = table(columns, rows, "No flag fits.");
+    let mut text = table(columns, rows, "No flags found.");
     if let Some(last) = page.next_before {
-        text += &format!("\n\nThere are more: --before {last}");
+        text += &format!("\n\nNext page: --before {last}");
     }
     text
 }

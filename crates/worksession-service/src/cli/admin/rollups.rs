@@ -124,9 +124,9 @@ fn progress(done: usize, total: i64) {
 
 fn text(outcome: &Outcome) -> String {
     let did = if outcome.dry_run {
-        "looked at"
+        "checked"
     } else {
-        "computed again"
+        "recomputed"
     };
     let mut text = format!(
         "{} {did} in {:.1} s, {} differed",

@@ -90,7 +90,7 @@ fn open(sealer: &Sealer, hook: Hook, user: i64, sealed: &str) -> Option<Contact>
     let context = seal_context(hook, user);
     let opened = sealer.open(&context, sealed);
     let opened = opened.map_err(|cause| {
-        log::error!("nobody is told that {hook} was switched off: the contact is {cause}");
+        log::error!("no mail tells that {hook} was disabled: the contact is {cause}");
     });
     // The message of serde would quote the contact.
     serde_json::from_slice(opened.ok()?.expose_secret()).ok()

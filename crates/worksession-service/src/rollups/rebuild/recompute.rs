@@ -31,14 +31,12 @@ pub(crate) fn look(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<St
                 } else {
                     ""
                 };
-                format!("session {} is {not}on the boards", session.session_id)
+                format!("session {} is {not}on the leaderboards", session.session_id)
             }));
             return Ok(found);
         }
     }
-    Err(Error::internal(format!(
-        "user {user} submits without a pause"
-    )))
+    Err(Error::internal(format!("user {user} submits continuously")))
 }
 
 /// Rebuilds the user's rollups in a write transaction, and describes what was different. Existing badges stay.
@@ -99,7 +97,7 @@ fn parts<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
                 found.push(format!("{name} {key:?}: {has:?}, not {should:?}"))
             }
             (Some(has), None) => {
-                found.push(format!("{name} {key:?}: {has:?}, and should not be there"))
+                found.push(format!("{name} {key:?}: {has:?}, but should not exist"))
             }
             (None, should) => found.push(format!("{name} {key:?} is missing: {should:?}")),
         }

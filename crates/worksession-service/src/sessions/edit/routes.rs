@@ -15,7 +15,7 @@ use crate::state::State;
     patch, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
     request_body = EditRequest, security(("bearer" = ["sessions:write"])),
     responses(
-        (status = 200, description = "The session as it is now", body = SessionResponse),
+        (status = 200, description = "The updated session", body = SessionResponse),
         (status = 404, description = "Session not found", body = ErrorBody),
         (status = 409, description = "Session is not submitted yet", body = ErrorBody),
         (status = 422, description = "Locked fields differ from the plan", body = ErrorBody),

@@ -21,7 +21,7 @@ use crate::state::State;
         (status = 200, description = "The file, with `Content-Disposition: attachment`", content(
             (ExportedSessions = "application/json"), (String = "text/csv"), (String = "text/calendar"),
         )),
-        (status = 400, description = "A parameter does not fit", body = ErrorBody),
+        (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
     )
 )]
 pub(crate) async fn export(

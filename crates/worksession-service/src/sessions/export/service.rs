@@ -85,6 +85,6 @@ impl Export {
         let (user, until) = (self.user, self.until);
         let page = move |db: &mut Db| queries::page(db, user, after, until);
         let read = self.state.read(page).await;
-        read.inspect_err(|cause| log::warn!("an export broke off: {cause}"))
+        read.inspect_err(|cause| log::warn!("an export was aborted: {cause}"))
     }
 }

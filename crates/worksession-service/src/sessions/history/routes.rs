@@ -13,8 +13,8 @@ use crate::state::State;
 #[utoipa::path(
     get, path = "/api/sessions", tag = "sessions", params(ListQuery), security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "A page of them", body = SessionsResponse),
-        (status = 400, description = "A parameter does not fit", body = ErrorBody),
+        (status = 200, description = "A page of the sessions", body = SessionsResponse),
+        (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
     )
 )]
 pub(crate) async fn list(

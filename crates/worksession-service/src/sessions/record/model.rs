@@ -90,7 +90,7 @@ where
         let names = text.split(',').filter(|flag| !flag.is_empty());
         let flags = names.map(|flag| {
             let [kind, severity, amount, state] = flag.split(':').collect::<Vec<_>>()[..] else {
-                return Err("a flag with other than four parts".into());
+                return Err("a flag does not have four parts".into());
             };
             Ok(Flag {
                 kind: kind.to_owned(),

@@ -250,7 +250,7 @@ fn store_one(db: &mut Db, rows: &Rows) -> QueryResult<String> {
         flag,
     ] = &*statements
     else {
-        let reason = "store.sqlite.sql has a statement that no rows are for";
+        let reason = "store.sqlite.sql does not have the expected statements";
         return Err(diesel::result::Error::QueryBuilderError(reason.into()));
     };
     if let Db::Sqlite(conn) = db {

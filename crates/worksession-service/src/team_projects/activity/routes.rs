@@ -15,8 +15,8 @@ use crate::team_projects::read_id;
     get, path = "/api/team-projects/{id}/activity", tag = "team projects",
     params(("id" = TeamProjectId, Path), ActivityQuery), security(("bearer" = ["sessions:read", "teams"])),
     responses(
-        (status = 200, description = "A page of them, newest first", body = ActivityResponse),
-        (status = 400, description = "A parameter does not fit", body = ErrorBody),
+        (status = 200, description = "A page of the sessions, newest first", body = ActivityResponse),
+        (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )

@@ -23,8 +23,8 @@ pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
     get, path = "/api/webhooks/{id}/deliveries", tag = "webhooks",
     params(("id" = WebhookId, Path), LogQuery), security(("bearer" = ["sessions:read"])),
     responses(
-        (status = 200, description = "The calls, the newest first", body = DeliveriesResponse),
-        (status = 400, description = "The query does not fit", body = ErrorBody),
+        (status = 200, description = "A page of the deliveries, newest first", body = DeliveriesResponse),
+        (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -45,10 +45,10 @@ pub(crate) async fn list(
     params(("id" = WebhookId, Path), ("delivery_id" = Uuid, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
-        (status = 202, description = "It will be made", body = DeliveryResponse),
+        (status = 202, description = "The delivery was queued again.", body = DeliveryResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
-        (status = 404, description = "Webhook not found, Delivery not found", body = ErrorBody),
-        (status = 409, description = "Delivery is still under way, Webhook is switched off", body = ErrorBody),
+        (status = 404, description = "Webhook not found, or Delivery not found", body = ErrorBody),
+        (status = 409, description = "Delivery is still under way, or Webhook is switched off", body = ErrorBody),
         (status = 429, description = "Too many requests", body = ErrorBody),
     )
 )]
@@ -69,7 +69,7 @@ pub(crate) async fn replay(
     post, path = "/api/webhooks/{id}/test", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
-        (status = 202, description = "It will be called", body = DeliveryResponse),
+        (status = 202, description = "The test event was queued.", body = DeliveryResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
         (status = 409, description = "Webhook is switched off", body = ErrorBody),

@@ -30,7 +30,7 @@ pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) 
         }
         Err(error) if error.is_lasting() => Verdict::Park(error.to_string()),
         Err(error) => {
-            log::warn!("the event {id} waits for the database: {error}");
+            log::warn!("the event {id} will be retried: {error}");
             Verdict::Retry
         }
     }
@@ -58,7 +58,7 @@ where
         wake.notify_one();
     } else if let (Err(error), false) = (&together, alone) {
         // The scheduler warns of the same once a second, and there may be a thousand batches.
-        log::debug!("{} events wait for the database: {error}", wanted.len());
+        log::debug!("{} events will be retried: {error}", wanted.len());
     }
     let mut verdicts = Vec::with_capacity(read.len());
     for read in read {

@@ -18,28 +18,28 @@ impl Figures {
         Ok(Self {
             outcomes: outcomes(
                 "notifications_total",
-                "Notifications that were settled, by what became of them",
+                "Settled notifications, by outcome",
                 &["delivered", "failed", "skipped"],
                 registry,
             )?,
             retries: counter(
                 "notification_retries_total",
-                "Sends that are tried again later",
+                "Attempts to send notifications that will be retried",
                 registry,
             )?,
             possible_duplicates: counter(
                 "notification_possible_duplicates_total",
-                "Notifications of which nobody knows whether the chat took them: it did not answer in time, or the sender died",
+                "Notifications that may be sent twice, because the chat did not answer in time or the sender stopped",
                 registry,
             )?,
             disabled: Some(counter(
                 "integrations_disabled_total",
-                "Hooks switched off because they refuse us for good",
+                "Chats disabled because they permanently refuse messages",
                 registry,
             )?),
             waiting: gauge(
                 "notifications_waiting",
-                "Notifications that are not settled yet, counted up to 10,000",
+                "Notifications that are not settled, counted up to 10,000",
                 registry,
             )?,
         })
@@ -49,24 +49,24 @@ impl Figures {
         Ok(Self {
             outcomes: outcomes(
                 "mails_total",
-                "Mails that were settled, by what became of them",
+                "Settled mails, by outcome",
                 &["delivered", "failed"],
                 registry,
             )?,
             retries: counter(
                 "mail_retries_total",
-                "Mails that are tried again later",
+                "Attempts to send mails that will be retried",
                 registry,
             )?,
             possible_duplicates: counter(
                 "mail_possible_duplicates_total",
-                "Mails of which nobody knows whether the server took them: it did not answer in time, or the sender died",
+                "Mails that may be sent twice, because the server did not answer in time or the sender stopped",
                 registry,
             )?,
             disabled: None,
             waiting: gauge(
                 "mails_waiting",
-                "Mails that are not settled yet, counted up to 10,000",
+                "Mails that are not settled, counted up to 10,000",
                 registry,
             )?,
         })
@@ -75,7 +75,7 @@ impl Figures {
     pub(crate) fn webhooks(registry: &Registry) -> Result<Self, prometheus::Error> {
         let outcomes = outcomes(
             "webhook_calls_total",
-            "Tries to call webhooks, by what became of them; pending is tried again",
+            "Attempts to call webhooks, by outcome; pending ones will be retried",
             &["delivered", "pending", "failed", "skipped"],
             registry,
         )?;
@@ -84,17 +84,17 @@ impl Figures {
             outcomes,
             possible_duplicates: counter(
                 "webhook_possible_duplicates_total",
-                "Calls of which nobody knows whether the receiver took them: it did not answer in time, or the sender died",
+                "Webhook calls that may be sent twice, because the receiver did not answer in time or the sender stopped",
                 registry,
             )?,
             disabled: Some(counter(
                 "webhooks_disabled_total",
-                "Webhooks switched off because they refuse us for good or failed for days",
+                "Webhooks disabled because they permanently refuse calls or failed for days",
                 registry,
             )?),
             waiting: gauge(
                 "webhook_calls_waiting",
-                "Calls of webhooks that are not settled yet, counted up to 10,000",
+                "Webhook calls that are not settled, counted up to 10,000",
                 registry,
             )?,
         })

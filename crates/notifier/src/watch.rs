@@ -21,11 +21,11 @@ impl Watch {
     pub(crate) fn start(broker: Broker, registry: &Registry) -> Result<Self, prometheus::Error> {
         let connected = IntGauge::new(
             "broker_connected",
-            "Whether events can be published and taken in",
+            "Whether events can be published and consumed",
         )?;
         let parked = IntGauge::new(
             "parked_messages",
-            "Messages that no consumer could read; anything but 0 needs a person, -1 is unknown",
+            "Dead letters, which no consumer could read; anything but 0 needs an operator, -1 is unknown",
         )?;
         registry.register(Box::new(connected.clone()))?;
         registry.register(Box::new(parked.clone()))?;

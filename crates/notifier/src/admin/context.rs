@@ -96,12 +96,12 @@ impl From<ParkedError> for Failure {
         let hint = match &error {
             ParkedError::NoBroker => {
                 return Self(format!(
-                    "{PREFIX}__BROKER__URL: an amqp:// or amqps:// address is needed; inside the standalone it is `holdfast admin notifier`"
+                    "{PREFIX}__BROKER__URL must be an amqp:// or amqps:// URL; for the standalone, use `holdfast admin notifier`"
                 ));
             }
-            ParkedError::Away(_) => format!("{PREFIX}__BROKER__URL says where it is"),
+            ParkedError::Away(_) => format!("check {PREFIX}__BROKER__URL"),
             ParkedError::NoQueue(_) => {
-                format!("start the notifier once, or set {PREFIX}__BROKER__PREFIX as it has it")
+                format!("start the notifier once, or set {PREFIX}__BROKER__PREFIX to its value")
             }
         };
         Self(format!("{error}; {hint}"))

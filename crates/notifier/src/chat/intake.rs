@@ -40,7 +40,7 @@ fn read(delivery: &Delivery) -> Result<Option<Arrival>, String> {
         SessionAbandoned::TYPE => abandoned(&event)?.map(Content::Notice),
         IntegrationConfigured::TYPE => Some(Content::Destination(destination(&event)?)),
         ChatTestRequested::TYPE => Some(Content::Notice(test(&event)?)),
-        other => return Err(format!("the notifier of this version knows no {other:?}")),
+        other => return Err(format!("this notifier version does not know {other:?}")),
     };
     Ok(content.map(|content| Arrival {
         id: event.id,
@@ -121,7 +121,7 @@ fn end(
 fn team_project(project: &SessionProject) -> Result<Option<i64>, String> {
     let number = project.id.strip_prefix("team_").map(str::parse);
     let number = number.transpose();
-    number.map_err(|_| format!("{:?} is no project", project.id))
+    number.map_err(|_| format!("{:?} is not a project", project.id))
 }
 
 /// The team sees the result of a test as it does for a session.

@@ -53,7 +53,7 @@ impl Sender {
         let answered = self.make(&call).await;
         if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
             log::warn!(
-                "the chat address of project {} is not called: {why}",
+                "the chat of project {} is not called: {why}",
                 attempt.number()
             );
         }

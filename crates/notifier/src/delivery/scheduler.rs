@@ -189,7 +189,7 @@ impl<W: Work> Worker<W> {
         while runs.join_next().await.is_some() {}
         // Due work that was not leased waits for the next process.
         if let Ok(Err(error)) = timeout(LOOK_EVERY, self.work.next_due()).await {
-            log::debug!("the {} are left as they are: {error}", W::NAME);
+            log::debug!("the {} that are due were not released: {error}", W::NAME);
         }
     }
 
@@ -229,7 +229,7 @@ impl<W: Work> Worker<W> {
             }
             Ok(Err(due)) => due.unwrap_or(LOOK_EVERY).min(LOOK_EVERY),
             Err(error) => {
-                log::warn!("{} wait for the database: {error}", W::NAME);
+                log::warn!("{} are delayed by the database: {error}", W::NAME);
                 LOOK_EVERY
             }
         }
@@ -280,7 +280,7 @@ impl<W: Work> Worker<W> {
             if warned.is_none_or(|at: Instant| at.elapsed() >= WARN_EVERY) {
                 warned = Some(began);
                 let name = W::NAME;
-                log::warn!("what became of one of the {name} is not written yet: {error}");
+                log::warn!("the outcome of one of the {name} is not stored yet: {error}");
             }
             if error.is_lasting() {
                 lasting += 1;
@@ -305,7 +305,7 @@ impl<W: Work> Worker<W> {
 
     async fn keep_house(&self) {
         if let Err(error) = self.work.keep_house().await {
-            log::debug!("housekeeping of the {} waits: {error}", W::NAME);
+            log::debug!("housekeeping of the {} failed: {error}", W::NAME);
         }
     }
 }

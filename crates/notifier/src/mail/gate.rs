@@ -74,7 +74,7 @@ impl Gate {
         let mut state = self.lock();
         state.closed_until = None;
         if std::mem::take(&mut state.failures) > 0 {
-            log::info!("mails go out again");
+            log::info!("mails are sent again");
             self.wake.notify_one();
         }
     }

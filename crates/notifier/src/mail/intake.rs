@@ -74,7 +74,7 @@ impl Intake {
         let event = decode(delivery)?;
         if event.event_type != MailRequested::TYPE {
             return Err(format!(
-                "the notifier of this version knows no {:?}",
+                "this notifier version does not know {:?}",
                 event.event_type
             ));
         }
@@ -83,7 +83,7 @@ impl Intake {
         if !MailText::TEMPLATES.contains(&template.as_str()) {
             let template: String = template.chars().take(64).collect();
             return Err(format!(
-                "the notifier of this version knows no mail {template:?}"
+                "this notifier version does not know the mail {template:?}"
             ));
         }
         // Other text may not fit into a row.
@@ -99,9 +99,9 @@ impl Intake {
         };
         // An error message of serde would quote the mail.
         let mail: Mail = serde_json::from_slice(opened.expose_secret())
-            .map_err(|_| "what was sealed is no mail".to_owned())?;
+            .map_err(|_| "the sealed mail cannot be decoded".to_owned())?;
         if mail.text.template() != template {
-            return Err("the mail is of another kind than it says".to_owned());
+            return Err("the mail does not match its template".to_owned());
         }
         compose(&mail, &self.from, &event.id.to_string(), event.time)
             .map_err(|unfit| unfit.to_string())?;

@@ -41,7 +41,7 @@ struct Action {
 
 /// The error for a link that is not a web address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the link is no web address")]
+#[error("the link is not a web address")]
 pub(super) struct NoLink;
 
 #[derive(Template)]

@@ -18,11 +18,11 @@ pub(super) struct Composed {
 /// Why no mail can be composed. It contains no part of the mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unfit {
-    #[error("the recipient is no mail address")]
+    #[error("the recipient is not a mail address")]
     Recipient,
     #[error(transparent)]
     Link(#[from] NoLink),
-    #[error("the mail cannot be set")]
+    #[error("the mail cannot be rendered")]
     Template,
 }
 

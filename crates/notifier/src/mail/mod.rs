@@ -141,7 +141,7 @@ impl Post {
                 let domain = from.email.domain();
                 if domain == "localhost" {
                     log::warn!(
-                        "NOTIFIER__SMTP__FROM is {}: most mail servers take nothing from there",
+                        "NOTIFIER__SMTP__FROM is {}: most mail servers reject this sender",
                         from.email
                     );
                 }
@@ -171,8 +171,8 @@ impl Post {
         let give_up_after = config.smtp.give_up_after();
         match try_locked(&ledger, give_up_after).await {
             Ok(0) => {}
-            Ok(count) => log::info!("{count} mails that could not be opened are tried again"),
-            Err(error) => log::warn!("mails wait for the database: {error}"),
+            Ok(count) => log::info!("{count} mails that could not be opened will be retried"),
+            Err(error) => log::warn!("mails are delayed by the database: {error}"),
         }
         let intake = Intake::new(
             sealer,

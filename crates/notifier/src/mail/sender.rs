@@ -92,7 +92,7 @@ impl Sender {
                 return lost();
             };
             log::error!(
-                "the mail {} waits: it is {error}; set NOTIFIER__SECRETS__ENCRYPTION_KEY to the senders' key, \
+                "the mail {} is delayed: it is {error}; set NOTIFIER__SECRETS__ENCRYPTION_KEY to the senders' key, \
                  or add it to NOTIFIER__SECRETS__ENCRYPTION_KEYS_OLD",
                 row.id
             );
@@ -123,12 +123,12 @@ async fn keep(
         Ok(()) => {
             gate.heard();
             let id = row.request_id.as_deref().unwrap_or_default();
-            log::info!(request_id:% = id; "no mail server is configured: wrote the mail {name}");
+            log::info!(request_id:% = id; "no mail server is configured: stored the mail as {name}");
             Answer::Delivered
         }
         Err(cause) => {
             if gate.trouble(round) {
-                log::error!("mails wait: {cause}");
+                log::error!("mails are delayed: {cause}");
             }
             Answer::Untried(Some("The mail's file cannot be written".to_owned()))
         }
@@ -216,14 +216,14 @@ impl Call<'_> {
         if self.gate.trouble(self.round) {
             let reason = match &verdict.answer {
                 Answer::Untried(Some(reason)) | Answer::Later { reason, .. } => reason.as_str(),
-                _ => "the mail server is in trouble",
+                _ => "the mail server has a problem",
             };
             if verdict.server == Server::NeedsOperator {
                 log::error!(
-                    "mails wait until NOTIFIER__SMTP__URL or the mail server is mended: {reason}"
+                    "mails are delayed until NOTIFIER__SMTP__URL or the mail server is corrected: {reason}"
                 );
             } else {
-                log::warn!("mails wait for the mail server: {reason}");
+                log::warn!("mails are delayed by the mail server: {reason}");
             }
         }
         verdict.answer

@@ -148,7 +148,7 @@ fn read(delivery: &Delivery) -> Result<(Event, Content), String> {
         WebhookDue::TYPE => Content::Due(Box::new(call(&event)?)),
         WebhookReplayed::TYPE => Content::Replayed(data(&event)?),
         UserChanged::TYPE => Content::User(data(&event)?),
-        other => return Err(format!("the notifier of this version knows no {other:?}")),
+        other => return Err(format!("this notifier version does not know {other:?}")),
     };
     Ok((event, content))
 }

@@ -55,7 +55,7 @@ impl Webhooks {
 
 impl Medium for Webhooks {
     const NAME: &'static str = "webhook";
-    const DELIVERIES: &'static str = "calls of webhooks";
+    const DELIVERIES: &'static str = "webhook calls";
 
     type Connection = ();
 

@@ -69,7 +69,7 @@ async fn what_an_older_version_parked_is_told_once_after_the_upgrade_and_a_repla
         .unwrap();
     assert_eq!(one["queue"], "notify.chat");
     assert_eq!(one["event_type"], "session.started.v1");
-    assert_eq!(one["reason"], "this version reads it");
+    assert_eq!(one["reason"], "this version can read it");
     assert!(one["at"].as_str().unwrap().ends_with('Z'));
 
     let short = &id.simple().to_string()[20..];
@@ -115,7 +115,7 @@ async fn what_an_older_version_parked_is_told_once_after_the_upgrade_and_a_repla
     assert!(stage.chat.next_message().await.text().contains("kept"));
     assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
     until_waiting(&stage, "work.parked", 0).await;
-    assert_eq!(text(&stage, &["parked", "list"]), "Nothing is parked.\n");
+    assert_eq!(text(&stage, &["parked", "list"]), "No dead letters.\n");
     assert_eq!(stage.chat.messages().len(), 1);
 }
 

@@ -119,7 +119,7 @@ async fn without_a_mail_server_a_mail_becomes_a_file_whose_name_is_logged() {
     );
     let logged = logged();
     assert!(logged.contains(&format!(
-        "INFO no mail server is configured: wrote the mail {name}"
+        "INFO no mail server is configured: stored the mail as {name}"
     )));
     assert!(!logged.contains("files.example") && !logged.contains("f1le-t0ken"));
     assert!(office.server.mails().is_empty());

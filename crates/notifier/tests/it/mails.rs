@@ -208,7 +208,7 @@ async fn a_wrong_password_loses_no_mail_and_is_told_loudly() {
         reason.as_deref() == Some("The mail server refused our sign-in: 535 5.7.8")
     };
     office.row_when(ids[0], |row| told(&row.reason)).await;
-    assert!(logged().contains("ERROR mails wait until NOTIFIER__SMTP__URL"));
+    assert!(logged().contains("ERROR mails are delayed until NOTIFIER__SMTP__URL"));
     assert!(!logged().contains("wr0ng-w0rd"));
     assert_eq!(office.server.asked(Sender), 0);
     // The account is mended.
@@ -268,10 +268,9 @@ async fn what_can_never_be_a_mail_is_set_aside_with_a_reason_that_says_nothing_o
         (odd("reset_password", "v2.x.\u{0}"), "not sealed text"),
         (odd("invitation", &good.sealed), "does not open"),
     ];
-    for (mail, reason) in
-        unsuitable
-            .iter()
-            .zip(["no mail address", "no mail address", "web address"])
+    for (mail, reason) in unsuitable
+        .iter()
+        .zip(["mail address", "mail address", "web address"])
     {
         cases.push((odd("reset_password", &mail.sealed), reason));
     }
@@ -298,7 +297,7 @@ async fn a_mail_whose_key_is_missing_is_kept_until_the_operator_gives_it() {
     let id = office.stage.tell(&mail).await;
     let row = office.row_in(id, "locked").await;
     assert!(row.reason.unwrap().contains("not configured"));
-    assert!(logged().contains(&format!("ERROR the mail {id} waits")));
+    assert!(logged().contains(&format!("ERROR the mail {id} is delayed")));
     // Longer than any mail is tried.
     for attempts in 2..=5 {
         hand.advance(TimeDelta::hours(73));

@@ -92,7 +92,7 @@ async fn what_no_part_can_read_is_kept_in_its_outbox_and_replayed_or_dropped_bes
     assert_eq!(of(&poison)["queue"], "worksession.outbox");
     let reason = of(&poison)["reason"].as_str().unwrap();
     assert!(reason.contains("does not decode"), "{reason}");
-    assert_eq!(of(&old)["reason"], "this version reads it");
+    assert_eq!(of(&old)["reason"], "this version can read it");
     let shown = admin(&data, &["parked", "show", &poison]);
     assert_eq!(shown["parked"][0]["body"], "{\"poison\": true}");
 

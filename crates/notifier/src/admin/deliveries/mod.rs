@@ -144,7 +144,7 @@ async fn find(context: &Context, id: &str) -> Result<Delivery, Failure> {
     };
     found.ok_or_else(|| {
         Failure(format!(
-            "there is no delivery {id}; {} shows them, for 30 days after they were settled",
+            "there is no delivery {id}; {} lists deliveries, until 30 days after they were settled",
             context.command("deliveries")
         ))
     })
@@ -154,7 +154,7 @@ async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
     let delivery = find(context, id).await?;
     if delivery.settled_at.is_some() {
         return Err(Failure(format!(
-            "{id} is {}: what is settled is not told again",
+            "{id} is {}: a settled delivery is not sent again",
             delivery.state
         )));
     }
@@ -170,10 +170,10 @@ async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
         .await?;
     if !moved {
         return Err(Failure(format!(
-            "{id} is being sent just now, or was settled meanwhile; {} says how it ended",
+            "{id} is being sent, or was settled meanwhile; {} shows its state",
             context.command("deliveries show ID")
         )));
     }
     let entry = Entry::of(find(context, id).await?, context.clock.now());
-    context.show(&entry, |entry| format!("{} is tried now", entry.name()))
+    context.show(&entry, |entry| format!("{} will be sent now", entry.name()))
 }

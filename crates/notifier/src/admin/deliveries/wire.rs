@@ -79,15 +79,15 @@ impl Entry {
         };
         let fields = [
             ("id", self.id.clone()),
-            ("what", self.name()),
+            ("delivery", self.name()),
             ("state", self.state.clone()),
             ("attempts", self.attempts.to_string()),
             ("since", time(self.created_at)),
             ("next", next),
-            ("given up", time(self.give_up_at)),
+            ("expires", time(self.give_up_at)),
             ("settled", time(self.settled_at)),
             (
-                "why",
+                "reason",
                 self.reason
                     .as_deref()
                     .map(|why| line(why, 500))
@@ -145,15 +145,15 @@ impl Listed {
         let columns = [
             Column::Whole("ID"),
             Column::Whole("SINCE (UTC)"),
-            Column::Cut("WHAT"),
+            Column::Cut("DELIVERY"),
             Column::Whole("STATE"),
             Column::Number("TRIES"),
             Column::Whole("NEXT"),
-            Column::Cut("WHY"),
+            Column::Cut("REASON"),
         ];
-        let mut text = table(columns, rows, "No delivery fits.");
+        let mut text = table(columns, rows, "No deliveries found.");
         if let Some(last) = &self.next_before {
-            text += &format!("\n\nThere are more: --before {last}");
+            text += &format!("\n\nNext page: --before {last}");
         }
         text
     }

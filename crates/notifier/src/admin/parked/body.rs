@@ -19,7 +19,7 @@ pub(super) fn readable(body: &[u8], full: bool) -> String {
         }
     }
     if text.chars().nth(limit).is_some() {
-        shown += "\n… (--full shows all)";
+        shown += "\n… (--full shows the whole body)";
     }
     shown
 }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn a_long_body_is_cut_unless_all_of_it_is_asked_for() {
         let body = vec![b'x'; 5_000];
-        assert!(readable(&body, false).ends_with("x\n… (--full shows all)"));
+        assert!(readable(&body, false).ends_with("x\n… (--full shows the whole body)"));
         assert_eq!(readable(&body, true).len(), 5_000);
     }
 }

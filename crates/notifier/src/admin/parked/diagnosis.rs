@@ -13,8 +13,8 @@ const TOO_OFTEN: &str = "delivery_limit";
 pub(super) fn of(cause: Option<&str>, body: &[u8]) -> String {
     match unreadable(body) {
         Some(reason) => reason,
-        None if cause == Some(TOO_OFTEN) => "its consumer gave it back too often".to_owned(),
-        None => "this version reads it".to_owned(),
+        None if cause == Some(TOO_OFTEN) => "it was redelivered too often".to_owned(),
+        None => "this version can read it".to_owned(),
     }
 }
 
@@ -27,7 +27,7 @@ fn unreadable(body: &[u8]) -> Option<String> {
         ($($known:ty),+ $(,)?) => {
             match event.event_type.as_str() {
                 $(<$known>::TYPE => event.data_as::<$known>().err().map(|error| error.to_string()),)+
-                other => Some(format!("this version knows no {other:?}")),
+                other => Some(format!("this version does not know {other:?}")),
             }
         };
     }
@@ -79,7 +79,7 @@ mod tests {
             "identity.session_revoked.v1",
             "{\"user_id\":1,\"sids\":[]}",
         );
-        assert_eq!(why(&fine), "this version reads it");
+        assert_eq!(why(&fine), "this version can read it");
         assert!(of(Some(TOO_OFTEN), fine.as_bytes()).contains("too often"));
         assert!(of(None, &vec![b'x'; 70_000]).contains("70000 bytes"));
     }

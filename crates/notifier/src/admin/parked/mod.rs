@@ -86,7 +86,7 @@ pub(super) async fn run(context: &Context, command: ParkedCommand) -> Result<Exi
             settle(context, &sources, &chosen, true).await
         }
         ParkedCommand::Drop { .. } => Err(Failure(
-            "what is dropped is gone for good; add --yes if that is meant".to_owned(),
+            "dropped dead letters cannot be restored; confirm with --yes".to_owned(),
         )),
     };
     for source in sources {
@@ -183,7 +183,7 @@ async fn settle(
 
 fn unknown(context: &Context, ids: &[String]) -> Failure {
     Failure(format!(
-        "nothing that is parked is called {}; {} shows what is, unless another command has it in hand just now",
+        "there is no dead letter {}; {} lists them, except those that another command is handling",
         ids.join(", "),
         context.command("parked list")
     ))

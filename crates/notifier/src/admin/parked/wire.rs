@@ -60,12 +60,12 @@ impl Listed {
             Column::Whole("WHEN (UTC)"),
             Column::Cut("QUEUE"),
             Column::Cut("EVENT"),
-            Column::Cut("WHY"),
+            Column::Cut("REASON"),
         ];
-        let mut text = table(columns, rows, "Nothing is parked.");
+        let mut text = table(columns, rows, "No dead letters.");
         if self.more {
             text += &format!(
-                "\n\nThere are more, {} in all: --limit, --queue, or {}",
+                "\n\nThere are more, {} in all: use --limit, --queue, or {}",
                 self.total,
                 context.command("parked show ID")
             );
@@ -116,7 +116,7 @@ impl Shown {
                 ("queue", inline(&head.queue)),
                 ("event", inline(&head.event_type)),
                 ("when", head.at.map(second).unwrap_or_default()),
-                ("why", inline(&head.reason)),
+                ("reason", inline(&head.reason)),
                 ("size", count(head.bytes, "byte")),
             ]);
             format!("{fields}\n\n{}", readable(&whole.raw, full))
@@ -173,7 +173,7 @@ impl Moved {
         let mut text = format!("{} {}", self.done, self.verb);
         for failed in self.failed.iter().take(20) {
             let (id, reason) = (inline(&short(&failed.id)), inline(&failed.reason));
-            text += &format!("\n{id} stays parked: {reason}");
+            text += &format!("\n{id} was not replayed: {reason}");
         }
         if self.failed.len() > 20 {
             text += &format!("\n… and {} more", self.failed.len() - 20);

@@ -96,7 +96,7 @@ impl Smtp {
                 .map_err(|error| failure(&error))?;
         let upgrade = match security {
             Security::Required if !connection.can_starttls() => {
-                let cause = "it offers no STARTTLS, and nothing may be sent in clear";
+                let cause = "it offers no STARTTLS, and unencrypted mail is not allowed";
                 return Err(Failure::Unacceptable(cause.to_owned()));
             }
             Security::Required => true,
@@ -122,7 +122,7 @@ impl Smtp {
                 .await
                 .map_err(|error| {
                     if error.is_client() {
-                        let cause = "it offers no way to sign in that we know";
+                        let cause = "it offers no supported authentication method";
                         Failure::Unacceptable(cause.to_owned())
                     } else {
                         failure(&error)
@@ -209,7 +209,7 @@ fn is_ascii(address: &Address) -> bool {
 }
 
 fn odd() -> Failure {
-    Failure::Broken("an answer that does not belong there".to_owned())
+    Failure::Broken("an unexpected response".to_owned())
 }
 
 fn failure(error: &Error) -> Failure {
@@ -253,7 +253,7 @@ fn mentions_certificate(error: &Error) -> bool {
 /// Returns the innermost cause, unless it is text from the server.
 fn in_our_words(error: &Error) -> String {
     if error.is_response() {
-        return "an answer that is no SMTP, or none".to_owned();
+        return "a response that is not SMTP, or no response".to_owned();
     }
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

@@ -9,8 +9,8 @@ use url::Url;
 /// The error for text that is not the URL of a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
-    "a mail server is smtp://HOST:PORT or smtp://USER:PASSWORD@HOST:PORT, or the same with smtps://; USER and \
-     PASSWORD percent-encoded, and ?tls=required or ?tls=never may follow smtp://"
+    "a mail server must be smtp://HOST:PORT or smtp://USER:PASSWORD@HOST:PORT, or the same with smtps://; USER and \
+     PASSWORD are percent-encoded, and ?tls=required or ?tls=never may follow smtp://"
 )]
 pub(crate) struct InvalidSmtpUrl;
 

@@ -89,7 +89,7 @@ pub(in crate::mail) fn verdict(step: Step, failure: &Failure) -> Verdict {
 
 fn reason(step: Step, failure: &Failure) -> String {
     let what = match step {
-        Step::Connect => "to be spoken to",
+        Step::Connect => "the connection",
         Step::SignIn => "our sign-in",
         Step::Sender => "us as the sender",
         Step::Recipient => "the recipient",

@@ -203,7 +203,7 @@ impl Config {
             return Ok(urls);
         }
         Err(ConfigError::rule(
-            "IDENTITY__, WORKSESSION__ and NOTIFIER__BROKER__URL must all be memory: or all amqp",
+            "IDENTITY__, WORKSESSION__ and NOTIFIER__BROKER__URL must all be memory: or all be amqp:// URLs",
         )
         .into())
     }

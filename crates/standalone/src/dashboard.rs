@@ -32,7 +32,7 @@ pub(crate) fn register(
         if id.is_none() {
             log::warn!(
                 "the dashboard is not set up: WORKSESSION__DASHBOARD__CLIENT_ID and WORKSESSION__DASHBOARD__CLIENT_SECRET \
-                 must be those of {CLIENT_ID}, whose secret does not stand in the configuration"
+                 must be those of {CLIENT_ID}, whose secret is not in the configuration"
             );
         }
         worksession.dashboard.client_id = id;

@@ -23,11 +23,11 @@ pub(crate) struct Occupied {
 #[derive(Debug, Error)]
 pub(crate) enum OccupiedError {
     /// Another process has locked it.
-    #[error("{} is in use: a `holdfast serve` runs on it, or a restore or a move is at work; stop it first", .0.display())]
+    #[error("{} is in use by `holdfast serve`, or by a restore or a move; stop it first", .0.display())]
     Taken(PathBuf),
     /// Its files are those of two states.
     #[error(
-        "a restore into {} was interrupted; run it again with --force: what is there is not whole", .0.display()
+        "a restore into {} was interrupted, so its content is incomplete; run it again with --force", .0.display()
     )]
     Unfinished(PathBuf),
     /// A file operation failed.

@@ -53,7 +53,7 @@ pub(crate) enum DemoError {
     Mark(PathBuf, std::io::Error),
     #[error("demo: {0}")]
     Call(#[from] reqwest::Error),
-    #[error("demo: {call} answered {status}: {body}")]
+    #[error("demo: {call} returned {status}: {body}")]
     Refused {
         /// Method and path.
         call: String,
@@ -61,7 +61,7 @@ pub(crate) enum DemoError {
         body: String,
     },
     /// A response lacks a field.
-    #[error("demo: an answer has no {0}")]
+    #[error("demo: a response has no {0}")]
     Missing(&'static str),
 }
 

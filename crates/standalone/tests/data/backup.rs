@@ -207,7 +207,7 @@ fn a_backup_killed_at_any_moment_leaves_nothing_that_looks_like_one() {
                 continue;
             }
             let said = refused(&admin(&data, &["restore", arg(&partial)]));
-            assert!(said.contains("no backup of holdfast"), "{said}");
+            assert!(said.contains("not a backup of holdfast"), "{said}");
         }
         assert!(!data.exists());
         // What was begun is in nobody's way.
@@ -221,7 +221,7 @@ fn a_backup_is_refused_where_something_is_or_where_there_is_nothing_to_save() {
     let demo = Demo::copy();
     let there = tempfile::tempdir().unwrap();
     let said = refused(&admin(demo.path(), &["backup", arg(there.path())]));
-    assert!(said.contains("is there already"), "{said}");
+    assert!(said.contains("already exists"), "{said}");
     let (_parent, none) = place("data");
     let (_elsewhere, backup) = place("backup");
     let said = refused(&admin(&none, &["backup", arg(&backup)]));
@@ -246,7 +246,7 @@ fn a_key_that_is_a_link_is_kept_and_one_that_was_given_is_not() {
 
     let (_parent, backup) = place("linked");
     let said = done(&admin(demo.path(), &["backup", arg(&backup)]));
-    assert!(!said.contains("keep it elsewhere"), "{said}");
+    assert!(!said.contains("store it elsewhere"), "{said}");
     let key = std::fs::read_to_string(&kept).unwrap();
     assert_eq!(
         std::fs::read_to_string(backup.join("secrets.key")).unwrap(),
@@ -275,6 +275,6 @@ fn a_key_that_is_a_link_is_kept_and_one_that_was_given_is_not() {
     let mut env = quick();
     env.insert("NOTIFIER__SECRETS__ENCRYPTION_KEY".into(), key);
     let said = done(&admin_with(demo.path(), &["backup", arg(&backup)], &env));
-    let told = "SECRETS__ENCRYPTION_KEY is configured and not in the backup; keep it elsewhere";
+    let told = "SECRETS__ENCRYPTION_KEY is configured and not in the backup; store it elsewhere";
     assert!(said.contains(told), "{said}");
 }

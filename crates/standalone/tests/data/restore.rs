@@ -42,7 +42,7 @@ fn a_backup_that_is_not_whole_is_refused_before_anything_is_touched() {
         ("secrets.key", |backup| {
             std::fs::remove_file(backup.join("secrets.key")).unwrap()
         }),
-        ("no backup of holdfast", |backup| {
+        ("not a backup of holdfast", |backup| {
             std::fs::remove_file(backup.join("manifest.json")).unwrap();
         }),
         ("newer version", |backup| {
@@ -50,17 +50,17 @@ fn a_backup_that_is_not_whole_is_refused_before_anything_is_touched() {
                 it["databases"]["notifier"]["schema"] = json!("29990101000001")
             });
         }),
-        ("another layout (2), written by holdfast 9.0.0", |backup| {
+        ("the format 2, written by holdfast 9.0.0", |backup| {
             rewrite(backup, |it| {
                 *it = json!({"format": 2, "version": "9.0.0", "new": true});
             });
         }),
-        ("leads out of it", |backup| {
+        ("outside the backup", |backup| {
             rewrite(backup, |it| {
                 it["files"][0]["name"] = json!("../identity.db")
             });
         }),
-        ("other rows", |backup| {
+        ("the row counts", |backup| {
             rewrite(backup, |it| {
                 it["databases"]["worksession"]["rows"]["sessions"] = json!(1)
             });

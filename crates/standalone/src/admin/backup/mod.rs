@@ -56,7 +56,7 @@ pub(crate) fn run(args: &BackupArgs, config: &Config) -> Result<(), AdminError> 
     print(&format!("\nbackup written: {}", args.folder.display()))?;
     for key in configured_keys(config) {
         print(&format!(
-            "{key} is configured and not in the backup; keep it elsewhere"
+            "{key} is configured and not in the backup; store it elsewhere"
         ))?;
     }
     Ok(())
@@ -67,7 +67,7 @@ fn refuse_servers(config: &Config) -> Result<(), AdminError> {
     for (name, url) in parts::NAMES.iter().zip(config.databases()) {
         if url.is_some_and(|url| url.file().is_none()) {
             return Err(AdminError::refused(format!(
-                "the {name} database is on PostgreSQL; this command saves SQLite files, pg_dump saves that"
+                "the {name} database is on PostgreSQL; this command backs up SQLite files, use pg_dump for PostgreSQL"
             )));
         }
     }
@@ -130,7 +130,7 @@ fn verified(
     let rows = queries::counts(&db).map_err(in_file(copy))?;
     if rows != expected {
         return Err(AdminError::refused(format!(
-            "the copy of the {} database has other rows than the database; the disk cannot be trusted",
+            "the copy of the {} database differs from the database; the disk may be faulty",
             part.name
         )));
     }
@@ -215,7 +215,7 @@ fn table(manifest: &Manifest) -> String {
         .len()
         .saturating_sub(manifest.databases.len());
     let said = output::table(columns, rows, "no databases");
-    format!("{said}\nbeside them {}", output::count(others, "file"))
+    format!("{said}\nalso {}", output::count(others, "file"))
 }
 
 /// A backup that is being written, under a name that nobody mistakes for a finished one. It is removed unless it is finished.
@@ -228,13 +228,13 @@ impl Partial {
     fn beside(folder: &Path) -> Result<Self, AdminError> {
         if fs::symlink_metadata(folder).is_ok() {
             return Err(AdminError::refused(format!(
-                "{} is there already; a backup is a new folder",
+                "{} already exists; a backup needs a new folder",
                 folder.display()
             )));
         }
         let Some(name) = folder.file_name() else {
             return Err(AdminError::refused(format!(
-                "{} names no folder",
+                "{} is not the name of a folder",
                 folder.display()
             )));
         };
@@ -263,7 +263,7 @@ impl Drop for Partial {
         if !self.is_finished
             && let Err(cause) = fs::remove_dir_all(&self.path)
         {
-            log::warn!("{} stays: {cause}", self.path.display());
+            log::warn!("{} could not be removed: {cause}", self.path.display());
         }
     }
 }

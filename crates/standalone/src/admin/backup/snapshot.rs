@@ -49,7 +49,7 @@ pub(super) fn of_one_instant(parts: &[Part; 3]) -> Result<[Connection; 3], Admin
         }
         if Instant::now() > deadline {
             return Err(AdminError::refused(
-                "the databases are written to without a pause; try again",
+                "the databases are written continuously; try again",
             ));
         }
         drop(writers);

@@ -69,7 +69,7 @@ pub(crate) fn refuse_newer(part: &str, applied: &[String]) -> Result<(), AdminEr
     match applied.iter().find(|version| !known.contains(version)) {
         None => Ok(()),
         Some(version) => Err(AdminError::refused(format!(
-            "the {part} database is of a newer version of holdfast than this one, {}: it has the migration {version}",
+            "the {part} database is from a newer version of holdfast than this one, {}: it has the migration {version}",
             env!("CARGO_PKG_VERSION")
         ))),
     }

@@ -45,7 +45,7 @@ pub(crate) fn complaint(db: &Connection) -> Result<Option<String>> {
     };
     let (table, referred): (String, String) = (row.get(0)?, row.get(2)?);
     Ok(Some(format!(
-        "a row of {table} refers to one of {referred} that is not there"
+        "a row of {table} refers to a row of {referred} that does not exist"
     )))
 }
 

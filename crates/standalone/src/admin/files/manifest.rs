@@ -71,7 +71,7 @@ impl Manifest {
         let path = folder.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(|cause| {
             AdminError::refused(format!(
-                "{} is no backup of holdfast: {MANIFEST}: {cause}",
+                "{} is not a backup of holdfast: {MANIFEST}: {cause}",
                 folder.display()
             ))
         })?;
@@ -80,14 +80,14 @@ impl Manifest {
             serde_json::from_str(&text).map_err(|cause| broken(cause.to_string()))?;
         if format.format != FORMAT {
             return Err(broken(format!(
-                "a backup of another layout ({}), written by holdfast {}; this version reads {FORMAT}",
+                "the backup has the format {}, written by holdfast {}; this version reads {FORMAT}",
                 format.format, format.version
             )));
         }
         let read: Self = serde_json::from_str(&text).map_err(|cause| broken(cause.to_string()))?;
         let mut names = read.files.iter().map(|file| &file.name);
         if let Some(name) = names.find(|name| !is_inside(name)) {
-            return Err(broken(format!("{} leads out of it", name.display())));
+            return Err(broken(format!("{} is outside the backup", name.display())));
         }
         Ok(read)
     }

@@ -68,19 +68,19 @@ impl Cell {
             (ValueRef::Real(number), Kind::Real) => Ok(Self::Real(number.to_bits())),
             (ValueRef::Blob(bytes), Kind::Bytes) => Ok(Self::Bytes(bytes.to_vec())),
             (ValueRef::Text(bytes), Kind::Text | Kind::Moment | Kind::Day) => {
-                let text = std::str::from_utf8(bytes).map_err(|_| "is no UTF-8")?;
+                let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8")?;
                 if text.contains('\0') {
-                    return Err("has a NUL character, which PostgreSQL keeps in no text");
+                    return Err("contains a NUL character, which PostgreSQL cannot store");
                 }
                 Self::of_text(text, kind)
             }
-            _ => Err("is not of its column's type"),
+            _ => Err("does not have the column's type"),
         }
     }
 
     /// Parses a value in PostgreSQL's text form, which for times and dates is that of SQLite.
     pub(super) fn of_text(text: &str, kind: Kind) -> Result<Self, &'static str> {
-        const WRONG: &str = "is not of its column's type";
+        const WRONG: &str = "does not have the column's type";
         Ok(match kind {
             Kind::Whole => Self::Whole(text.parse().map_err(|_| WRONG)?),
             Kind::Truth => Self::Truth(text.parse().map_err(|_| WRONG)?),
@@ -89,7 +89,7 @@ impl Cell {
             Kind::Bytes => Self::Bytes(bytes_of(text).ok_or(WRONG)?),
             Kind::Moment => {
                 let at = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f");
-                let at = at.map_err(|_| "is no time")?;
+                let at = at.map_err(|_| "is not a time")?;
                 if at.nanosecond() % 1000 != 0 {
                     return Err("is finer than a microsecond");
                 }
@@ -97,7 +97,7 @@ impl Cell {
             }
             Kind::Day => {
                 let day = NaiveDate::parse_from_str(text, "%Y-%m-%d");
-                Self::Day(day.map_err(|_| "is no day")?)
+                Self::Day(day.map_err(|_| "is not a date")?)
             }
         })
     }

@@ -23,7 +23,7 @@ pub(super) enum CopyError {
     #[error("{0}")]
     Postgres(#[from] diesel::result::Error),
     /// A value cannot be stored in PostgreSQL.
-    #[error("{column} of {table}, in the row with {key}, {why}; mend the row and begin anew")]
+    #[error("{column} of {table}, in the row with {key}, {why}; correct the row and start again")]
     Value {
         /// The table of the column.
         table: String,
@@ -34,7 +34,7 @@ pub(super) enum CopyError {
         why: &'static str,
     },
     /// The rows that arrived differ from those that were sent.
-    #[error("{0} arrived with other content")]
+    #[error("the content of {0} differs after the copy")]
     Differs(String),
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
     for target in &mut targets {
         if let Err(error) = target.analyze() {
             log::warn!(
-                "the databases are whole, and slow until PostgreSQL has analyzed them by itself: {error}"
+                "the databases are complete, but slow until PostgreSQL has analyzed them: {error}"
             );
         }
     }
@@ -103,7 +103,7 @@ fn url(
     url.filter(|url| url.backend() == Backend::Postgres)
         .ok_or_else(|| {
             AdminError::refused(format!(
-                "where is the {part} database to go? Give --{part} postgres://… or {}__DATABASE__URL",
+                "no target for the {part} database: set --{part} postgres://… or {}__DATABASE__URL",
                 part.to_uppercase()
             ))
         })
@@ -113,7 +113,7 @@ fn url(
 fn bring_up_to_date(part: &Part) -> Result<(), AdminError> {
     if !part.file.exists() {
         return Err(AdminError::refused(format!(
-            "there is no {}; what is there to move?",
+            "there is no {}, so there is nothing to move",
             part.file.display()
         )));
     }
@@ -133,7 +133,7 @@ fn table(moved: &[Moved]) -> String {
         Column::Whole("DATABASE"),
         Column::Whole("TABLE"),
         Column::Number("ROWS"),
-        Column::Whole("CONTENT ON BOTH SIDES"),
+        Column::Whole("CHECKSUM OF BOTH"),
     ];
     let rows = moved.iter().map(|one| {
         [

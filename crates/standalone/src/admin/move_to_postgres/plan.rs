@@ -35,7 +35,7 @@ pub(super) fn tables(
         } = column;
         let Some(kind) = Kind::of(&data_type) else {
             return Err(format!(
-                "{table_name}.{column_name} is of the type {data_type}, which this command does not know"
+                "{table_name}.{column_name} has the type {data_type}, which this command does not know"
             ));
         };
         let table = found.entry(table_name.clone()).or_insert_with(|| Table {
@@ -180,7 +180,7 @@ mod tests {
         assert!(
             error
                 .expect_err("unknown")
-                .contains("a.x is of the type numeric")
+                .contains("a.x has the type numeric")
         );
     }
 }

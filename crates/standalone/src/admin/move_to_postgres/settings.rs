@@ -26,26 +26,26 @@ pub(super) fn needed(config: &Config) -> Result<String, AdminError> {
         let path = data.join(name);
         match path.exists() {
             true => path.display().to_string(),
-            false => "what it is now".to_owned(),
+            false => "its current value".to_owned(),
         }
     };
     let (own, shared) = (key("identity-keys.key"), key("secrets.key"));
     let mut lines = vec![
         String::new(),
-        "all rows have arrived; the data folder still has them: do not serve from it any more"
+        "all rows were copied; the data folder still has them: do not serve from it any longer"
             .to_owned(),
         String::new(),
         "tokens stay valid with".to_owned(),
         format!("  IDENTITY__BASE_URL={base_url}"),
         format!("  IDENTITY__KEYS__ENCRYPTION_KEY_FILE={own}"),
-        "sealed addresses of hooks, and mails that wait, open with".to_owned(),
+        "sealed addresses of integrations, and pending mails, can be opened with".to_owned(),
     ];
     for part in ["IDENTITY", "WORKSESSION", "NOTIFIER"] {
         lines.push(format!("  {part}__SECRETS__ENCRYPTION_KEY_FILE={shared}"));
     }
     lines.extend(dashboard(config)?);
     lines.push(
-        "photos are in the identity database; mails that were written as files stay where they are"
+        "photos are in the identity database; mails that were stored as files stay where they are"
             .to_owned(),
     );
     Ok(lines.join("\n"))

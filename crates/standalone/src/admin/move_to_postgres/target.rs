@@ -42,7 +42,7 @@ impl Target {
         let failed = |cause: DbError| AdminError::Postgres(part.name, cause);
         let Db::Pg(to) = pool.dedicated().map_err(failed)? else {
             return Err(AdminError::refused(format!(
-                "the {} database is to go to PostgreSQL",
+                "the target of the {} database is not PostgreSQL",
                 part.name
             )));
         };
@@ -55,7 +55,7 @@ impl Target {
         target.asked(queries::set_up)?;
         if !target.asked(queries::take)? {
             return Err(AdminError::refused(format!(
-                "the database for {} is that of another part, or another move is at work in it",
+                "the database for {} is also given for another part, or another move is running",
                 part.name
             )));
         }
@@ -89,7 +89,7 @@ impl Target {
         for table in &tables {
             let content = copy::table(&self.from, &mut self.to, table)
                 .map_err(|cause| AdminError::refused(format!("{part}: {}: {cause}", table.name)))?;
-            log::info!("{part}: {} rows of {}", content.rows, table.name);
+            log::info!("{part}: copied {} rows of {}", content.rows, table.name);
             moved.push(Moved {
                 part,
                 table: table.name.clone(),
@@ -139,12 +139,12 @@ impl Target {
         for table in self.asked(queries::tables)? {
             if !own.contains(&table) {
                 return Err(AdminError::refused(format!(
-                    "the database for {part} has a table {table}, which is none of the part's; it needs one of its own"
+                    "the database for {part} has a table {table} of something else; the part needs its own database"
                 )));
             }
             if self.asked(|db| queries::has_rows(db, &table))? {
                 return Err(AdminError::refused(format!(
-                    "the database for {part} is not empty: {table} has rows; drop and create it, or give another one"
+                    "the database for {part} is not empty: {table} has rows; drop and recreate it, or choose another one"
                 )));
             }
         }

@@ -48,12 +48,12 @@ pub(crate) fn run(args: &RestoreArgs, data: &Path) -> Result<(), AdminError> {
     }
     let kept = restored?;
     print(&format!(
-        "restored into {}: the state of {}",
+        "restored into {}: the backup of {}",
         data.display(),
         manifest.taken_at
     ))?;
     if let Some(kept) = kept {
-        print(&format!("what was there is in {}", kept.display()))?;
+        print(&format!("the previous content is in {}", kept.display()))?;
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ fn into(
     let old = replaced::entries(data)?;
     if !old.is_empty() && !args.force {
         return Err(AdminError::refused(format!(
-            "{} is not empty; --force keeps what is there beside it",
+            "{} is not empty; with --force, its content is moved aside",
             data.display()
         )));
     }
@@ -119,7 +119,7 @@ fn stage(manifest: &Manifest, from: &Path, to: &Path) -> Result<(), AdminError> 
         let kind = fs::symlink_metadata(&source).map_err(at(&source))?;
         if !kind.is_file() {
             return Err(AdminError::refused(format!(
-                "{} is no file",
+                "{} is not a file",
                 source.display()
             )));
         }
@@ -129,7 +129,7 @@ fn stage(manifest: &Manifest, from: &Path, to: &Path) -> Result<(), AdminError> 
         let copied = files::copy(&source, &target, &expected.name)?;
         if copied != *expected {
             return Err(AdminError::refused(format!(
-                "{} is not what was saved: its checksum or size differs",
+                "{} is not the file that was backed up: its checksum or size differs",
                 source.display()
             )));
         }
@@ -140,7 +140,7 @@ fn stage(manifest: &Manifest, from: &Path, to: &Path) -> Result<(), AdminError> 
     for name in parts::NAMES {
         let Some(database) = manifest.databases.get(name) else {
             return Err(AdminError::refused(format!(
-                "the backup lacks the {name} database"
+                "the backup does not contain the {name} database"
             )));
         };
         check_database(name, database, &to.join(parts::file_name(name)))?;
@@ -156,7 +156,7 @@ fn check_database(part: &str, expected: &Database, file: &Path) -> Result<(), Ad
     let rows = queries::counts(&db).map_err(in_file(file))?;
     if rows != expected.rows {
         return Err(AdminError::refused(format!(
-            "the {part} database has other rows than its manifest says"
+            "the {part} database does not have the row counts of its manifest"
         )));
     }
     Ok(())
@@ -176,7 +176,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if let Err(cause) = fs::remove_dir_all(&self.0) {
-            log::warn!("{} stays: {cause}", self.0.display());
+            log::warn!("{} could not be removed: {cause}", self.0.display());
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn hmac_sha256(key: &[u8], data: &[u8]) -> [u8; 32] {
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut out = [0; N];
     if rand::fill(&mut out).is_err() {
-        log::error!("the operating system gives no random bytes");
+        log::error!("the operating system provides no random bytes");
         std::process::abort();
     }
     out

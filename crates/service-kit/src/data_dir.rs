@@ -27,7 +27,7 @@ pub enum DataDirError {
     },
     /// A key file contains something else.
     #[error(
-        "{0}: not a key of 32 bytes in base64; restore it, or remove it if nothing was sealed with it"
+        "{0}: not a key of 32 bytes in base64; restore the file, or remove it if nothing was sealed with it"
     )]
     BadKey(PathBuf),
 }
@@ -69,7 +69,7 @@ fn read_key(mut file: File, path: &Path) -> Result<SecretKey, DataDirError> {
     let mode = file.metadata().map_err(failed(path))?.permissions().mode();
     if mode & 0o077 != 0 {
         log::warn!(
-            "{} can be read by others (mode {:o})",
+            "{} is readable by other users (mode {:o})",
             path.display(),
             mode & 0o777
         );

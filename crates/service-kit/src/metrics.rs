@@ -31,11 +31,11 @@ impl Metrics {
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let requests = IntCounterVec::new(
-            Opts::new("http_requests_total", "Requests answered"),
+            Opts::new("http_requests_total", "Completed requests"),
             &["method", "route", "status"],
         )?;
         let seconds = HistogramVec::new(
-            HistogramOpts::new("http_request_duration_seconds", "Time to answer").buckets(vec![
+            HistogramOpts::new("http_request_duration_seconds", "Request duration").buckets(vec![
                 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 10.0,
             ]),
             &["route"],
@@ -43,13 +43,13 @@ impl Metrics {
         let statements = IntCounterVec::new(
             Opts::new(
                 "http_request_statements_total",
-                "Database statements that requests needed, BEGIN and COMMIT among them",
+                "Database statements of requests, including BEGIN and COMMIT",
             ),
             &["method", "route"],
         )?;
         let ready = IntGauge::new(
             "service_ready",
-            "Whether requests should come here, as /health/ready says; asked at each scrape",
+            "Whether the service is ready for requests, as in /health/ready; checked at each scrape",
         )?;
         registry.register(Box::new(requests.clone()))?;
         registry.register(Box::new(seconds.clone()))?;

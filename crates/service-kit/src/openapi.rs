@@ -39,7 +39,7 @@ pub fn refuses_misfits(openapi: &mut OpenApi, body: &str) {
         let mut parameters = operation.parameters.iter().flatten();
         let is_query = |one: &Parameter| matches!(one.parameter_in, ParameterIn::Query);
         if parameters.any(|one| matches!(one, RefOr::T(one) if is_query(one))) {
-            let reason = "a parameter that is given twice or does not fit, by its name";
+            let reason = "a query parameter is repeated or has the wrong type; the text names it";
             may_answer(operation, "400", reason, body);
         }
     }

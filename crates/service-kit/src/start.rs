@@ -34,11 +34,11 @@ pub enum StartError {
     #[error(transparent)]
     Database(#[from] DbError),
     /// A command found no data of a service.
-    #[error("there is no {}; give the service's --data-dir or configuration, or start the service once", .0.display())]
+    #[error("there is no {}; pass the --data-dir or configuration of the service, or start the service once", .0.display())]
     NothingThere(PathBuf),
     /// A command found a database of an earlier version, which lacks this many migrations.
     #[error(
-        "{0} migrations of the database are pending; apply them first, with the command `migrate`"
+        "{0} migrations of the database are pending; apply them first with the command `migrate`"
     )]
     Pending(usize),
     /// The client for addresses that users give could not be created.

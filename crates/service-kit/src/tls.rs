@@ -38,7 +38,7 @@ fn native_roots() -> RootCertStore {
 fn machine_roots() -> RootCertStore {
     let mut roots = native_roots();
     if roots.is_empty() {
-        log::info!("this machine names no certificate authorities; Mozilla's list is used");
+        log::info!("this machine has no certificate authorities; Mozilla's list is used");
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     roots

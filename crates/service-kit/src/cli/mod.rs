@@ -136,7 +136,7 @@ pub async fn healthcheck(listen: SocketAddr) -> Result<(), String> {
         .get(format!("http://{addr}/health/ready"))
         .send()
         .await
-        .map_err(|_| format!("nothing answers on {addr}"))?;
+        .map_err(|_| format!("no response from {addr}"))?;
     if answer.status().is_success() {
         Ok(())
     } else {

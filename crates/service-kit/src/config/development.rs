@@ -69,7 +69,7 @@ impl Exposed<'_> {
         for (key, secret) in self.secrets {
             let bytes = secret.iter().flat_map(|secret| secret.expose());
             if secret.is_some() && bytes.clone().all(|byte| bytes.clone().next() == Some(byte)) {
-                add(key, "one byte again and again");
+                add(key, "one repeated byte");
             }
         }
         found
@@ -85,7 +85,7 @@ pub fn refuse_development(values: &[String]) -> Result<(), ConfigError> {
         return Ok(());
     }
     Err(ConfigError::rule(format!(
-        "the address is public (BASE_URL), and these settings are for development on one machine: {}",
+        "BASE_URL is public, but these settings are only for development on one machine: {}",
         values.join(", ")
     )))
 }

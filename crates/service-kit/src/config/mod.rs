@@ -112,7 +112,7 @@ pub fn load_from<T: DeserializeOwned>(
         let (key, value) = from_file(key, value)?;
         if variables.insert(key.clone(), value).is_some() {
             return Err(ConfigError(format!(
-                "{key} is set twice: by itself and by {key}_FILE"
+                "{key} is set twice: directly and by {key}_FILE"
             )));
         }
     }
@@ -160,7 +160,7 @@ fn table_of(text: &str, prefix: &str) -> Result<Map<String, Value>, ConfigError>
         .map_err(|cause| ConfigError(cause.to_string().replace('\n', " ")))?;
     if let Some(unknown) = all.keys().find(|name| !TABLES.contains(&name.as_str())) {
         return Err(ConfigError(format!(
-            "the file has an unknown table [{unknown}]; it knows {}",
+            "the file has an unknown table [{unknown}]; the known ones are {}",
             TABLES.join(", ")
         )));
     }

@@ -73,7 +73,7 @@ impl BrokerConfig {
         match &self.url {
             Some(url) if url.expose() != "memory:" => self.url(service),
             _ => Err(ConfigError::rule(format!(
-                "{service}__BROKER__URL: an amqp:// or amqps:// address is needed; memory: works only inside the standalone"
+                "{service}__BROKER__URL must be an amqp:// or amqps:// URL; memory: works only in the standalone"
             ))),
         }
     }
@@ -211,7 +211,7 @@ impl FromStr for SecretKey {
             .and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
         bytes
             .map(Self::new)
-            .ok_or("a key is 32 bytes in base64, as `openssl rand -base64 32` prints them")
+            .ok_or("a key must be 32 bytes in base64, as printed by `openssl rand -base64 32`")
     }
 }
 

@@ -33,7 +33,7 @@ impl FilteringResolver {
 
 /// The error of a name without an allowed address, which `classify` finds inside the error of the HTTP library.
 #[derive(Debug, thiserror::Error)]
-#[error("the name resolves to no address that may be called")]
+#[error("the name resolves to no allowed address")]
 pub(super) struct NothingAllowed;
 
 impl Resolve for FilteringResolver {

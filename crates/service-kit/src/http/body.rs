@@ -257,7 +257,7 @@ fn parse<T: DeserializeOwned>(is_json: bool, bytes: &[u8]) -> Result<T, Problem>
     if is_json {
         return parse_object(bytes);
     }
-    let needed = "The request needs the header Content-Type: application/json";
+    let needed = "The request must have the header Content-Type: application/json";
     Err(Problem::bad_request(needed))
 }
 

@@ -97,7 +97,7 @@ impl BodyBudget {
         };
         let count = u32::try_from(bytes).unwrap_or(u32::MAX);
         let bytes = Arc::clone(semaphore).try_acquire_many_owned(count);
-        let bytes = bytes.map_err(|_| unavailable("Too much is being received at this moment"))?;
+        let bytes = bytes.map_err(|_| unavailable("Too many request bodies are being received"))?;
         Ok(Some(BodyPermit {
             _bytes: bytes,
             _place: place,
@@ -109,7 +109,7 @@ impl BodyBudget {
         let count = holders.entry(holder).or_default();
         if *count >= MOST_PER_HOLDER {
             return Err(unavailable(
-                "At most two large requests of one account are received at the same time",
+                "At most two large requests of one account can be received at the same time",
             ));
         }
         *count += 1;

@@ -41,7 +41,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         // Messages of syntax errors name a position, those of shape errors a field. Neither repeats a string value.
         match error.classify() {
             serde_json::error::Category::Data => Problem::bad_request(format!(
-                "The request body does not fit: {}",
+                "The request body is invalid: {}",
                 without_values(&error)
             )),
             _ => Problem::bad_request(format!(

@@ -94,7 +94,7 @@ impl<T: DeserializeOwned> Query<T> {
         });
         let missing = || match quoted(&error, "missing field `") {
             Some(name) => misfit(name, "is missing"),
-            None => Problem::bad_request("The query parameters do not fit"),
+            None => Problem::bad_request("The query parameters are invalid"),
         };
         Err(alone.unwrap_or_else(missing))
     }
@@ -136,7 +136,7 @@ fn wanted(reason: &str) -> &'static str {
     } else if reason.contains("`true` or `false`") {
         "must be true or false"
     } else {
-        "does not fit"
+        "is invalid"
     }
 }
 

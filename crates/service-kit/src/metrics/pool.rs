@@ -18,14 +18,11 @@ impl PoolFigures {
     pub(super) fn new(pool: Pool) -> Result<Self, prometheus::Error> {
         Ok(Self {
             pool,
-            size: IntGauge::new("database_connections_max", "The most connections")?,
-            in_use: IntGauge::new(
-                "database_connections_in_use",
-                "Connections that run something now",
-            )?,
+            size: IntGauge::new("database_connections_max", "Maximum connections")?,
+            in_use: IntGauge::new("database_connections_in_use", "Connections in use")?,
             refused: IntCounter::new(
                 "database_refused_total",
-                "Units of work that got no connection in time, or on SQLite no turn to write",
+                "Units of work that got no connection in time, or on SQLite could not write in time",
             )?,
             collecting: Mutex::new(()),
         })

@@ -214,7 +214,7 @@ impl Running {
         // The launch contract: standard output contains these lines and nothing else.
         let line = format!("listening {} http://{}", self.name, self.addr);
         if let Err(error) = print(&line) {
-            log::error!("nobody is told {line:?}: {error}");
+            log::error!("cannot print {line:?}: {error}");
         }
         tell_supervisor(NotifyState::Ready);
     }
@@ -236,7 +236,7 @@ impl Running {
 /// before the first one is announced, and stop together, so that a repeated notification is still true.
 fn tell_supervisor(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        log::warn!("systemd is not told: {error}");
+        log::warn!("systemd cannot be notified: {error}");
     }
 }
 

@@ -71,7 +71,7 @@ impl Delivery {
         }
         let (said, key) = (&event.event_type, &self.routing_key);
         Err(format!(
-            "forged: it says {said} and came under the key {key}"
+            "forged: its type is {said}, but its routing key is {key}"
         ))
     }
 }

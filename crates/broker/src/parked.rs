@@ -37,7 +37,7 @@ const NOT_FOUND: u16 = 404;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParkedError {
     /// The broker is not RabbitMQ. The memory broker has no dead-letter queue.
-    #[error("the broker in memory has no parking queue")]
+    #[error("the memory broker has no dead-letter queue")]
     NoBroker,
     /// The broker is unavailable, refuses the connection, or was lost.
     #[error("the broker does not answer: {0}")]
@@ -168,7 +168,7 @@ impl InHand {
         while messages.len() < usize::from(limit) {
             match timeout(IDLE, consumer.next()).await {
                 Ok(Some(raw)) => messages.push(ParkedMessage::of(raw?, &self.prefix)),
-                Ok(None) => return Err(ParkedError::Away("the consumer was ended".to_owned())),
+                Ok(None) => return Err(ParkedError::Away("the consumer was cancelled".to_owned())),
                 Err(_) => break,
             }
         }
@@ -192,7 +192,7 @@ impl InHand {
             let Some(target) = message.target() else {
                 return Ok((
                     None,
-                    Err("it does not say which queue parked it".to_owned()),
+                    Err("it does not name the queue that dead-lettered it".to_owned()),
                 ));
             };
             let options = BasicPublishOptions {
@@ -208,7 +208,7 @@ impl InHand {
             );
             let confirmation = within(async { publish.await?.await }).await?;
             let outcome = if confirmation.is_nack() {
-                Err("the queue does not take it now".to_owned())
+                Err("the queue does not accept it now".to_owned())
             } else {
                 Ok(())
             };
@@ -223,7 +223,7 @@ impl InHand {
         let outcomes = messages.iter().zip(sent).map(|(message, (_, outcome))| {
             match message.target().map(ShortString::as_str) {
                 Some(target) if gone.iter().any(|queue| queue == target) => {
-                    Err(format!("there is no queue {target} any more"))
+                    Err(format!("the queue {target} no longer exists"))
                 }
                 _ => outcome,
             }

@@ -15,7 +15,7 @@ const FRAME_BYTES: u32 = 16 * 1024;
 /// The error for text that is not a broker URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
-    "a broker URL is memory: or amqp://USER:PASSWORD@HOST:PORT/VHOST, or the same with amqps://, HOST being a name or an IPv4 address"
+    "a broker URL must be memory: or amqp://USER:PASSWORD@HOST:PORT/VHOST, or the same with amqps://; HOST is a name or an IPv4 address"
 )]
 pub struct InvalidBrokerUrl;
 

@@ -71,7 +71,7 @@ pub(super) async fn run(
         };
         match lost {
             Ok(()) => return,
-            Err(reason) => log::warn!("the consumer of {} starts again: {reason}", queue.name()),
+            Err(reason) => log::warn!("the consumer of {} restarts: {reason}", queue.name()),
         }
         drop(connection);
         amqp.consuming.suspect();
@@ -150,7 +150,7 @@ async fn consume(
     };
     if timeout(STOP_TIMEOUT, ending).await.is_err() {
         log::warn!(
-            "the consumer of {} left deliveries unsettled; they come again",
+            "the consumer of {} left deliveries unsettled; they will be redelivered",
             queue.name()
         );
     }
@@ -308,7 +308,7 @@ fn read(raw: &mut Raw) -> Option<Delivery> {
 async fn acknowledge(sent: &Sent, multiple: bool) {
     let options = BasicAckOptions { multiple };
     if let Err(error) = told(async { sent.acker.ack(options).await.map(drop) }).await {
-        log::warn!("deliveries could not be acknowledged and come again: {error}");
+        log::warn!("deliveries could not be acknowledged and will be redelivered: {error}");
     }
 }
 
@@ -316,7 +316,7 @@ async fn acknowledge(sent: &Sent, multiple: bool) {
 async fn told(settling: impl Future<Output = lapin::Result<()>>) -> Result<(), String> {
     match timeout(SETTLE_TIMEOUT, settling).await {
         Ok(settled) => settled.map_err(|error| error.to_string()),
-        Err(_) => Err("the connection takes nothing".to_owned()),
+        Err(_) => Err("the connection accepts no data".to_owned()),
     }
 }
 
@@ -330,7 +330,7 @@ async fn hand_back(sent: &Sent) -> Result<(), String> {
 
 async fn park(sent: &Sent, reason: &str) -> Result<(), String> {
     log::error!(
-        "parked a message with the key {:?}: {reason}",
+        "dead-lettered a message with the key {:?}: {reason}",
         sent.routing_key.as_str()
     );
     let options = BasicRejectOptions { requeue: false };

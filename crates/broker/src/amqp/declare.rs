@@ -160,7 +160,7 @@ impl Declaring<'_> {
 
     fn missing(&self, what: &str, error: &lapin::Error) -> Trouble {
         Trouble::Away(format!(
-            "{}{what} is not there yet, and this user may not declare it: {error}",
+            "{}{what} does not exist yet, and this user may not declare it: {error}",
             self.prefix
         ))
     }

@@ -189,13 +189,13 @@ impl Supervisor {
         let name = &self.name;
         match (trouble, told) {
             (Trouble::Unfit(reason), told) if told != Some(trouble) => {
-                log::error!("cannot use the broker ({name}), trying again: {reason}");
+                log::error!("cannot use the broker ({name}), retrying: {reason}");
             }
             (Trouble::Away(reason), None | Some(Trouble::Unfit(_))) => {
-                log::warn!("cannot use the broker ({name}), trying again: {reason}");
+                log::warn!("cannot use the broker ({name}), retrying: {reason}");
             }
             (Trouble::Unfit(reason) | Trouble::Away(reason), _) => {
-                log::debug!("cannot use the broker ({name}), trying again: {reason}");
+                log::debug!("cannot use the broker ({name}), retrying: {reason}");
             }
         }
     }
@@ -226,8 +226,8 @@ impl Supervisor {
         while connection.status().connected() && !self.is_given_up(connection) {
             tokio::select! {
                 event = events.next() => match event {
-                    Some(Event::ConnectionBlocked(reason)) => log::warn!("the broker takes no messages: {reason}"),
-                    Some(Event::ConnectionUnblocked) => log::info!("the broker takes messages again"),
+                    Some(Event::ConnectionBlocked(reason)) => log::warn!("the broker accepts no messages: {reason}"),
+                    Some(Event::ConnectionUnblocked) => log::info!("the broker accepts messages again"),
                     // The connection's status changes shortly after the event.
                     Some(_) => sleep(Duration::from_millis(20)).await,
                     None => sleep(LOOK_EVERY).await,

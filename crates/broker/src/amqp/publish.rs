@@ -113,7 +113,7 @@ impl Amqp {
     async fn lane(&self) -> Result<(Arc<Connection>, Channel), String> {
         let connection = self.publishing.current().ok_or("not connected")?;
         if connection.status().blocked() {
-            return Err("the broker takes no messages".to_owned());
+            return Err("the broker accepts no messages".to_owned());
         }
         loop {
             let kept = self.lanes.lock().pop();

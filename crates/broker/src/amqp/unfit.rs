@@ -8,8 +8,7 @@ pub(super) fn unfit(what: &str, told: &str) -> String {
     }
 }
 
-const REMEDY: &str =
-    "drain and delete it, or set \u{2026}__BROKER__PREFIX so that other names are used";
+const REMEDY: &str = "drain and delete it, or set \u{2026}__BROKER__PREFIX to use other names";
 
 struct Difference<'a> {
     kind: &'a str,
@@ -57,7 +56,7 @@ impl std::fmt::Display for Difference<'_> {
             None => write!(f, "another {argument}")?,
         }
         if let Some(wanted) = self.wanted {
-            write!(f, ", and {wanted} is needed")?;
+            write!(f, ", but {wanted} is required")?;
         }
         write!(f, ": {REMEDY}")
     }
@@ -81,19 +80,19 @@ mod tests {
         for (told, expected) in [
             (
                 "PRECONDITION_FAILED - inequivalent arg 'x-delivery-limit' for queue 'a.notify.chat' in vhost '/': received '10' but current is '20'",
-                "the queue a.notify.chat exists with x-delivery-limit 20, and 10 is needed: ",
+                "the queue a.notify.chat exists with x-delivery-limit 20, but 10 is required: ",
             ),
             (
                 "PRECONDITION_FAILED - inequivalent arg 'x-dead-letter-exchange' for queue 'q' in vhost 'it's': received the value 'work.dlx' of type 'longstr' but current is none",
-                "the queue q exists with x-dead-letter-exchange none, and work.dlx is needed: ",
+                "the queue q exists with x-dead-letter-exchange none, but work.dlx is required: ",
             ),
             (
                 "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'work.events' in vhost '/': received 'topic' but current is 'direct'",
-                "the exchange work.events exists with type direct, and topic is needed: ",
+                "the exchange work.events exists with type direct, but topic is required: ",
             ),
             (
                 "PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'q' in vhost '/': received 'true' but cur",
-                "the queue q exists with another durable, and true is needed: ",
+                "the queue q exists with another durable, but true is required: ",
             ),
         ] {
             let sentence = unfit("declaring q", told);

@@ -29,32 +29,29 @@ impl Metrics {
         };
         let oldest_age = Gauge::with_opts(opts(
             "outbox_oldest_age_seconds",
-            "Age of the oldest event that waits for the broker",
+            "Age of the oldest unpublished event",
         ))?;
         registry.register(Box::new(oldest_age.clone()))?;
         Ok(Self {
             pending: gauge(
                 "outbox_pending",
-                "Events that wait for the broker, counted up to 10,000",
+                "Events that are not published yet, counted up to 10,000",
             )?,
             unroutable: gauge(
                 "outbox_unroutable",
-                "Events that no queue wanted, kept in the outbox; anything but 0 needs a person",
+                "Events without a bound queue, kept in the outbox; anything but 0 needs an operator",
             )?,
             oldest_age,
             published: counter("outbox_published_total", "Events that the broker confirmed")?,
             returned: counter(
                 "outbox_returned_total",
-                "Events that came back because no queue is bound to their key, or that could not be read",
+                "Events that were returned because no queue is bound to their key, or that could not be read",
             )?,
-            nacked: counter(
-                "outbox_nacked_total",
-                "Publishes that the broker refused for now",
-            )?,
-            unconfirmed: counter("outbox_unconfirmed_total", "Publishes that got no answer")?,
+            nacked: counter("outbox_nacked_total", "Publishes that the broker refused")?,
+            unconfirmed: counter("outbox_unconfirmed_total", "Publishes without a confirm")?,
             duplicates: counter(
                 "outbox_possible_duplicates_total",
-                "Events published again although an earlier copy may have arrived",
+                "Events published again that may have been published before",
             )?,
         })
     }

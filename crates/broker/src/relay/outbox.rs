@@ -161,7 +161,7 @@ impl Outbox {
                 Some(message) => messages.push(message),
                 None => {
                     log::error!(
-                        "the outbox row {} of {} is no event; set aside",
+                        "the outbox row {} of {} is not an event, marked unroutable",
                         row.id,
                         self.options.name
                     );
@@ -224,13 +224,13 @@ impl Outbox {
             Outcome::Confirmed => (&mut sorted.out, metrics.map(|it| &it.published)),
             Outcome::Returned => {
                 log::error!(
-                    "no queue is bound to {key}: the event {id} is set aside in the outbox"
+                    "no queue is bound to {key}: the event {id} stays in the outbox, marked unroutable"
                 );
                 (&mut sorted.aside, metrics.map(|it| &it.returned))
             }
             Outcome::Parked(reason) => {
                 log::error!(
-                    "a consumer cannot read the event {id} ({key}), set aside in the outbox: {reason}"
+                    "a consumer cannot read the event {id} ({key}), marked unroutable in the outbox: {reason}"
                 );
                 (&mut sorted.aside, metrics.map(|it| &it.returned))
             }
@@ -240,7 +240,7 @@ impl Outbox {
                 (&mut sorted.kept, None)
             }
             Outcome::Unconfirmed(reason) => {
-                log::debug!("no confirm for the event {id}, it is published again: {reason}");
+                log::debug!("no confirm for the event {id}, it will be published again: {reason}");
                 if let Some(metrics) = metrics {
                     metrics.duplicates.inc();
                 }
@@ -262,7 +262,7 @@ impl Outbox {
             let Err(error) = written else { return };
             if Instant::now() >= until {
                 log::error!(
-                    "the relay {} cannot write what it published, copies will follow: {error}",
+                    "the relay {} cannot store what it published, duplicates will follow: {error}",
                     self.options.name
                 );
                 return;

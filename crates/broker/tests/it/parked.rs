@@ -148,8 +148,8 @@ async fn what_belongs_to_a_queue_that_is_gone_or_to_none_stays_parked() {
         .await
         .unwrap();
     let reasons: Vec<String> = outcomes.into_iter().map(|one| one.unwrap_err()).collect();
-    assert!(reasons[0].contains("there is no queue"), "{reasons:?}");
-    assert!(reasons[1].contains("which queue"), "{reasons:?}");
+    assert!(reasons[0].contains("no longer exists"), "{reasons:?}");
+    assert!(reasons[1].contains("name the queue"), "{reasons:?}");
     hand.put_down().await.unwrap();
     parked(&queue, 2).await;
     connection.close(200, "done".into()).await.unwrap();

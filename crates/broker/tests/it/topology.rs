@@ -36,7 +36,7 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
     let cases = [
         (
             Declared::Queue("work.parked", limited(20)),
-            "the queue PREFIXwork.parked exists with x-delivery-limit 20, and 1000000 is needed",
+            "the queue PREFIXwork.parked exists with x-delivery-limit 20, but 1000000 is required",
         ),
         (
             Declared::Queue("notify.mail", vec![]),
@@ -49,7 +49,7 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
         ),
         (
             Declared::Exchange("work.events", ExchangeKind::Direct),
-            "the exchange PREFIXwork.events exists with type direct, and topic is needed",
+            "the exchange PREFIXwork.events exists with type direct, but topic is required",
         ),
     ];
     for (obstacle, sentence) in cases {

@@ -200,7 +200,7 @@ fn all<K, V>(
                 .collect()
         }
         Ok(values) => {
-            let reason = format!("{} of {} were done", values.len(), keys.len());
+            let reason = format!("{} of {} results were returned", values.len(), keys.len());
             each(keys, &DbError::Unreachable(reason))
         }
         Err(error @ DbError::Query(_)) => vec![Err(error)],
@@ -222,7 +222,7 @@ fn only<V>(values: Vec<V>) -> Result<V, DbError> {
     let mut values = values.into_iter();
     match (values.next(), values.next()) {
         (Some(value), None) => Ok(value),
-        _ => Err(DbError::Unreachable("not one was done".to_owned())),
+        _ => Err(DbError::Unreachable("no single result".to_owned())),
     }
 }
 
@@ -234,7 +234,7 @@ fn each<K, V>(keys: &[K], error: &DbError) -> Vec<Result<V, DbError>> {
 fn fail<V>(payload: Box<dyn Any + Send>, answers: Vec<oneshot::Sender<Answer<V>>>) {
     let mut payload = Some(payload);
     for answer in answers {
-        let beside = DbError::Unreachable("what was done with it failed".to_owned());
+        let beside = DbError::Unreachable("another key of the batch failed".to_owned());
         let _ = answer.send(match payload.take() {
             Some(payload) => Err(Missed::Panicked(payload)),
             None => Ok((Err(beside), 0)),

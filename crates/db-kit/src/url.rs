@@ -11,7 +11,7 @@ use crate::Backend;
 /// A text that is not the URL of a supported database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
-    "a database URL starts with postgres:// or is sqlite:// and a path, such as sqlite://data/identity.db"
+    "a database URL must begin with postgres://, or be sqlite:// and a path, such as sqlite://data/identity.db"
 )]
 pub struct InvalidDatabaseUrl;
 

@@ -49,10 +49,10 @@ struct Job {
 #[derive(Debug, thiserror::Error)]
 pub enum Missed {
     /// Too many jobs are waiting.
-    #[error("too many jobs wait")]
+    #[error("too many jobs are waiting")]
     Full,
     /// The job did not begin in time, and will not run.
-    #[error("the job did not begin in time")]
+    #[error("the job did not start in time")]
     Turn,
     /// The job began, but did not end in time.
     #[error("the job did not end in time")]
@@ -163,7 +163,7 @@ impl Workers {
             match started {
                 Ok(_) => state.threads += 1,
                 Err(error) => {
-                    log::error!("no thread {:?} could be started: {error}", self.name);
+                    log::error!("the thread {:?} could not be started: {error}", self.name);
                     if state.threads == 0 {
                         state.waiting.pop_back();
                         return Err(Missed::Full);

@@ -157,7 +157,7 @@ fn write_in_transaction(
             End::Keep => commit(&mut managed.db)?,
             End::Undo => roll_back(&mut managed.db)?,
             End::Panic => {
-                return Err(DbError::Unreachable("a write beside it failed".to_owned()));
+                return Err(DbError::Unreachable("another write failed".to_owned()));
             }
         }
     }

@@ -1,7 +1,7 @@
-//! `cargo xtask`: builds and starts the product, or hands over to the program that has the task.
+//! `cargo xtask`: builds and starts the product, or runs the program that has the task.
 //!
-//! Everybody compiles it before anything else, so that it needs little more than the arguments' parser. It works while a
-//! service does not build.
+//! It is compiled before every task, so it depends on little more than the argument parser. It works even if a service
+//! does not build.
 
 mod tasks;
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             Some((_, _, tool)) => tool.hand_over(),
             None => cmd::fail("no such task"),
         },
-        None => cmd::fail("which task?"),
+        None => cmd::fail("no task given; see `cargo xtask --help`"),
     })
 }
 
@@ -35,7 +35,7 @@ fn command() -> Command {
     let data_dir = Arg::new("data-dir")
         .long("data-dir")
         .value_name("DATA_DIR")
-        .help("Where the databases and the keys are kept")
+        .help("Folder for the databases and keys")
         .value_parser(value_parser!(PathBuf))
         .default_value("data");
     let more = |help: &'static str| {
@@ -48,30 +48,30 @@ fn command() -> Command {
         .about("Build and run everything in one process on embedded SQLite")
         .arg(flag(
             "release",
-            "Build with optimisation: slower to build, faster to run",
+            "Build with optimisations: slower to build, faster to run",
         ))
         .arg(flag(
             "demo",
-            "Add a user, a team, projects and 90 days of sessions, and print the sign-in",
+            "Add a user, a team, projects and 90 days of sessions, and print how to sign in",
         ))
         .arg(data_dir)
         .arg(more("More arguments for `holdfast serve`").last(true));
     let elsewhere = TASKS.map(|(task, about, _)| {
-        // The program that has the task reads them, `--help` too.
+        // That program parses the arguments, `--help` included.
         let more = more("").trailing_var_arg(true).allow_hyphen_values(true);
         let command = Command::new(task).about(about).disable_help_flag(true);
         command.arg(more.hide(true))
     });
     Command::new("cargo xtask")
         .bin_name("cargo xtask")
-        .about("Everything this repository does to itself")
+        .about("Build, run, test and check Holdfast")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(up)
         .subcommands(elsewhere)
 }
 
-/// Builds, then becomes `holdfast serve`: Ctrl-C reaches it as if it had been started by hand.
+/// Builds the product, then replaces this process with `holdfast serve`, so that Ctrl-C reaches it directly.
 fn up(options: &ArgMatches) -> Result {
     let release = options.get_flag("release");
     system::build(release, &["holdfast"])?;

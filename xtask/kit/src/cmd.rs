@@ -1,4 +1,4 @@
-//! Starting programs, waiting for them, and ending them when somebody presses Ctrl-C.
+//! Starts programs, waits for them, and ends them on Ctrl-C.
 
 use crate::envs;
 use std::fmt;
@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-/// Why a task failed: one sentence for a person.
+/// The error of a task: one sentence for the terminal.
 #[derive(Debug)]
 pub struct Failure(String);
 
-/// What a task comes to.
+/// The result of a task or a step.
 pub type Result<T = ()> = std::result::Result<T, Failure>;
 
 impl fmt::Display for Failure {
@@ -30,14 +30,14 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// A failure with this sentence.
+/// Returns a [`Failure`] with this sentence.
 pub fn fail<T>(sentence: impl Into<String>) -> Result<T> {
     Err(Failure(sentence.into()))
 }
 
-/// Adds what was tried to what went wrong.
+/// Adds to an error what was attempted.
 pub trait Context<T> {
-    /// The same failure with what was tried before it.
+    /// Prefixes the error with what was attempted.
     fn context(self, tried: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -47,7 +47,7 @@ impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
     }
 }
 
-/// The end of a program that does one task: Ctrl-C is seen by [`nap`], and a failure is said.
+/// Runs the task of a program. Ctrl-C makes [`nap`] fail, and a failure is printed.
 pub fn task(task: impl FnOnce() -> Result) -> ExitCode {
     match watch_signals().and_then(|()| task()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -60,8 +60,8 @@ pub fn task(task: impl FnOnce() -> Result) -> ExitCode {
 
 static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// From here on SIGINT and SIGTERM set a flag, so that what was started is stopped before the end.
-/// A second one ends the tool at once.
+/// Makes SIGINT and SIGTERM set a flag, so that the tool stops its children before it ends. A second signal ends the
+/// tool at once.
 fn watch_signals() -> Result {
     let flag = Arc::clone(INTERRUPTED.get_or_init(Arc::default));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -71,14 +71,14 @@ fn watch_signals() -> Result {
     Ok(())
 }
 
-/// Whether somebody asked the tool to end.
+/// Whether the tool has been asked to end.
 pub fn interrupted() -> bool {
     INTERRUPTED
         .get()
         .is_some_and(|flag| flag.load(Ordering::SeqCst))
 }
 
-/// Sleeps, but fails as soon as somebody asks the tool to end.
+/// Sleeps, or fails as soon as the tool is asked to end.
 pub fn nap(time: Duration) -> Result {
     let until = Instant::now() + time;
     loop {
@@ -93,7 +93,7 @@ pub fn nap(time: Duration) -> Result {
     }
 }
 
-/// Asks every `pause` until it is so, and says whether it was within `patience`.
+/// Checks a condition every `pause`, and returns whether it became true within `patience`.
 pub fn came_true(
     patience: Duration,
     pause: Duration,
@@ -109,7 +109,7 @@ pub fn came_true(
     Ok(true)
 }
 
-/// As [`came_true`], and fails with the sentence where it was not.
+/// Like [`came_true`], but fails with the sentence `otherwise` if the condition stays false.
 pub fn wait_until(
     patience: Duration,
     pause: Duration,
@@ -122,7 +122,7 @@ pub fn wait_until(
     }
 }
 
-/// `cargo` in the root of the checkout, with the target folder this run uses.
+/// Returns `cargo` in the root of the checkout, with the target folder of this run.
 pub fn cargo() -> Command {
     let mut command = Command::new(envs::var("CARGO").unwrap_or_else(|| "cargo".into()));
     command
@@ -131,25 +131,25 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Says what it runs, runs it, and fails when it fails.
+/// Prints a command and runs it; fails if the command fails.
 pub fn run(command: &mut Command) -> Result {
     announce(command);
     let name = name_of(command);
     let mut group = Group::spawn(command.stdin(Stdio::null()))?;
     let ended = group.wait();
     if ended.is_err() {
-        // It may be a task that has servers to stop.
+        // The command may be a task that has servers to stop.
         group.stop(Duration::from_secs(60));
     }
     succeeded(&name, ended?)
 }
 
-/// As [`run`], and hands every line of standard output to `line` after showing it.
+/// Like [`run`], but also passes each line of standard output to `line` after printing it.
 pub fn run_reading(command: &mut Command, line: impl FnMut(&str)) -> Result {
     Reading::start(command)?.finish(line)
 }
 
-/// A program that runs, whose standard output is kept until it is read.
+/// A running program whose standard output is buffered until it is read.
 pub struct Reading {
     name: String,
     group: Group,
@@ -157,7 +157,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Says what it starts, and starts it.
+    /// Prints a command and starts it.
     pub fn start(command: &mut Command) -> Result<Self> {
         announce(command);
         let name = name_of(command);
@@ -166,7 +166,7 @@ impl Reading {
         Ok(Self { name, group, lines })
     }
 
-    /// Shows every line up to the end and hands it to `line`; fails when the program fails.
+    /// Prints each line and passes it to `line` until the program ends; fails if the program fails.
     pub fn finish(mut self, mut line: impl FnMut(&str)) -> Result {
         loop {
             match self.lines.recv_timeout(Duration::from_millis(50)) {
@@ -185,7 +185,7 @@ impl Reading {
     }
 }
 
-/// Runs quietly and returns standard output.
+/// Runs a command quietly and returns its standard output.
 pub fn output(command: &mut Command) -> Result<String> {
     let name = name_of(command);
     let out = command
@@ -201,7 +201,7 @@ pub fn output(command: &mut Command) -> Result<String> {
 
 fn announce(command: &Command) {
     println!("$ {}", shown(command));
-    // What the child prints must come after its announcement, in a pipe too.
+    // The announcement precedes the child's output, even in a pipe.
     std::io::stdout().flush().ok();
 }
 
@@ -231,28 +231,28 @@ fn succeeded(name: &str, status: ExitStatus) -> Result {
     }
 }
 
-/// A child in a process group of its own: what it started ends with it.
+/// A child in its own process group: processes that it starts end with it.
 pub struct Group {
     child: Child,
 }
 
 impl Group {
-    /// Starts it.
+    /// Starts a command in a new process group.
     pub fn spawn(command: &mut Command) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command.process_group(0).spawn().context(|| name)?;
         Ok(Self { child })
     }
 
-    /// Has it read nothing, and write what it says into this file.
+    /// Gives the command no input, and sends its output to the file `log`.
     pub fn into_log<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command> {
         let log = File::create(log)?;
         let command = command.stdin(Stdio::null()).stdout(log.try_clone()?);
         Ok(command.stderr(log))
     }
 
-    /// Waits until it `answers`; fails with its log when it ends before that, or takes longer than a machine does that
-    /// has much else to do.
+    /// Waits until `answers` returns true. Fails with the log if the child ends before that, or after three minutes, which
+    /// suffice even on a busy machine.
     pub fn wait_answering(
         &mut self,
         name: &str,
@@ -263,19 +263,19 @@ impl Group {
         while !answers() {
             if !self.is_alive() || Instant::now() > until {
                 let log = std::fs::read_to_string(log).unwrap_or_default();
-                return fail(format!("{name} does not start: {}", log.trim()));
+                return fail(format!("{name} did not start: {}", log.trim()));
             }
             nap(Duration::from_millis(50))?;
         }
         Ok(())
     }
 
-    /// Of the child, and of the group.
+    /// The id of the child and of its group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for the end; ends it when somebody asks the tool to end.
+    /// Waits for the child to end; fails if the tool is asked to end.
     pub fn wait(&mut self) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -285,15 +285,15 @@ impl Group {
         }
     }
 
-    /// Whether it is still running.
+    /// Whether the child is still running.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// The lines of the child's piped standard output as they come.
+    /// Returns the lines of the child's piped standard output as they arrive.
     pub fn lines(&mut self) -> Result<mpsc::Receiver<String>> {
         let Some(out) = self.child.stdout.take() else {
-            return fail("no standard output");
+            return fail("the child's standard output is not piped");
         };
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
@@ -307,7 +307,7 @@ impl Group {
         Ok(receiver)
     }
 
-    /// Asks the group to end, and after `patience` ends it.
+    /// Sends SIGTERM to the group, and SIGKILL when the child has ended or after `patience`.
     pub fn stop(&mut self, patience: Duration) {
         if self.is_alive() {
             self.signal("TERM");
@@ -316,14 +316,14 @@ impl Group {
         while self.is_alive() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }
-        // What it left in the background goes too.
+        // Processes that the child left in the background end as well.
         self.signal("KILL");
         self.child.wait().ok();
     }
 
-    /// Sends a signal to the whole group.
+    /// Sends a signal, such as `TERM`, to the whole group.
     pub fn signal(&self, signal: &str) {
-        // The standard library can only SIGKILL one process; every shell has `kill` built in.
+        // The standard library can send only SIGKILL, and to one process only; every shell has `kill` built in.
         let script = format!("kill -s {signal} -- -{}", self.child.id());
         Command::new("sh")
             .args(["-c", &script])

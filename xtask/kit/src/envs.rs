@@ -1,8 +1,8 @@
-//! The environment this tool reads, in one place.
+//! The environment that this tool reads, in one place.
 
 use std::path::{Path, PathBuf};
 
-/// A variable; unset, empty and not UTF-8 are all `None`.
+/// Returns an environment variable, or `None` if it is unset, empty or not UTF-8.
 pub fn var(name: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
@@ -12,8 +12,8 @@ pub fn var(name: &str) -> Option<String> {
     value.ok().filter(|v| !v.is_empty())
 }
 
-/// The root of the checkout that cargo was called in. Asked at run time: a target folder that serves
-/// several checkouts may hold a program that was built in another one.
+/// Returns the root of the checkout in which cargo was called. It is determined at run time, because a target folder that
+/// several checkouts share may hold a program built in another one.
 pub fn root() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     let start = var("CARGO_MANIFEST_DIR").map_or_else(|| here.clone(), PathBuf::from);
@@ -23,8 +23,7 @@ pub fn root() -> PathBuf {
     root.map_or(here, Path::to_path_buf)
 }
 
-/// Where cargo puts what it builds. On a build server it lies outside the checkout, so that it
-/// stays warm from one checkout to the next.
+/// Returns cargo's target folder. On a build server it lies outside the checkout, so that the next checkout reuses it.
 pub fn target_dir() -> PathBuf {
     if let Some(dir) = var("CARGO_TARGET_DIR") {
         return root().join(dir);
@@ -38,7 +37,7 @@ pub fn target_dir() -> PathBuf {
     }
 }
 
-/// Whether a build server runs this.
+/// Whether this runs on a build server.
 pub fn is_ci() -> bool {
     var("CI").is_some_and(|v| v == "true")
 }

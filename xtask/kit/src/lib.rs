@@ -1,9 +1,9 @@
-//! What all tasks share: child processes, the environment, the product's programs.
+//! Code that all tasks share: child processes, the environment, and the product's programs.
 //!
-//! Everybody compiles it before anything else: what needs a heavy library is in `xtask-stand`.
+//! It is compiled before every task: code that needs a heavy library belongs in `xtask-stand`.
 #![expect(
     clippy::print_stdout,
-    reason = "a command-line tool speaks on standard output"
+    reason = "a command-line tool prints to standard output"
 )]
 
 pub mod cmd;

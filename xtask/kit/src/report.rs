@@ -1,9 +1,9 @@
-//! What the steps of a task came to, in order.
+//! The results of a task's steps, in order.
 
 use crate::cmd::{Result, fail};
 use std::time::{Duration, Instant};
 
-/// A row for each step.
+/// A table with a row for each step.
 #[derive(Default)]
 pub struct Report {
     rows: Vec<Row>,
@@ -17,12 +17,12 @@ struct Row {
 }
 
 impl Report {
-    /// Runs a step, which says what came of it.
+    /// Runs a step, which returns its result as text.
     pub fn step(&mut self, name: &'static str, step: impl FnOnce() -> Result<String>) -> Result {
         self.value(name, || Ok(((), step()?)))
     }
 
-    /// As [`Self::step`], for one that has a result beside it.
+    /// Like [`Self::step`], for a step that also returns a value.
     pub fn value<T>(
         &mut self,
         name: &'static str,
@@ -48,9 +48,9 @@ impl Report {
         done
     }
 
-    /// Prints the rows, and the time of them all.
+    /// Prints the rows and the total time.
     pub fn print(&self) {
-        println!("\n{:<17} {:>7}  what came of it", "step", "seconds");
+        println!("\n{:<17} {:>7}  result", "step", "seconds");
         for Row {
             step, time, told, ..
         } in &self.rows
@@ -58,7 +58,7 @@ impl Report {
             println!("{step:<17} {:>7.1}  {told}", time.as_secs_f64());
         }
         let all: Duration = self.rows.iter().map(|row| row.time).sum();
-        println!("{:<17} {:>7.1}", "all", all.as_secs_f64());
+        println!("{:<17} {:>7.1}", "total", all.as_secs_f64());
     }
 
     /// Fails with the names of the steps that failed.

@@ -1,4 +1,4 @@
-//! The product as this tool runs it: real programs, fresh data, free ports.
+//! The product's programs as this tool runs them: with fresh data, on free ports.
 
 use crate::cmd::{Group, Result, cargo, fail, interrupted, run};
 use crate::envs;
@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-/// Chat hooks on this machine, over plain http: for trying things out, never a default.
+/// Settings that allow chat hooks on this machine over plain HTTP: for trials, never a default.
 pub const LOCAL_HOOKS: [(&str, &str); 3] = [
     ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
     ("NOTIFIER__HTTP__ALLOW_PLAIN", "true"),
     ("NOTIFIER__HTTP__ALLOWED_CIDRS", "127.0.0.0/8,::1/128"),
 ];
 
-/// No limits, and passwords that cost nothing: neither is what is looked at.
+/// Settings without rate limits and with cheap password hashes, for runs that measure neither.
 pub const UNLIMITED: [(&str, &str); 4] = [
     ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
     ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
@@ -24,21 +24,20 @@ pub const UNLIMITED: [(&str, &str); 4] = [
     ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
 ];
 
-/// The parts, as they name themselves.
+/// The names of the parts in their `listening` lines.
 pub const PARTS: [&str; 3] = ["identity", "worksession", "notifier"];
 
-/// What the benches measure the parts against names itself so.
+/// The name in the `listening` line of the server that the benchmarks compare the parts with.
 pub const RESPONDER: &str = "responder";
 
-/// A program of the product that answers. Dropping it stops it.
+/// A running program of the product. Dropping it stops the program.
 pub struct Program {
     addresses: BTreeMap<String, String>,
     process: Group,
 }
 
 impl Program {
-    /// Starts it and waits until it says where each of these parts listens. What it logs goes to
-    /// the file `log`.
+    /// Starts the program and waits up to 60 seconds for the address of each of `parts`. Its log is appended to the file `log`.
     pub fn start(command: &mut Command, parts: &[&str], log: &Path) -> Result<Self> {
         command.stdout(Stdio::piped()).stderr(appended(log)?);
         command.stdin(Stdio::null());
@@ -54,14 +53,14 @@ impl Program {
                 Err(_) => {
                     let log = std::fs::read_to_string(log).unwrap_or_default();
                     let name = command.get_program().to_string_lossy();
-                    return fail(format!("{name} does not start: {}", log.trim()));
+                    return fail(format!("{name} did not start: {}", log.trim()));
                 }
             }
         }
         Ok(Self { addresses, process })
     }
 
-    /// Starts it without waiting for anything.
+    /// Starts the program without waiting for addresses.
     pub fn spawn(command: &mut Command, log: &Path) -> Result<Self> {
         command.stdout(Stdio::null()).stderr(appended(log)?);
         command.stdin(Stdio::null());
@@ -71,7 +70,7 @@ impl Program {
         })
     }
 
-    /// Where a part answers: `http://HOST:PORT`.
+    /// Returns the address of a part: `http://HOST:PORT`.
     pub fn address(&self, part: &str) -> Result<&str> {
         match self.addresses.get(part) {
             Some(address) => Ok(address),
@@ -79,13 +78,13 @@ impl Program {
         }
     }
 
-    /// Its process, which is also its group.
+    /// The process of the program, with its group.
     pub fn process(&mut self) -> &mut Group {
         &mut self.process
     }
 }
 
-/// `PROGRAM serve` on this data folder, on free ports, with hooks on this machine allowed.
+/// Returns the command `PROGRAM serve` with this data folder, on free ports, with chat hooks on this machine allowed.
 pub fn serve(release: bool, program: &str, data: &Path) -> Command {
     let mut command = Command::new(binary(release, program));
     command.arg("serve").envs(LOCAL_HOOKS);
@@ -100,7 +99,7 @@ pub fn serve(release: bool, program: &str, data: &Path) -> Command {
     command
 }
 
-/// A part's setting as the environment names it.
+/// Returns the name of a part's setting in the environment.
 pub fn key(part: &str, setting: &str) -> String {
     format!("{}__{setting}", part.to_uppercase())
 }
@@ -109,7 +108,7 @@ fn appended(log: &Path) -> Result<File> {
     Ok(File::options().create(true).append(true).open(log)?)
 }
 
-/// The part and the address of a line `listening NAME http://…`.
+/// Parses a line `listening NAME http://…` into the part and its address.
 fn listening(line: &str) -> Option<(String, String)> {
     let mut words = line.split_whitespace();
     let (Some("listening"), Some(name), Some(url)) = (words.next(), words.next(), words.next())
@@ -119,15 +118,15 @@ fn listening(line: &str) -> Option<(String, String)> {
     (PARTS.contains(&name) || name == RESPONDER).then(|| (name.to_owned(), url.to_owned()))
 }
 
-/// Where cargo puts the program.
+/// Returns the path at which cargo puts a program.
 pub fn binary(release: bool, name: &str) -> PathBuf {
     envs::target_dir()
         .join(if release { "release" } else { "debug" })
         .join(name)
 }
 
-/// Builds programs, showing cargo's progress. `--workspace` makes cargo choose the features that it
-/// chooses for the tests: what they compiled is not compiled again.
+/// Builds programs and shows cargo's progress. With `--workspace`, cargo selects the same features as for the tests, so
+/// that nothing is compiled twice.
 pub fn build(release: bool, programs: &[&str]) -> Result {
     let mut command = cargo();
     command.args(["build", "--workspace"]);
@@ -140,26 +139,26 @@ pub fn build(release: bool, programs: &[&str]) -> Result {
     run(&mut command)
 }
 
-/// Megabytes that a process holds in memory.
+/// Returns the resident memory of a process in megabytes.
 pub fn resident_mb(id: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
     megabytes(&status, "VmRSS")
 }
 
-/// A figure of what `/proc/…/status` says of a process, in megabytes.
+/// Returns a field of `/proc/PID/status` in megabytes.
 pub fn megabytes(status: &str, figure: &str) -> Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix(figure));
     let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
     match kib {
         Some(kib) => Ok(kib * 1024.0 / 1e6),
-        None => fail("/proc does not tell the memory"),
+        None => fail(format!("/proc/PID/status has no {figure}")),
     }
 }
 
-/// The processor time that a process has used.
+/// Returns the processor time, user and system, that a process has used.
 pub fn cpu_time(id: u32) -> Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
-    // After the name in parentheses, which may hold anything: the state is field 3, utime and stime are 14 and 15.
+    // The name in parentheses may contain anything. After it the state is field 3, utime 14 and stime 15.
     let mut fields = stat
         .rsplit(") ")
         .next()
@@ -168,9 +167,9 @@ pub fn cpu_time(id: u32) -> Result<Duration> {
         .skip(11);
     let mut ticks = || -> Option<u64> { fields.next()?.parse().ok() };
     match (ticks(), ticks()) {
-        // Hundredths of a second, on every Linux.
+        // Linux reports ticks of 10 ms to user space.
         (Some(user), Some(system)) => Ok(Duration::from_millis(10 * (user + system))),
-        _ => fail("/proc does not tell the processor time"),
+        _ => fail("/proc/PID/stat has no processor time"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A chat that hangs as long as it is told to, and counts what reaches it.
+//! A fake chat that can be made to hang, and counts the messages that reach it.
 
 use crate::http::{self, next_request};
 use crate::lock;
@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::Result;
 
-/// What stands before a number in every planning note.
+/// The text before the number in each planning note.
 pub const MARK: &str = "bench-";
-/// How many digits follow.
+/// The number of digits after it.
 pub const DIGITS: usize = 6;
 
-/// A number as it stands in a planning note.
+/// Returns a number as it appears in a planning note.
 pub fn mark(number: usize) -> String {
     format!("{MARK}{number:0DIGITS$}")
 }
 
-/// The marked numbers in a message. It may say the same note twice, for clients that show less.
+/// Returns the marked numbers in a message. A message may contain a note twice, for clients that show less.
 pub fn marked(text: &str) -> BTreeSet<usize> {
-    // Names of users and projects may begin with the same word.
+    // Names of users and projects may begin with the mark, too, but no six digits follow.
     let numbers = text
         .split(MARK)
         .skip(1)
@@ -30,9 +30,9 @@ pub fn marked(text: &str) -> BTreeSet<usize> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// A chat server on this machine. It lives until the tool ends.
+/// A chat server on this machine that runs until the tool ends.
 pub struct Chat {
-    /// Where it listens.
+    /// The port on which it listens.
     pub port: u16,
     shared: Arc<Shared>,
 }
@@ -44,10 +44,10 @@ struct Shared {
     notes: Mutex<Notes>,
 }
 
-/// What was accepted.
+/// The accepted notes.
 #[derive(Default)]
 struct Notes {
-    /// When each planning note came first, by its number.
+    /// The time at which each planning note first arrived, by its number.
     arrived: BTreeMap<usize, Instant>,
     again: usize,
 }
@@ -62,12 +62,12 @@ impl Notes {
 }
 
 impl Chat {
-    /// On the loopback address.
+    /// Starts a server on the loopback address.
     pub fn start() -> Result<Self> {
         Self::listen("127.0.0.1")
     }
 
-    /// On another address of this machine than the loopback one: for callers in containers.
+    /// Starts a server on another address of this machine, which callers in containers can reach.
     pub fn listen(address: &str) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let state = Arc::clone(&shared);
@@ -75,30 +75,30 @@ impl Chat {
         Ok(Self { port, shared })
     }
 
-    /// From now on requests get no answer, or get one again.
+    /// Makes the server stop or resume answering.
     pub fn hang(&self, hanging: bool) {
         self.shared.hanging.store(hanging, Ordering::SeqCst);
     }
 
-    /// Requests that came, answered or not.
+    /// The number of requests, answered or not.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// Which of these notes were not accepted yet.
+    /// Returns those of the notes that have not been accepted yet.
     pub fn missing(&self, wanted: &[usize]) -> Vec<usize> {
         let notes = lock(&self.shared.notes);
         let is_missing = |note: &usize| !notes.arrived.contains_key(note);
         wanted.iter().copied().filter(is_missing).collect()
     }
 
-    /// When each of the first `count` notes, all of which were accepted, came first.
+    /// Returns the times at which the first `count` notes first arrived. All of them must have been accepted.
     pub fn arrivals(&self, count: usize) -> Vec<Instant> {
         let notes = lock(&self.shared.notes);
         notes.arrived.values().copied().take(count).collect()
     }
 
-    /// Different notes that were accepted, and how many were accepted again.
+    /// The number of different notes that were accepted, and the number of repetitions.
     pub fn accepted(&self) -> (usize, usize) {
         let notes = lock(&self.shared.notes);
         (notes.arrived.len(), notes.again)
@@ -112,7 +112,7 @@ impl Shared {
             let body = next_request(&mut stream)?.body;
             self.requests.fetch_add(1, Ordering::SeqCst);
             if self.hanging.load(Ordering::SeqCst) {
-                // Longer than any caller waits; the connection ends without an answer.
+                // Longer than the timeout of any caller; the connection ends without a response.
                 std::thread::sleep(Duration::from_secs(30));
                 return None;
             }

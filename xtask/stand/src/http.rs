@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client over one kept connection, whose cost is not the service's, and what a scripted server reads.
+//! A small HTTP/1.1 client that costs little, over one persistent connection, and the request parser of scripted servers.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,13 +6,13 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
 
-/// The text at a place of a document, or none of it.
+/// Returns the string at a JSON pointer, or an empty one.
 pub fn text<'a>(value: &'a Value, place: &str) -> &'a str {
     let found = value.pointer(place).and_then(Value::as_str);
     found.unwrap_or_default()
 }
 
-/// Serves each connection to a free port of this address in a thread of its own, until the tool ends; gives the port.
+/// Serves each connection to a free port of this address on its own thread, until the tool ends. Returns the port.
 pub fn listen(
     address: &str,
     serve: impl Fn(TcpStream) -> Option<()> + Clone + Send + 'static,
@@ -28,18 +28,18 @@ pub fn listen(
     Ok(port)
 }
 
-/// An answer, read to its end.
+/// A response, read to its end.
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// Names in lower case.
+    /// The header fields, with names in lower case.
     headers: Vec<(String, String)>,
-    /// As text.
+    /// The body as text.
     pub body: String,
 }
 
 impl Answer {
-    /// The values of a header.
+    /// Returns the values of a header field. The name is in lower case.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = self.headers.iter().filter(move |(known, _)| known == name);
         named.map(|(_, value)| value.as_str())
@@ -52,7 +52,7 @@ impl Answer {
     }
 }
 
-/// A connection to one address, opened again when it was closed.
+/// A client of one address, which reconnects when its connection was closed.
 pub struct Client {
     host: String,
     token: String,
@@ -61,7 +61,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// For an address `http://HOST:PORT`.
+    /// Creates a client for an address `http://HOST:PORT`. An empty token sends no `Authorization`.
     pub fn new(address: &str, token: &str) -> Self {
         let host = address
             .trim_start_matches("http://")
@@ -75,24 +75,24 @@ impl Client {
         }
     }
 
-    /// Waits no longer than this for each piece of an answer; 30 s otherwise.
+    /// Sets the read timeout, which is 30 seconds by default.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Speaks for somebody else from now on, over the same connection.
+    /// Uses another token from now on, over the same connection.
     pub fn use_token(&mut self, token: &str) {
         token.clone_into(&mut self.token);
     }
 
-    /// Sends a request and returns status and body. A kept connection that turns out to be closed
-    /// before an answer began is opened again, once.
+    /// Sends a request and returns status and body. If it fails on a connection that was kept open, it is sent once more over a
+    /// new one.
     pub fn send(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
         self.send_with(method, path, "", body)
     }
 
-    /// As [`Client::send`], with more header lines, each ended by `\r\n`.
+    /// Like [`Client::send`], with more header lines, each ending in `\r\n`.
     pub fn send_with(
         &mut self,
         method: &str,
@@ -104,7 +104,7 @@ impl Client {
         Ok((answer.status, answer.body))
     }
 
-    /// As [`Client::send_with`], with the whole answer. A content type other than JSON stands among the headers.
+    /// Like [`Client::send_with`], but returns the whole response. A content type other than JSON comes first in `headers`.
     pub fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer> {
         let kept = self.connection.is_some();
         match self.exchange(method, path, headers, body) {
@@ -113,18 +113,18 @@ impl Client {
         }
     }
 
-    /// As [`Client::send`], for answers that must be good: the JSON of the body.
+    /// Like [`Client::send`], but fails unless the status is 2xx, and returns the body as JSON.
     pub fn call(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let text = self.good(method, path, &body.to_string())?;
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// The text at a path, which must be there.
+    /// Returns the body at a path; fails unless the status is 2xx.
     pub fn text(&mut self, path: &str) -> Result<String> {
         self.good("GET", path, "")
     }
 
-    /// The JSON at a path, which must be there.
+    /// Returns the body at a path as JSON; fails unless the status is 2xx.
     pub fn json(&mut self, path: &str) -> Result<Value> {
         Ok(serde_json::from_str(&self.text(path)?)?)
     }
@@ -187,7 +187,7 @@ fn answer(connection: &mut impl BufRead) -> Result<Answer> {
     })
 }
 
-/// The headers, their names in lower case, and the body that they announce.
+/// Reads the header fields, with names in lower case, and a body of the declared length.
 fn rest(connection: &mut impl BufRead) -> Result<(Vec<(String, String)>, String)> {
     let (mut length, mut headers) = (0_usize, Vec::new());
     loop {
@@ -201,7 +201,7 @@ fn rest(connection: &mut impl BufRead) -> Result<(Vec<(String, String)>, String)
         let (name, value) = (name.to_ascii_lowercase(), value.trim().to_owned());
         match name.as_str() {
             "content-length" => length = value.parse()?,
-            "transfer-encoding" => return fail("a chunked body, which nobody expected"),
+            "transfer-encoding" => return fail("chunked bodies are not supported"),
             _ => headers.push((name, value)),
         }
     }
@@ -212,17 +212,17 @@ fn rest(connection: &mut impl BufRead) -> Result<(Vec<(String, String)>, String)
 
 /// A request that reached a scripted server, read to its end.
 pub struct Request {
-    /// `GET` and the like.
+    /// The method, such as `GET`.
     pub method: String,
-    /// With its query.
+    /// The path with its query.
     pub path: String,
-    /// The header of this name, or nothing.
+    /// The value of `Authorization`, or an empty string.
     pub authorization: String,
-    /// As text.
+    /// The body as text.
     pub body: String,
 }
 
-/// Says nothing more until the caller hangs up, or longer than it waits.
+/// Sends nothing more and reads until the caller hangs up or is silent for 30 seconds.
 pub fn hang(stream: &mut BufReader<TcpStream>) -> Option<()> {
     let socket = stream.get_ref();
     socket
@@ -232,7 +232,7 @@ pub fn hang(stream: &mut BufReader<TcpStream>) -> Option<()> {
     None
 }
 
-/// The next request on a connection; none when it ended, or ended half-way.
+/// Reads the next request on a connection; `None` if the connection ended, even in the middle of a request.
 pub fn next_request(stream: &mut impl BufRead) -> Option<Request> {
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;

@@ -1,9 +1,9 @@
-//! What the product is tested with: servers, accounts, a chat, a small HTTP client, other people's programs.
+//! What tests and measurements need: servers, accounts, a chat, a small HTTP client, third-party programs.
 //!
-//! It knows the services by their programs and addresses alone, and no task is in it.
+//! It knows the services only as programs and addresses, and contains no task.
 #![expect(
     clippy::print_stdout,
-    reason = "a command-line tool speaks on standard output"
+    reason = "a command-line tool prints to standard output"
 )]
 
 pub mod chat;
@@ -17,12 +17,12 @@ use tempfile::TempDir;
 use xtask_kit::cmd::Result;
 use xtask_kit::envs;
 
-/// An empty folder that goes when it is dropped.
+/// Creates an empty temporary folder, which is deleted on drop.
 pub fn fresh_folder(name: &str) -> Result<TempDir> {
     Ok(tempfile::Builder::new().prefix(name).tempdir()?)
 }
 
-/// The same on the disk, as in production: what is flushed is flushed.
+/// Creates an empty temporary folder on the disk, as in production, so that flushes are real.
 pub fn fresh_folder_on_disk(name: &str) -> Result<TempDir> {
     let folder = tempfile::Builder::new()
         .prefix(name)
@@ -30,7 +30,7 @@ pub fn fresh_folder_on_disk(name: &str) -> Result<TempDir> {
     Ok(folder?)
 }
 
-/// A lock that a panic elsewhere does not close.
+/// Locks a mutex, even if another thread panicked while it held the lock.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,13 +1,13 @@
-//! Accounts, teams and projects, made over HTTP as people make them.
+//! Creates accounts, teams and projects over HTTP, as users do.
 
 use crate::http::{Client, text};
 use serde_json::{Value, json};
 use xtask_kit::cmd::{Result, fail};
 
-/// Of every account that is made here.
+/// The password of every account created here.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// Makes an account and gives its access token.
+/// Creates an account and returns its access token.
 pub fn register(identity: &str, username: &str) -> Result<String> {
     let account = json!({"username": username, "password": PASSWORD});
     let pair = Client::new(identity, "").call("POST", "/api/auth/register", &account)?;
@@ -17,14 +17,14 @@ pub fn register(identity: &str, username: &str) -> Result<String> {
     }
 }
 
-/// Makes a team of this name for whoever has the token; gives its id.
+/// Creates a team with this name, owned by the token's account, and returns its id.
 pub fn make_team(identity: &str, token: &str, slug: &str) -> Result<Value> {
     let team = json!({"name": slug, "slug": slug});
     let made = Client::new(identity, token).call("POST", "/api/teams", &team)?;
     Ok(made.pointer("/team/id").cloned().unwrap_or_default())
 }
 
-/// Makes a project of a team, which is told of at this chat; gives its number.
+/// Creates a project of a team, which sends its notifications to this chat, and returns its number.
 pub fn make_project(
     worksession: &mut Client,
     team: &Value,

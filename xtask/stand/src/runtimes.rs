@@ -1,5 +1,5 @@
-//! Programs that tests need, found or installed with Debian's packages; and Python and Node.js with other people's packages
-//! at pinned versions, in folders below the target folder.
+//! Programs that tests need, found or installed from Debian's packages; Python and Node.js with third-party packages at
+//! pinned versions, in folders below the target folder.
 
 use crate::servers;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::process::Command;
 use xtask_kit::cmd::{Context, Result, output, run};
 use xtask_kit::envs;
 
-/// A program under one of its names, and the package that has it.
+/// A program with its possible names, and the package that contains it.
 pub struct Wanted {
-    /// The names, the best first.
+    /// The names, the best one first.
     pub names: &'static [&'static str],
-    /// Debian's package.
+    /// The Debian package.
     pub package: &'static str,
 }
 
@@ -28,14 +28,13 @@ const NPM: Wanted = Wanted {
     package: "npm",
 };
 
-/// Finds these programs; what is missing is installed first, with the packages `beside` it.
+/// Finds these programs. Missing ones are installed first, together with the packages in `beside`.
 pub fn obtain<const N: usize>(wanted: [&Wanted; N], beside: &[&str]) -> Result<[PathBuf; N]> {
     let missing = wanted.iter().filter(|wanted| wanted.find().is_none());
     let mut packages: Vec<&str> = missing.map(|wanted| wanted.package).collect();
     if !packages.is_empty() {
         packages.extend(beside);
-        servers::install(&packages)
-            .context(|| "this needs programs that are not here".to_owned())?;
+        servers::install(&packages).context(|| "some programs are missing".to_owned())?;
     }
     let mut found = wanted.map(|_| PathBuf::new());
     for (path, wanted) in found.iter_mut().zip(wanted) {
@@ -49,7 +48,7 @@ pub fn obtain<const N: usize>(wanted: [&Wanted; N], beside: &[&str]) -> Result<[
 impl Wanted {
     fn find(&self) -> Option<PathBuf> {
         let found = self.names.iter().find_map(|name| envs::which(name));
-        // Debian splits Python: what makes a virtual environment has a package of its own.
+        // Debian splits Python: the module for virtual environments has its own package.
         let whole = |path: &PathBuf| {
             self.package != PYTHON.package
                 || output(Command::new(path).args(["-c", "import ensurepip, venv"])).is_ok()
@@ -58,7 +57,7 @@ impl Wanted {
     }
 }
 
-/// A Python with the packages that the file `pins` lists, kept under this name; gives the program.
+/// Returns a Python interpreter from a virtual environment named `name`, with the packages listed in the file `pins`.
 pub fn python_with(name: &str, pins: &Path) -> Result<PathBuf> {
     let [python] = obtain([&PYTHON], &[])?;
     let venv = folder().join(name);
@@ -73,8 +72,8 @@ pub fn python_with(name: &str, pins: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Node.js, and a folder kept under this name that has the files of `source` and the packages which its lock file names.
-/// The scripts lie beside what they import: Node.js looks for packages upwards from there.
+/// Returns Node.js and a folder named `name` with the files of `source` and the packages of its lock file. The scripts are
+/// copied beside the packages because Node.js looks for those upwards from a script.
 pub fn node_with(name: &str, source: &Path) -> Result<(PathBuf, PathBuf)> {
     let [node, npm] = obtain([&NODE, &NPM], &[])?;
     let copy = folder().join(name);
@@ -95,12 +94,12 @@ pub fn node_with(name: &str, source: &Path) -> Result<(PathBuf, PathBuf)> {
     Ok((node, copy))
 }
 
-/// Where it is kept, with what else is kept between runs.
+/// Returns the folder for everything that is kept between runs.
 pub fn folder() -> PathBuf {
     envs::target_dir().join("e2e")
 }
 
-/// The pins that a folder was filled with lie in it, written last.
+/// Whether a folder was filled from these pins. A copy of the pins is written to it last.
 fn is_current(folder: &Path, pins: &Path) -> Result<bool> {
     let filled = std::fs::read(folder.join(".pins")).unwrap_or_default();
     Ok(filled == std::fs::read(pins)?)

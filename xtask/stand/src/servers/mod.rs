@@ -1,7 +1,7 @@
-//! PostgreSQL and RabbitMQ for the tests: named ones, found ones, private ones, installed ones.
+//! PostgreSQL and RabbitMQ for the tests: named by variables, found, started privately, or installed.
 //!
-//! Nothing is done to a database or a virtual host that this tool did not make: the tests make
-//! their own databases and drop them, and this tool makes a virtual host and removes it.
+//! Only databases and virtual hosts that were created for the tests are changed: the tests create and drop their own
+//! databases, and this tool creates and removes a virtual host.
 
 mod apt;
 mod port;
@@ -19,21 +19,21 @@ pub use postgres::{Postgres, Shutdown};
 pub use rabbitmq::{PrivateRabbit, Rabbit};
 pub use source::Source;
 
-/// Both servers. Dropping it removes what was made and stops what was started.
+/// Both servers. Dropping them removes what was created and stops what was started.
 pub struct Servers {
     postgres: Postgres,
     rabbit: Rabbit,
 }
 
 impl Servers {
-    /// From wherever this source says.
+    /// Obtains both servers from this source.
     pub fn obtain(source: Source) -> Result<Self> {
         let postgres = Postgres::obtain(source)?;
         let rabbit = Rabbit::obtain(source)?;
         Ok(Self { postgres, rabbit })
     }
 
-    /// Tells a command about these servers, in the words the tests listen for.
+    /// Sets the environment variables through which the tests of a command find these servers.
     pub fn name_in<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if let Some(restricted) = &self.rabbit.restricted {
             command.env("HOLDFAST_TEST_AMQP_RESTRICTED", &restricted.url);

@@ -1,4 +1,4 @@
-//! A PostgreSQL server on which the tests may make databases.
+//! A PostgreSQL server on which the tests may create databases.
 
 use super::{Source, apt, free_port};
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use xtask_kit::envs;
 
 const VARIABLE: &str = "HOLDFAST_TEST_PG";
 
-/// The data of a test lives as long as its run: nothing is flushed.
+/// Settings for tests: their data lives only as long as the run, so nothing is flushed.
 const FORGETFUL: [&str; 2] = ["fsync=off", "full_page_writes=off"];
 
-/// What statements cost can be asked for (`pg_stat_statements`, which comes with the server), and as much of the log is kept
-/// for use again as [`Postgres::durable`] writes.
+/// Settings for measurements: `pg_stat_statements`, which comes with the server, records what statements cost, and the
+/// server keeps the WAL files that [`Postgres::durable`] fills.
 const DURABLE: [&str; 3] = [
     "shared_preload_libraries=pg_stat_statements",
     "pg_stat_statements.track_planning=on",
     "min_wal_size=512MB",
 ];
 
-/// Fills the log's files, of 16 MB each, and has them used again from now on.
+/// Fills WAL files of 16 MB each, then makes them reusable.
 const FILL_LOG: [&str; 2] = [
     "SELECT pg_logical_emit_message(false, 'fill', 'x'), pg_switch_wal() FROM generate_series(1, 32)",
     "CHECKPOINT",
 ];
 
-/// A server and, when this tool started it, its process and folder.
+/// A server, with its process and folder if this tool started it.
 pub struct Postgres {
     /// `postgres://USER@HOST:PORT/postgres`
     pub(super) url: String,
@@ -36,7 +36,7 @@ pub struct Postgres {
     _folder: Option<TempDir>,
 }
 
-/// A server that this tool started, and what started it.
+/// A server that this tool started, with the command that starts it again.
 struct Private {
     group: Group,
     command: Command,
@@ -44,18 +44,18 @@ struct Private {
     url: String,
 }
 
-/// How a server is told to end.
+/// How a server is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
     /// Ends every session first.
     Fast,
-    /// At once; the next start replays the log.
+    /// Stops at once; the next start replays the WAL.
     Immediate,
 }
 
 impl Postgres {
-    /// A private server that keeps what it acknowledged, as one in production does, and has run for a while: to a new one
-    /// each 16 MB of log are a file to be made, for which all who commit wait.
+    /// Starts a private server that flushes commits, as in production, and has WAL files to reuse. On a new server every
+    /// 16 MB of WAL need a new file, for which all commits wait.
     pub fn durable() -> Result<Self> {
         let Some(programs) = apt::obtain(programs, "postgresql")? else {
             return fail("no PostgreSQL programs on this machine");
@@ -74,8 +74,8 @@ impl Postgres {
             println!("PostgreSQL: {VARIABLE}");
             return Ok(Self::elsewhere(url));
         }
-        // Before one that is found: making and dropping hundreds of databases takes half the time where nothing is flushed
-        // or encrypted, and nobody's server is touched.
+        // A private server comes first: without flushes and encryption, hundreds of databases are created and dropped in
+        // half the time, and nobody's server is touched.
         if source.includes(Source::Private)
             && let Some(programs) = programs()
         {
@@ -92,11 +92,11 @@ impl Postgres {
             return Self::private(&programs, &FORGETFUL);
         }
         fail(format!(
-            "no PostgreSQL: set {VARIABLE} to a server on which databases may be made, such as postgres://user:password@127.0.0.1:5432/postgres"
+            "no PostgreSQL: set {VARIABLE} to a server on which databases may be created, such as postgres://user:password@127.0.0.1:5432/postgres"
         ))
     }
 
-    /// The usual port, for the users that a local server is likely to trust.
+    /// Looks for a server on the usual port, as the users that a local server is likely to trust.
     fn found() -> Option<Self> {
         let may_create =
             "SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolcreatedb OR rolsuper)";
@@ -118,10 +118,10 @@ impl Postgres {
         }
     }
 
-    /// Makes a database and returns its URL. Only on a server that this tool started.
+    /// Creates a database and returns its URL. Fails on a server that this tool did not start.
     pub fn make_database(&self, name: &str) -> Result<String> {
         if self.process.is_none() {
-            return fail("not our server");
+            return fail("this tool did not start the server");
         }
         Self::execute(
             &self.url,
@@ -130,7 +130,7 @@ impl Postgres {
         Ok(format!("{}/{name}", self.url.trim_end_matches("/postgres")))
     }
 
-    /// A program that comes with the server.
+    /// Returns the path of a program that comes with the server.
     pub fn program(name: &str) -> Result<PathBuf> {
         let beside = programs().map(|folder| folder.join(name));
         match beside
@@ -138,16 +138,16 @@ impl Postgres {
             .or_else(|| envs::which(name))
         {
             Some(program) => Ok(program),
-            None => fail(format!("{name} is not here; it comes with PostgreSQL")),
+            None => fail(format!("{name} is missing; it comes with PostgreSQL")),
         }
     }
 
-    /// Runs one statement in a database that this tool made.
+    /// Runs one statement in a database.
     pub fn execute(database: &str, sql: &str) -> Result {
         Self::rows(database, sql).map(drop)
     }
 
-    /// The rows of a query in a database that this tool made, as text without tabs or ends of lines; NULL is empty.
+    /// Returns the rows of a query as text. Values must not contain tabs or line breaks; NULL is an empty string.
     pub fn rows(database: &str, sql: &str) -> Result<Vec<Vec<String>>> {
         let mut psql = Command::new(Self::program("psql")?);
         psql.args(["--no-psqlrc", "--no-password", "--quiet", "--tuples-only"])
@@ -157,12 +157,12 @@ impl Postgres {
         Ok(output(&mut psql)?.lines().map(row).collect())
     }
 
-    /// Ends a server that this tool started, and after `pause` starts it again.
+    /// Stops a server that this tool started, and starts it again after `pause`.
     pub fn restart(&mut self, how: Shutdown, pause: Duration) -> Result {
         let Some(private) = &mut self.process else {
-            return fail("not our server");
+            return fail("this tool did not start the server");
         };
-        // Sessions are groups of their own: only the postmaster gets it, and ends them.
+        // Backends have process groups of their own: only the postmaster gets the signal, and ends them.
         private.group.signal(match how {
             Shutdown::Fast => "INT",
             Shutdown::Immediate => "QUIT",
@@ -226,7 +226,7 @@ impl Postgres {
 }
 
 impl Private {
-    /// Waits until it lets us in.
+    /// Waits until the server accepts connections.
     fn wait(&mut self) -> Result {
         let url = &self.url;
         self.group
@@ -236,7 +236,7 @@ impl Private {
     }
 }
 
-/// The folder with `initdb` and `postgres`: from `PATH`, else the newest where Debian keeps them.
+/// Returns the folder with `initdb` and `postgres`: from `PATH`, otherwise the newest of Debian's versions.
 fn programs() -> Option<PathBuf> {
     let whole = |dir: &PathBuf| dir.join("initdb").is_file() && dir.join("postgres").is_file();
     if let Some(dir) = envs::which("initdb").and_then(|p| p.parent().map(Path::to_path_buf))
@@ -253,14 +253,14 @@ fn programs() -> Option<PathBuf> {
     versions.pop().map(|(_, dir)| dir)
 }
 
-/// Runs programs as somebody who may run a database server: PostgreSQL refuses to run as root.
+/// Runs programs as a user that may run a database server: PostgreSQL refuses to run as root.
 struct Runner {
-    /// User and group.
+    /// User and group; `None` if this process is not root.
     login: Option<(&'static str, String)>,
 }
 
 impl Runner {
-    /// Hands the folder to that user.
+    /// Makes that user the owner of the folder.
     fn new(folder: &Path) -> Result<Self> {
         if !apt::is_root() {
             return Ok(Self { login: None });
@@ -278,7 +278,7 @@ impl Runner {
 
     fn command(&self, program: &Path) -> Command {
         let mut command = match &self.login {
-            // setpriv becomes the program; runuser would stand between it and our signals.
+            // setpriv becomes the program; runuser would stay between it and the signals.
             Some((user, group)) => {
                 let mut command = Command::new("setpriv");
                 command
@@ -288,7 +288,7 @@ impl Runner {
             }
             None => Command::new(program),
         };
-        // The folder this tool runs in may be closed to that user.
+        // That user may have no access to the current folder.
         command.current_dir("/");
         command
     }

@@ -1,4 +1,4 @@
-//! A RabbitMQ broker with a virtual host of our own.
+//! A RabbitMQ broker with a virtual host for the tests.
 
 use super::restricted::Restricted;
 use super::{Source, apt, free_port};
@@ -14,23 +14,23 @@ use xtask_kit::envs;
 const VARIABLE: &str = "HOLDFAST_TEST_AMQP";
 const SET_IT: &str = "set HOLDFAST_TEST_AMQP to a broker and a virtual host for tests, such as amqp://guest:guest@127.0.0.1:5672/holdfast-test";
 
-/// A broker and, when this tool made or started something there, what is to be undone.
+/// A broker, with what this tool created or started and undoes on drop.
 pub struct Rabbit {
     /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`
     pub url: String,
-    /// A virtual host with the users and permissions of production, where they could be made.
+    /// A virtual host with the users and permissions of production, if it could be created.
     pub(super) restricted: Option<Restricted>,
     _vhost: Option<Vhost>,
     _private: Option<PrivateRabbit>,
 }
 
 impl Rabbit {
-    /// From wherever this source says.
+    /// Obtains a broker from this source.
     pub fn obtain(source: Source) -> Result<Self> {
         if source.includes(Source::Named)
             && let Some(url) = envs::var(VARIABLE)
         {
-            // Somebody chose this virtual host for the tests; they still keep to names of their own in it.
+            // This virtual host was chosen for the tests; they still use names of their own in it.
             println!("RabbitMQ: {VARIABLE}");
             return Ok(Self::elsewhere(url, None));
         }
@@ -61,13 +61,13 @@ impl Rabbit {
         }
     }
 
-    /// The usual port, when a virtual host of our own can be made there.
+    /// Looks for a broker on the usual port, on which a virtual host can be created.
     fn found() -> Option<Self> {
         if !greets(5672) {
             return None;
         }
         let vhost = Vhost::make().map_err(|e| {
-            println!("RabbitMQ: found on 127.0.0.1:5672, but no virtual host can be made ({e})");
+            println!("RabbitMQ: found on 127.0.0.1:5672, but creating a virtual host failed ({e})");
         });
         let vhost = vhost.ok()?;
         let url = format!("amqp://guest:guest@127.0.0.1:5672/{}", vhost.name);
@@ -93,7 +93,7 @@ impl Rabbit {
     }
 }
 
-/// A broker of our own, with its own folder, ports and port mapper.
+/// A private broker, with its own folder, ports and port mapper.
 pub struct PrivateRabbit {
     /// `amqp://guest:guest@127.0.0.1:PORT`
     pub url: String,
@@ -106,7 +106,7 @@ pub struct PrivateRabbit {
 }
 
 impl PrivateRabbit {
-    /// From the programs of this machine.
+    /// Starts a broker from this machine's programs, which are installed first if they are missing.
     pub fn installed() -> Result<Self> {
         match apt::obtain(program, "rabbitmq-server")? {
             Some(program) => Self::start(&program),
@@ -124,7 +124,7 @@ impl PrivateRabbit {
         let mut rabbit = Self {
             url: format!("amqp://guest:guest@127.0.0.1:{}", ports.amqp),
             program: program.to_path_buf(),
-            // Else the broker starts one that outlives it.
+            // Without it, the broker starts one that outlives it.
             _epmd: epmd(ports.epmd)?,
             process: None,
             ports,
@@ -141,7 +141,7 @@ impl PrivateRabbit {
         Ok(rabbit)
     }
 
-    /// Kills the broker; its queues stay in its folder.
+    /// Kills the broker. Its queues stay in its folder.
     pub fn kill(&mut self) {
         if let Some(process) = &mut self.process {
             process.signal("KILL");
@@ -149,7 +149,7 @@ impl PrivateRabbit {
         self.process = None;
     }
 
-    /// Asks the broker to stop; its queues stay in its folder.
+    /// Stops the broker. Its queues stay in its folder.
     pub fn stop(&mut self) {
         if let Some(process) = &mut self.process {
             process.stop(Duration::from_secs(30));
@@ -157,7 +157,7 @@ impl PrivateRabbit {
         self.process = None;
     }
 
-    /// Every queue with the number of its messages, those that a consumer holds included.
+    /// Returns each queue with the number of its messages, unacknowledged ones included.
     pub fn queues(&self) -> Result<Vec<(String, u64)>> {
         let listed = self.control(&["list_queues", "name", "messages"])?;
         let queues = listed.lines().filter_map(|line| {
@@ -167,7 +167,7 @@ impl PrivateRabbit {
         Ok(queues.collect())
     }
 
-    /// Has the broker find that it uses more memory than it may, or less again. It takes no message meanwhile.
+    /// Raises or clears the broker's memory alarm. While it is raised, the broker accepts no message.
     pub fn set_memory_alarm(&self, on: bool) -> Result {
         let limit: &[&str] = if on { &["absolute", "1"] } else { &["0.6"] };
         self.control(&[&["set_vm_memory_high_watermark"], limit].concat())?;
@@ -188,7 +188,7 @@ impl PrivateRabbit {
         output(command.arg("--quiet").args(args))
     }
 
-    /// Starts the broker, for the first time or again.
+    /// Starts the broker, initially or again.
     pub fn resume(&mut self) -> Result {
         let log = self.folder.path().join("log");
         let mut command = command(&self.program, self.folder.path(), &self.ports)?;
@@ -198,7 +198,7 @@ impl PrivateRabbit {
     }
 }
 
-/// Whether a broker answers on this port of this machine: its first word is a method, which begins with 1.
+/// Whether a broker answers on this local port: its first frame is a method frame (type 1).
 fn greets(port: u16) -> bool {
     let greet = || -> Result<[u8; 1]> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
@@ -228,7 +228,7 @@ fn command(program: &Path, folder: &Path, ports: &Ports) -> Result<Command> {
     let mut command = Command::new(program);
     command
         .current_dir(folder)
-        // The cookie, and whatever else Erlang keeps at home.
+        // Erlang keeps its cookie and other files there.
         .env("HOME", folder)
         .env("RABBITMQ_NODENAME", format!("holdfast-{}@localhost", ports.amqp))
         .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
@@ -245,14 +245,14 @@ fn command(program: &Path, folder: &Path, ports: &Ports) -> Result<Command> {
     Ok(command)
 }
 
-/// The broker's start script. Debian's own in `PATH` changes the user and with it the folders.
+/// Returns the broker's start script. Debian's wrapper in `PATH` changes the user, and with it the folders.
 fn program() -> Option<PathBuf> {
     let debian = PathBuf::from("/usr/lib/rabbitmq/bin/rabbitmq-server");
     let found = || envs::which("rabbitmq-server");
     Some(debian).filter(|path| path.is_file()).or_else(found)
 }
 
-/// Erlang's port mapper on a port of its own.
+/// Starts Erlang's port mapper on this port, if it is installed.
 fn epmd(port: u16) -> Result<Option<Group>> {
     let Some(program) = envs::which("epmd") else {
         return Ok(None);
@@ -266,7 +266,7 @@ fn epmd(port: u16) -> Result<Option<Group>> {
     Group::spawn(&mut command).map(Some)
 }
 
-/// A virtual host on the local broker, made through `rabbitmqctl` and removed on drop.
+/// A virtual host on the local broker, created with `rabbitmqctl` and removed on drop.
 struct Vhost {
     name: String,
 }

@@ -7,16 +7,16 @@ use std::os::unix::fs::PermissionsExt;
 use xtask_kit::cmd::Result;
 use xtask_kit::envs;
 
-/// What production's users may do; compose, the manual and the tests read it.
+/// The users and permissions of production. Compose, the manual and the tests use the same file.
 const DEFINITIONS: &str = "deploy/rabbitmq/definitions.json";
 
-/// A virtual host in which each part of the product has its own user. Users belong to the whole broker: their names carry
-/// the virtual host's, `NAME-VHOST`, and the password is the name.
+/// A virtual host in which each part of the product has its own user. Users belong to the whole broker, so their names end
+/// in the virtual host's: `NAME-VHOST`. The password is the name.
 pub(super) struct Restricted {
-    /// `amqp://USER-VHOST:USER-VHOST@HOST:PORT/VHOST`, where `USER` is to be replaced.
+    /// `amqp://USER-VHOST:USER-VHOST@HOST:PORT/VHOST`. The tests replace `USER`.
     pub(super) url: String,
     vhost: String,
-    /// Of a broker that stays when we go.
+    /// Whether the broker keeps running after this tool, so that drop has to remove users and virtual host.
     is_to_be_removed: bool,
 }
 
@@ -62,7 +62,7 @@ impl Drop for Restricted {
     }
 }
 
-/// The same for another virtual host, with users that nobody else has.
+/// Moves the definitions to another virtual host, and gives each user a name and password of its own there.
 fn rename(definitions: &mut Value, vhost: &str) {
     for (kind, entries) in definitions.as_object_mut().into_iter().flatten() {
         for entry in entries.as_array_mut().into_iter().flatten() {

@@ -1,16 +1,16 @@
-/// Where servers come from. `Auto` tries the ways in the order in which they stand here; for PostgreSQL a private one
-/// before one that is found.
+/// Where servers come from. `Auto` tries the other ways in this order, but prefers a private PostgreSQL to one that is
+/// found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Source {
-    /// The first way that works
+    /// The first of these that works
     Auto,
-    /// HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP
+    /// The servers in HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP
     Named,
-    /// What listens on the usual local ports
+    /// Servers that listen on the usual local ports
     Found,
     /// Private servers from installed programs, in a temporary folder
     Private,
-    /// Private servers from packages installed now (root on Debian)
+    /// Private servers from packages that are installed first (as root on Debian)
     Install,
 }
 

@@ -1,4 +1,4 @@
-//! A stand-in for a team's chat: answers every POST with `ok` and prints what it was sent.
+//! A stand-in for a team's chat, which answers every request with `ok` and prints the message.
 
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ pub(crate) struct Options {
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:9099")]
     listen: String,
-    /// End after the first message, and fail when none comes within two minutes
+    /// Exit after the first message; fail if none arrives within two minutes
     #[arg(long)]
     once: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) fn listen(options: &Options) -> Result {
             },
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
                 if options.once && started.elapsed() > Duration::from_secs(120) {
-                    return fail("no chat message came within two minutes");
+                    return fail("no chat message arrived within two minutes");
                 }
                 cmd::nap(Duration::from_millis(20))?;
             }
@@ -43,20 +43,20 @@ pub(crate) fn listen(options: &Options) -> Result {
     }
 }
 
-/// Reads one request, answers it, and returns the text of the message in it.
+/// Reads one request, answers it, and returns the text of its message.
 fn message(stream: TcpStream) -> Result<String> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     let mut stream = BufReader::new(stream);
     let Some(request) = next_request(&mut stream) else {
-        return fail("a request that does not end");
+        return fail("an incomplete request");
     };
     let answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
     stream.get_mut().write_all(answer.as_bytes())?;
     Ok(text_of(&request.body))
 }
 
-/// The `text` (Slack, Mattermost) or `content` (Discord) of a message, else the body as it came.
+/// Returns the `text` (Slack, Mattermost) or `content` (Discord) of a message, otherwise the body.
 fn text_of(body: &str) -> String {
     let parsed: Option<serde_json::Value> = serde_json::from_str(body).ok();
     let field = |name: &str| parsed.as_ref()?.get(name)?.as_str().map(str::to_owned);

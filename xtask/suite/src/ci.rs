@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: what a change must pass.
+//! `cargo xtask ci`: the checks that a change must pass.
 
 use crate::suite;
 use std::process::Command;
@@ -9,12 +9,12 @@ use xtask_stand::servers;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// All but the tests
+    /// Skip the tests
     #[arg(long)]
     quick: bool,
 }
 
-/// What is said of the sources: its name in the table, and what cargo is told.
+/// Checks of the sources: the name in the table, and the arguments of cargo.
 const SOURCES: [(&str, &str); 10] = [
     ("fmt", "fmt --all --check"),
     ("tidy", "xtask tidy"),
@@ -31,13 +31,13 @@ const SOURCES: [(&str, &str); 10] = [
     ("doc", "doc --workspace --no-deps --locked"),
 ];
 
-/// What is said of the programs that the tests have built.
+/// Checks of the programs that the tests have built.
 const PROGRAMS: [(&str, &str); 2] = [
     ("settings", "xtask kubernetes"),
     ("instructions", "xtask instructions"),
 ];
 
-/// What is tried with other people's programs: browsers, clients, a chat, then the compose files on an engine.
+/// Tests with third-party programs: browsers, clients and a chat, then the compose files on a Docker engine.
 const TRIALS: [(&str, &str); 2] = [("e2e", "xtask e2e"), ("containers", "xtask e2e compose")];
 
 pub(crate) fn ci(options: &Options) -> Result {
@@ -72,7 +72,7 @@ fn told(words: &str) -> Result {
         .env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// As a test that fails once, a run that fails once is named and run again.
+/// Runs a command again if it fails, and names it, as with a test that fails once.
 fn trial(words: &str) -> Result {
     match told(words) {
         Err(failure) if !interrupted() => {
@@ -83,7 +83,7 @@ fn trial(words: &str) -> Result {
     }
 }
 
-/// The compose files as they are used together.
+/// The compose files in the combinations in which they are used.
 const COMPOSE_FILES: [&str; 5] = [
     "docker-compose.yml",
     "docker-compose.yml:deploy/compose.observe.yml",
@@ -92,12 +92,12 @@ const COMPOSE_FILES: [&str; 5] = [
     "docker-compose.yml:deploy/compose.proxy.yml:deploy/compose.scale.yml:deploy/compose.production.yml:deploy/compose.observe.yml",
 ];
 
-/// Checks the compose files with whichever program reads them; a build server installs one.
+/// Checks the compose files with the program that is installed. A build server installs one if there is none.
 fn compose() -> Result {
     let plugin = output(Command::new("docker").args(["compose", "version"])).is_ok();
     if !plugin && envs::which("docker-compose").is_none() {
         if !envs::is_ci() {
-            println!("compose: skipped, there is neither `docker compose` nor docker-compose here");
+            println!("compose: skipped, neither `docker compose` nor docker-compose is installed");
             return Ok(());
         }
         servers::install(&["docker-compose"])?;
@@ -116,9 +116,9 @@ fn compose() -> Result {
     Ok(())
 }
 
-/// Runs a step. One that fails does not keep the next from running; Ctrl-C does.
+/// Runs a step. If it fails, the next one runs all the same; Ctrl-C ends the run.
 fn step(report: &mut Report, name: &'static str, step: impl FnOnce() -> Result) -> Result {
-    // The report knows what failed.
+    // The report records the failure.
     let _ = report.step(name, || step().map(|()| "ok".to_owned()));
     if interrupted() {
         return fail("interrupted");

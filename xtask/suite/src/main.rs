@@ -1,7 +1,7 @@
-//! All tests, the tour of the API guide, and what a change must pass.
+//! Runs all tests, the tour of the API guide, and the checks that a change must pass.
 #![expect(
     clippy::print_stdout,
-    reason = "a command-line tool speaks on standard output"
+    reason = "a command-line tool prints to standard output"
 )]
 
 mod chat_listener;
@@ -16,15 +16,15 @@ use xtask_kit::cmd;
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 enum Task {
-    /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the API guide's tour
+    /// Run all tests, on SQLite and in parallel on PostgreSQL with RabbitMQ, then the API guide's tour
     Test(suite::Options),
-    /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
+    /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to test servers
     WithServers(suite::WithServers),
-    /// Run the API guide's tour against a fresh `holdfast`, or against a running one
+    /// Run the API guide's tour against a new `holdfast` or a running one
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e
+    /// Run fmt, clippy, tidy, doc, licences, the checks of deploy, test and e2e
     Ci(ci::Options),
 }
 

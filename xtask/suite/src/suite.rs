@@ -11,10 +11,10 @@ use xtask_stand::servers::{Servers, Source};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// One part only
+    /// Run one part only
     #[arg(long)]
     only: Option<Part>,
-    /// Where PostgreSQL and RabbitMQ come from
+    /// Where to find PostgreSQL and RabbitMQ
     #[arg(long, default_value = "auto")]
     servers: Source,
     /// More arguments for `cargo test`, such as a filter
@@ -24,10 +24,10 @@ pub(crate) struct Options {
 
 #[derive(clap::Args)]
 pub(crate) struct WithServers {
-    /// Where PostgreSQL and RabbitMQ come from
+    /// Where to find PostgreSQL and RabbitMQ
     #[arg(long, default_value = "auto")]
     servers: Source,
-    /// The command
+    /// The command and its arguments
     #[arg(last = true, required = true)]
     command: Vec<String>,
 }
@@ -43,7 +43,7 @@ enum Part {
 }
 
 impl Options {
-    /// Everything, with servers from wherever they are found.
+    /// Returns the options of a complete run, with servers from any source.
     pub(crate) fn whole() -> Self {
         Self {
             only: None,
@@ -60,7 +60,7 @@ impl Options {
 pub(crate) fn test(options: &Options) -> Result<Counts> {
     let started = Instant::now();
     run(cargo().args(["test", "--workspace", "--no-run"]))?;
-    // The tests of the whole system start the programs that lie beside their own.
+    // Tests of the whole system also start programs of other crates.
     run(cargo().args(["build", "--workspace", "--bins"]))?;
     let mut counts = Counts::default();
     let mut broken = both_databases(options, &mut counts)?;
@@ -92,8 +92,8 @@ pub(crate) fn with_servers(options: &WithServers) -> Result {
     run(servers.name_in(command.args(args)))
 }
 
-/// Runs all tests on both databases at once, and shows them one after the other; then what failed, by itself. Returns
-/// what is broken.
+/// Runs all tests on both databases in parallel, and prints the two outputs one after the other. Then repeats failed tests
+/// alone. Returns the failures.
 fn both_databases(options: &Options, counts: &mut Counts) -> Result<Vec<String>> {
     let servers = options
         .includes(Part::Postgres)
@@ -133,7 +133,7 @@ fn both_databases(options: &Options, counts: &mut Counts) -> Result<Vec<String>>
     Ok(broken)
 }
 
-/// On these servers, or on SQLite.
+/// Returns the command that runs all tests on these servers, or on SQLite without any.
 fn tests_on(servers: Option<&Servers>) -> Command {
     let mut command = cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]);
@@ -144,7 +144,7 @@ fn tests_on(servers: Option<&Servers>) -> Command {
     command
 }
 
-/// The sum of cargo's `test result:` lines, printed as one of them.
+/// The sum of cargo's `test result:` lines, printed in the same form.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Counts {
     passed: u64,

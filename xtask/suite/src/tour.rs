@@ -1,4 +1,4 @@
-//! `cargo xtask tour`: runs the blocks of the API guide, and holds them to the output they show.
+//! `cargo xtask tour`: runs the blocks of the API guide, and compares their output with what the guide shows.
 
 use std::process::Command;
 use xtask_kit::cmd::{Context, Result, fail, run_reading};
@@ -14,10 +14,10 @@ const MARK: &str = "@@ tour:";
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// A running product: the addresses of the identity and of the work-session area
+    /// Use a running product at these addresses of the identity and the work-session service
     #[arg(long, num_args = 2, value_names = ["IDENTITY", "WORKSESSION"])]
     against: Option<Vec<String>>,
-    /// The host under which the running product reaches this machine's chat listener
+    /// Host under which the running product reaches this machine's chat listener
     #[arg(long, default_value = "127.0.0.1")]
     hook_host: String,
 }
@@ -32,7 +32,7 @@ pub(crate) fn tour(options: &Options) -> Result {
     }
 }
 
-/// Walks through a fresh `holdfast` that is already built.
+/// Runs the tour against a new `holdfast` that is already built.
 pub(crate) fn tour_of_built() -> Result {
     let folder = fresh_folder("holdfast-tour-")?;
     let mut command = system::serve(false, "holdfast", &folder.path().join("data"));
@@ -44,7 +44,7 @@ pub(crate) fn tour_of_built() -> Result {
     )
 }
 
-/// Walks through a running product that reaches this machine under `hook_host`.
+/// Runs the tour against a running product that reaches this machine as `hook_host`.
 pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
     let guide = std::fs::read_to_string(envs::root().join(GUIDE))?;
     let steps = steps(&guide)?;
@@ -77,18 +77,18 @@ pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result
             block.push(line.to_owned());
         }
     });
-    ended.context(|| format!("the blocks of {GUIDE} do not run"))?;
+    ended.context(|| format!("the blocks of {GUIDE} failed"))?;
     for (step, lines) in steps.iter().zip(said.iter().skip(1)) {
         check(step, lines)?;
     }
     println!(
-        "tour: {} blocks ran and said what {GUIDE} shows",
+        "tour: {} blocks ran and printed what {GUIDE} shows",
         steps.len()
     );
     Ok(())
 }
 
-/// A block and what the guide shows of its output.
+/// A block, and the output that the guide shows for it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Step {
     line: usize,
@@ -137,13 +137,13 @@ fn script(steps: &[Step]) -> String {
         .collect()
 }
 
-/// Every line shown must have been said, in this order; `…` stands for anything.
+/// Checks that the block has printed each line that the guide shows, in this order. `…` stands for any text.
 fn check(step: &Step, said: &[String]) -> Result {
     let mut said = said.iter();
     for shown in &step.shown {
         if !said.any(|line| matches(shown, line)) {
             return fail(format!(
-                "{GUIDE}:{} shows `{shown}`, which was not said",
+                "{GUIDE}:{} shows `{shown}`, but the block did not print it",
                 step.line
             ));
         }

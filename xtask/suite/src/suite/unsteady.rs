@@ -1,13 +1,13 @@
-//! Tests that fail beside others and hold alone.
+//! Tests that fail beside others and pass alone.
 
 use super::Counts;
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail, run_reading};
 
-/// With more of them it is no accident of timing, and nothing is run again.
+/// The largest number of failed tests that are repeated. More of them are no accident of timing.
 const MOST: usize = 5;
 
-/// What is read of a run of tests, line by line.
+/// The results of a test run, read line by line.
 #[derive(Default)]
 pub(super) struct Reading {
     pub(super) counts: Counts,
@@ -24,8 +24,8 @@ impl Reading {
         self.ended += usize::from(line.starts_with("test result: "));
     }
 
-    /// The failed tests, if they are few and all that went wrong. A program that was aborted, or failed without
-    /// saying where, is not run again.
+    /// Returns the failed tests, if they are few and the only failures. A program that aborted, or failed without naming a
+    /// test, is not repeated.
     fn few(&self) -> Option<&[String]> {
         let named = u64::try_from(self.failed.len()).is_ok_and(|count| count == self.counts.failed);
         let is_few = (1..=MOST).contains(&self.failed.len());
@@ -33,13 +33,13 @@ impl Reading {
     }
 }
 
-/// Runs what failed once more, by itself: a machine that was busy elsewhere for a minute must not refuse a
-/// change. What fails again is broken; what holds is named, so that somebody makes it steady.
+/// Repeats failed tests alone, because a machine that was busy for a minute must not reject a change. A test that fails
+/// again is broken; one that passes is named, so that somebody fixes it.
 pub(super) fn try_alone(first: &mut Reading, command: &mut Command) -> Result {
     let Some(names) = first.few() else {
         return fail("tests failed");
     };
-    println!("these failed, and are run again by themselves:");
+    println!("these tests failed and are repeated alone:");
     for name in names {
         println!("  {name}");
     }
@@ -60,7 +60,7 @@ pub(super) fn try_alone(first: &mut Reading, command: &mut Command) -> Result {
     Ok(())
 }
 
-/// The name in a line such as `test told::it_is_told ... FAILED`.
+/// Returns the name in a line such as `test told::it_is_told ... FAILED`.
 fn failed_test(line: &str) -> Option<&str> {
     line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
 }

@@ -1,4 +1,4 @@
-//! A Docker engine: the one that runs, or one of Debian's packages for as long as it is needed.
+//! The Docker engine: a running one, or one from Debian's packages that runs during the test.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use xtask_kit::envs;
 use xtask_stand::fresh_folder;
 use xtask_stand::{runtimes, servers};
 
-/// An engine that answers, and the program that reads compose files.
+/// A Docker engine, with the program that reads compose files.
 pub(super) struct Engine {
-    /// `DOCKER_HOST`, for an engine of our own.
+    /// `DOCKER_HOST`, if this tool started the engine.
     host: Option<String>,
-    /// `docker compose`, else `docker-compose`.
+    /// Whether compose is `docker compose` rather than `docker-compose`.
     has_plugin: bool,
     _process: Option<(Group, TempDir)>,
 }
 
 impl Engine {
-    /// The engine that runs, or one that is installed and started now.
+    /// Returns the running engine, or installs and starts one.
     pub(super) fn obtain() -> Result<Self> {
         if output(Command::new("docker").args(["info", "--format", "{{.ServerVersion}}"])).is_ok() {
             return Ok(Self {
@@ -41,26 +41,26 @@ impl Engine {
         Ok(engine)
     }
 
-    /// A program that speaks to the engine, such as `docker`.
+    /// Returns a program that talks to the engine, such as `docker`.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(envs::root());
         if let Some(host) = &self.host {
             command.env("DOCKER_HOST", host);
         }
-        // A program that is not for this terminal shows no progress on it.
+        // The output is not for a terminal, where compose would show progress.
         command.env("COMPOSE_PROGRESS", "plain");
         command
     }
 
-    /// `docker …`
+    /// Returns `docker …`.
     pub(super) fn docker(&self, args: &[&str]) -> Command {
         let mut command = self.command("docker");
         command.args(args);
         command
     }
 
-    /// `docker compose` or `docker-compose`, whichever is here.
+    /// Returns `docker compose` or `docker-compose`, whichever is installed.
     pub(super) fn compose(&self) -> Command {
         if self.has_plugin {
             return self.docker(&["compose"]);
@@ -72,13 +72,13 @@ impl Engine {
         wait_until(
             Duration::from_secs(60),
             Duration::from_millis(200),
-            "the engine that was started does not answer",
+            "the Docker engine did not answer within a minute",
             || Ok(output(&mut self.docker(&["info"])).is_ok()),
         )
     }
 }
 
-/// Installs what reads compose files where nothing does, and says whether it is a part of `docker`.
+/// Installs docker-compose if nothing reads compose files, and returns whether `docker compose` exists.
 fn install_compose() -> Result<bool> {
     let has_plugin = output(Command::new("docker").args(["compose", "version"])).is_ok();
     if !has_plugin && envs::which("docker-compose").is_none() {
@@ -87,9 +87,9 @@ fn install_compose() -> Result<bool> {
     Ok(has_plugin)
 }
 
-/// Images stay in the target folder from one run to the next; a socket's path has to be short.
+/// Starts an engine. Its images stay in the target folder between runs; its socket needs a short path.
 fn start() -> Result<(Group, TempDir, String)> {
-    println!("no engine runs here: starting one");
+    println!("no Docker engine is running: starting one");
     let folder = fresh_folder("engine-")?;
     let kept = runtimes::folder().join("engine");
     std::fs::create_dir_all(&kept)?;

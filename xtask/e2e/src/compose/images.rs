@@ -1,4 +1,4 @@
-//! The images: official ones where a registry answers, stand-ins of Debian's packages where none does, and ours.
+//! The images: official ones if a registry answers, otherwise substitutes from Debian's packages; and the product's own.
 
 use super::engine::Engine;
 use std::process::Command;
@@ -6,11 +6,11 @@ use xtask_kit::cmd::{Result, cargo, fail, output, run};
 use xtask_kit::{envs, system};
 use xtask_stand::servers;
 
-/// Our programs, each an image of its own, in the order of an upgrade: who reads events before who writes them.
+/// The programs, each with an image of its own, in the order of an upgrade: consumers of events before their producers.
 pub(super) const PROGRAMS: [&str; 3] = ["notifier", "identity-service", "worksession-service"];
-/// The three in one.
+/// The program with all three services.
 const STANDALONE: &str = "holdfast";
-/// Where the Dockerfile finds programs that are built.
+/// The folder in which the Dockerfile looks for built programs.
 const STAGED: &str = "deploy/bin";
 const OFFICIAL: [&str; 5] = [
     "debian:bookworm-slim",
@@ -19,10 +19,10 @@ const OFFICIAL: [&str; 5] = [
     "caddy:2",
     "prom/prometheus:v3.5.0",
 ];
-/// No image of ours is larger, in megabytes.
+/// The largest size of a product image, in megabytes.
 const LARGEST_MB: f64 = 120.0;
 
-/// Which images the compose files are to use, as variables for them.
+/// Returns the variables that tell the compose files which images to use.
 pub(super) fn obtain(engine: &Engine) -> Result<Vec<(String, String)>> {
     let mut named = vec![
         ("HOLDFAST_IMAGES".to_owned(), "holdfast-e2e".to_owned()),
@@ -35,7 +35,7 @@ pub(super) fn obtain(engine: &Engine) -> Result<Vec<(String, String)>> {
         ));
         return Ok(named);
     }
-    println!("no registry of images answers: building stand-ins of Debian's packages");
+    println!("no image registry answers: building images from Debian's packages");
     if envs::which("debootstrap").is_none() {
         servers::install(&["debootstrap"])?;
     }
@@ -53,7 +53,7 @@ fn official(engine: &Engine) -> bool {
     })
 }
 
-/// Puts our programs where the Dockerfile takes them from, without what only a debugger reads.
+/// Copies the programs, without debug symbols, and their SBOMs to where the Dockerfile expects them.
 pub(super) fn stage(release: bool) -> Result {
     let programs: Vec<&str> = PROGRAMS.into_iter().chain([STANDALONE]).collect();
     system::build(release, &programs)?;
@@ -69,7 +69,7 @@ pub(super) fn stage(release: bool) -> Result {
     Ok(())
 }
 
-/// The image of all three in one process, which no compose file starts. It is built after the others, whose layers it has.
+/// Builds the image of the standalone program, which no compose file starts, after the others, whose layers it shares.
 pub(super) fn build_standalone(engine: &Engine, named: &[(String, String)]) -> Result {
     let image = format!("holdfast-e2e/{STANDALONE}:latest");
     let mut command = engine.docker(&["build", "--quiet", "--file", "deploy/Dockerfile"]);
@@ -86,7 +86,7 @@ pub(super) fn build_standalone(engine: &Engine, named: &[(String, String)]) -> R
     output(command.arg(".")).map(drop)
 }
 
-/// The label of our first image that says of which version it is.
+/// Returns the revision label of an image of the product.
 pub(super) fn revision(engine: &Engine, tag: &str) -> Result<String> {
     let label = "{{index .Config.Labels \"org.opencontainers.image.revision\"}}";
     let image = format!("holdfast-e2e/identity-service:{tag}");
@@ -94,7 +94,7 @@ pub(super) fn revision(engine: &Engine, tag: &str) -> Result<String> {
     Ok(output(&mut engine.docker(&asked))?.trim().to_owned())
 }
 
-/// Megabytes of each of our images, of which none may be too large when it is the real thing.
+/// Returns the size of each image of the product. Fails if one of a release build is too large.
 pub(super) fn sizes(engine: &Engine, release: bool) -> Result<String> {
     let mut told = Vec::new();
     for program in PROGRAMS.into_iter().chain([STANDALONE]) {
@@ -103,9 +103,7 @@ pub(super) fn sizes(engine: &Engine, release: bool) -> Result<String> {
         let bytes: f64 = output(&mut engine.docker(&asked))?.trim().parse()?;
         let megabytes = bytes / 1e6;
         if release && megabytes > LARGEST_MB {
-            return fail(format!(
-                "{image} has {megabytes:.0} MB, more than {LARGEST_MB}"
-            ));
+            return fail(format!("{image} has {megabytes:.0} MB, limit {LARGEST_MB}"));
         }
         told.push(format!("{program} {megabytes:.0} MB"));
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask e2e compose`: docker-compose.yml and its companions on a real engine, through what happens to them.
+//! `cargo xtask e2e compose`: docker-compose.yml and its companions on a Docker engine, through restarts and failures.
 
 mod engine;
 mod images;
@@ -37,17 +37,17 @@ const SCALED: [&str; 7] = [
     "prometheus",
 ];
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The first `up`, images present, until everything is healthy.
+/// How long the first `up` may take until everything is healthy, with the images present.
 const FIRST_UP: Duration = Duration::from_secs(30);
-/// No service holds more memory when nobody uses it, in megabytes.
+/// The largest resident memory of an idle service, in megabytes.
 const IDLE_MB: f64 = 40.0;
 
 #[derive(clap::Args)]
 pub(crate) struct ComposeOptions {
-    /// Of `compose`: on the release build, whose images and memory have limits
+    /// For `compose`: use the release build, whose image sizes and memory are limited
     #[arg(id = "release_images", long = "release-images")]
     release: bool,
-    /// Of `compose`: seconds without a broker
+    /// For `compose`: seconds without a broker
     #[arg(long, default_value_t = 60)]
     broker_away: u64,
 }
@@ -55,7 +55,7 @@ pub(crate) struct ComposeOptions {
 pub(crate) fn compose(options: &ComposeOptions) -> Result {
     let mut report = Report::default();
     let engine = report.value("engine", || Ok((Engine::obtain()?, String::new())))?;
-    let named = report.value("images of others", || {
+    let named = report.value("other images", || {
         Ok((images::obtain(&engine)?, String::new()))
     })?;
     let mut stack = Stack::new(&engine, &named, 0)?;
@@ -76,7 +76,7 @@ fn play(
     options: &ComposeOptions,
     report: &mut Report,
 ) -> Result {
-    report.step("images of ours", || {
+    report.step("product images", || {
         images::stage(options.release)?;
         stack.build()?;
         images::build_standalone(engine, named)?;
@@ -87,11 +87,11 @@ fn play(
         stack.up(&[])?;
         stack.wait_healthy(&SERVERS, PATIENCE)?;
         match since.elapsed() {
-            late if late > FIRST_UP => fail(format!("healthy after {late:.0?} only")),
+            late if late > FIRST_UP => fail(format!("healthy only after {late:.0?}")),
             _ => Ok("all healthy".to_owned()),
         }
     })?;
-    report.step("users of events", || users(stack))?;
+    report.step("broker users", || users(stack))?;
     report.step("memory", || memory(stack, options.release))?;
     let identity = stack.address("HOLDFAST_IDENTITY_PORT")?;
     let worksession = stack.address("HOLDFAST_WORKSESSION_PORT")?;
@@ -99,7 +99,7 @@ fn play(
         run(cargo()
             .args(["xtask", "tour", "--against", &identity, &worksession])
             .args(["--hook-host", "host.docker.internal"]))?;
-        Ok("says what docs/api.md shows".to_owned())
+        Ok("prints what docs/api.md shows".to_owned())
     })?;
     report.step("metrics", || metrics(&[&identity, &worksession]))?;
 
@@ -120,7 +120,7 @@ fn play(
     report.step("down", || stack.down().map(|()| String::new()))
 }
 
-/// Two of each, three brokers, behind the proxy.
+/// Tests two of each service and three brokers behind the proxy.
 fn scaled(
     stack: &mut Stack<'_>,
     engine: &Engine,
@@ -130,7 +130,7 @@ fn scaled(
 ) -> Result {
     stack.scale();
     report.step("scale", || {
-        // All but Grafana, of which Debian has no package.
+        // All but Grafana, for which Debian has no package.
         stack.up(&SERVERS)?;
         stack.up(&SCALED)?;
         stack.wait_healthy(&SERVERS, PATIENCE)?;
@@ -142,13 +142,13 @@ fn scaled(
         &stack.address("HOLDFAST_WORKSESSION_PROXY_PORT")?,
     );
     report.step("revocation", || trials::revocation(stack))?;
-    // Other labels make another image, which is what an upgrade is to the engine.
+    // Other labels make another image, which to the engine is an upgrade.
     stack.set("HOLDFAST_REVISION", "next");
     stack.use_tag("next");
     report.step("rebuild", || {
         stack.build()?;
         match images::revision(engine, "next")?.as_str() {
-            "next" => Ok("labelled as told".to_owned()),
+            "next" => Ok("labelled as requested".to_owned()),
             other => fail(format!("labelled {other:?}")),
         }
     })?;
@@ -164,12 +164,12 @@ fn scaled(
     report.step("figures", || {
         let prometheus = stack.address("HOLDFAST_PROMETHEUS_PORT")?;
         run(cargo().args(["xtask", "alerts", "--against", &prometheus]))?;
-        Ok("each that alerts and panels name is there".to_owned())
+        Ok("every metric of the alerts and panels exists".to_owned())
     })
 }
 
-/// A copy of everything, made while people work, becomes a second stack, which knows whom the first one knew and every
-/// start that was accepted before the copy began.
+/// Makes a backup while users work and restores it as a second stack. That stack must know every session started before
+/// the backup, and accept a token from before it.
 fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -> Result<String> {
     let (stack, crowd) = (scene.stack, scene.crowd);
     let folder = tempfile::tempdir()?;
@@ -180,7 +180,7 @@ fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -
         output(&mut command).map(drop)
     };
     let wanted = crowd.accepted();
-    // So many that something is always on its way to the chat.
+    // At this rate some message is always on its way to the chat.
     let drive = crowd.drive(trials::RATE);
     let saved = run(stack, "deploy/compose/backup.sh");
     trials::flawless(drive)?;
@@ -194,14 +194,14 @@ fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -
     let address = fresh.address("HOLDFAST_WORKSESSION_PORT")?;
     let mut client = Client::new(&address, crowd.token());
     let data = client.text("/api/user/data");
-    data.context(|| "a token of before the copy".to_owned())?;
+    data.context(|| "a token from before the backup".to_owned())?;
     let count = wanted.len();
     Ok(format!(
-        "{count} sessions of before, and a token that is still good"
+        "{count} earlier sessions, and a token that is still valid"
     ))
 }
 
-/// Whom the broker knows: nobody who may do everything.
+/// Checks the broker's users: none of them is an administrator.
 fn users(stack: &Stack<'_>) -> Result<String> {
     let asked = ["rabbitmqctl", "-q", "list_users", "--no-table-headers"];
     let listed = stack.exec("rabbitmq", &asked)?;
@@ -212,20 +212,18 @@ fn users(stack: &Stack<'_>) -> Result<String> {
     names.sort_unstable();
     match names.as_slice() {
         ["consumer", "identity", "notifier", "parked", "worksession"] => Ok(names.join(", ")),
-        others => fail(format!("the broker knows {others:?}")),
+        others => fail(format!("the broker has the users {others:?}")),
     }
 }
 
-/// What each service holds when nobody uses it.
+/// Returns the resident memory of each idle service. Fails if one of a release build is too high.
 fn memory(stack: &Stack<'_>, release: bool) -> Result<String> {
     let mut told = Vec::new();
     for program in PROGRAMS {
         let status = stack.exec(program, &["cat", "/proc/1/status"])?;
         let megabytes = system::megabytes(&status, "VmRSS").context(|| program.to_owned())?;
         if release && megabytes > IDLE_MB {
-            return fail(format!(
-                "{program} holds {megabytes:.1} MB, more than {IDLE_MB}"
-            ));
+            return fail(format!("{program} uses {megabytes:.1} MB, limit {IDLE_MB}"));
         }
         told.push(format!("{program} {megabytes:.1} MB"));
     }

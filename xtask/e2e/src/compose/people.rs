@@ -1,4 +1,4 @@
-//! People who use the product over HTTP, at a steady rate, and remember what they were answered.
+//! Users who send requests at a steady rate, and a record of the responses.
 
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,17 +12,17 @@ use xtask_stand::lock;
 use xtask_stand::people::{make_project, make_team, register};
 
 const PEOPLE: usize = 8;
-/// Who asks at the same time.
+/// The number of concurrent clients.
 const AT_ONCE: usize = 20;
-/// Of so many requests one is a start, and one asks for the user's data; the others ask who somebody is.
+/// Of this many requests, one is a start and one reads the user's data; the others validate a token.
 const STARTS: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// An answer, or none.
+/// The response to a request, or its failure.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) what: &'static str,
-    /// None when the connection broke.
+    /// `None` if the connection broke.
     pub(super) status: Option<u16>,
     pub(super) has_retry_after: bool,
     pub(super) at: Instant,
@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// People with accounts, and what they were told.
+/// Users with accounts, and the starts that were accepted.
 pub(super) struct Crowd {
     people: Vec<String>,
     projects: Vec<i64>,
@@ -46,7 +46,7 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Makes accounts, each with a team, a project and a chat that is reached under `hook`.
+    /// Creates accounts, each with a team, a project and a chat whose URL begins with `hook`.
     pub(super) fn gather(identity: &str, worksession: &str, hook: &str) -> Result<Arc<Self>> {
         let (mut people, mut projects) = (Vec::new(), Vec::new());
         for n in 0..PEOPLE {
@@ -68,29 +68,29 @@ impl Crowd {
         }))
     }
 
-    /// From now on by way of other addresses.
+    /// Sends requests to other addresses from now on.
     pub(super) fn go_by(&self, identity: &str, worksession: &str) {
         identity.clone_into(&mut lock(&self.identity));
         worksession.clone_into(&mut lock(&self.worksession));
     }
 
-    /// The token of the first of them.
+    /// Returns the token of the first user.
     pub(super) fn token(&self) -> &str {
         self.people.first().map_or("", String::as_str)
     }
 
-    /// The notes and sessions of starts that were answered with yes.
+    /// Returns the note and session of each accepted start.
     pub(super) fn accepted(&self) -> Vec<(usize, String)> {
         lock(&self.accepted).clone()
     }
 
-    /// Those of which no message has come.
+    /// Returns how many accepted starts have not reached the chat.
     pub(super) fn untold(&self, chat: &Chat) -> usize {
         let notes: Vec<usize> = self.accepted().into_iter().map(|(note, _)| note).collect();
         chat.missing(&notes).len()
     }
 
-    /// So many requests a second until the drive is ended.
+    /// Sends `rate` requests a second until the drive is ended.
     pub(super) fn drive(self: &Arc<Self>, rate: usize) -> Drive {
         let over = Arc::new(AtomicBool::new(false));
         let answers = Arc::new(Mutex::new(Vec::new()));
@@ -174,7 +174,7 @@ fn ask(client: &mut Client, what: &'static str, method: &str, path: &str, body: 
     }
 }
 
-/// People at work. Dropping it lets them go on until the tool ends.
+/// Users at work. If it is dropped, they go on until the tool ends.
 pub(super) struct Drive {
     threads: Vec<JoinHandle<()>>,
     over: Arc<AtomicBool>,
@@ -184,18 +184,18 @@ pub(super) struct Drive {
 }
 
 impl Drive {
-    /// The least number of answers that is so much work by now: who waits for an answer asks for nothing meanwhile.
+    /// Returns the fewest responses expected by now: a client that waits for a response sends nothing meanwhile.
     pub(super) fn least(&self) -> f64 {
         let rate = u32::try_from(self.rate).map_or(f64::NAN, f64::from);
         0.75 * rate * self.begun.elapsed().as_secs_f64()
     }
 
-    /// Ends the drive and gives all answers in the order in which they came.
+    /// Ends the drive and returns all responses in the order in which they arrived.
     pub(super) fn end(self) -> Result<Vec<Answer>> {
         self.over.store(true, Ordering::SeqCst);
         for thread in self.threads {
             if thread.join().is_err() {
-                return fail("somebody panicked");
+                return fail("a client panicked");
             }
         }
         let mut answers = std::mem::take(&mut *lock(&self.answers));
@@ -204,7 +204,7 @@ impl Drive {
     }
 }
 
-/// How many of these answers were of which kind, such as `validate 200`.
+/// Counts the responses of each kind, such as `validate 200`.
 pub(super) fn tally<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> String {
     let mut counts = std::collections::BTreeMap::new();
     for answer in answers {

@@ -1,4 +1,4 @@
-//! deploy/compose.production.yml as whoever installs it does: secrets from files, TLS, a mail server.
+//! Installs deploy/compose.production.yml as an operator does: secrets from files, TLS, a mail server.
 
 use super::engine::Engine;
 use super::stack::Stack;
@@ -16,11 +16,11 @@ use xtask_stand::http::text;
 
 const IDENTITY: &str = "accounts.localhost";
 const WORKSESSION: &str = "focus.localhost";
-/// An account that is not root's.
+/// A user id other than root's.
 const INSTALLER: u32 = 1_000;
 const RECIPIENT: &str = "ada@example.org";
 
-/// The example's variables, filled in as it says; Caddy signs by itself, because no authority reaches this machine.
+/// The variables of the example, filled in. Caddy is its own authority, because no public one reaches this machine.
 const FILLED_IN: [(&str, &str); 5] = [
     ("HOLDFAST_IDENTITY_BASE_URL", "https://accounts.localhost"),
     ("HOLDFAST_WORKSESSION_BASE_URL", "https://focus.localhost"),
@@ -29,7 +29,7 @@ const FILLED_IN: [(&str, &str); 5] = [
     ("HOLDFAST_CADDY_GLOBAL", "local_certs"),
 ];
 
-/// A project of its own with `number`, from the secrets to the first mail.
+/// Tests a separate compose project with this number, from the secrets to the first mail.
 pub(super) fn production(
     engine: &Engine,
     images: &[(String, String)],
@@ -53,7 +53,7 @@ fn install(stack: &mut Stack<'_>) -> Result<String> {
     stack.produce(&filled_in()?)?;
 
     match stack.up(&[]) {
-        Ok(()) => return fail("it starts without a mail server being named"),
+        Ok(()) => return fail("it starts without the name of a mail server"),
         Err(_) => stack.says(
             "keys",
             "secrets/smtp-url does not name your mail server yet",
@@ -69,7 +69,7 @@ fn install(stack: &mut Stack<'_>) -> Result<String> {
     ] {
         let held = stack.exec(service, &["cat", &format!("/keys/{name}")])?;
         if held.trim() != secrets.read(name)?.trim() {
-            return fail(format!("{service} has another {name} than the file"));
+            return fail(format!("{service} has a different {name} from the file"));
         }
     }
     let mut visitor = Visitor::new(stack, secrets.folder.path())?;
@@ -78,10 +78,10 @@ fn install(stack: &mut Stack<'_>) -> Result<String> {
     wait_until(
         PATIENCE,
         Duration::from_millis(50),
-        "the mail server was not given the mail to a new account",
+        "the mail to a new account did not reach the mail server",
         || Ok(mail.taken().get(RECIPIENT) == Some(&1)),
     )?;
-    Ok("secrets of files, TLS with verified names, http to https, a mail delivered".to_owned())
+    Ok("secrets from files, verified TLS, http to https, a mail delivered".to_owned())
 }
 
 fn filled_in() -> Result<String> {
@@ -99,17 +99,17 @@ fn filled_in() -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// Who may come in where.
+/// Checks the redirect to https, the paths that the proxy closes, and the issuer.
 fn doors(visitor: &Visitor) -> Result {
     let (status, location) = visitor.plainly(IDENTITY, "/api/auth/validate")?;
     if status != 308 || location != format!("https://{IDENTITY}/api/auth/validate") {
-        return fail(format!("http is answered by {status} to {location:?}"));
+        return fail(format!("http is answered with {status} to {location:?}"));
     }
     for site in [IDENTITY, WORKSESSION] {
         for path in ["/metrics", "/health", "/health/ready"] {
             let (status, body) = visitor.ask("GET", site, path, &Value::Null)?;
             if status != 404 {
-                return fail(format!("{site}{path} is for everybody: {status} {body}"));
+                return fail(format!("{site}{path} is public: {status} {body}"));
             }
         }
     }
@@ -122,7 +122,7 @@ fn doors(visitor: &Visitor) -> Result {
     Ok(())
 }
 
-/// An account with an address for mails, a team, a start, and a hook that may not be.
+/// Creates an account with an e-mail address, a team and a project, starts a session, and tries a hook without TLS.
 fn work(visitor: &mut Visitor) -> Result {
     let login = json!({"username": "ada", "password": "correct horse battery", "email": RECIPIENT});
     let pair = visitor.good("POST", IDENTITY, "/api/auth/register", &login)?;
@@ -138,9 +138,9 @@ fn work(visitor: &mut Visitor) -> Result {
     let hook = |scheme: &str| json!({"provider": "slack", "webhook_url": format!("{scheme}://chat.example.org/hook")});
     let (status, body) = visitor.ask("PUT", WORKSESSION, &path, &hook("http"))?;
     if status != 400 {
-        return fail(format!("a hook without TLS is answered by {status} {body}"));
+        return fail(format!("a hook without TLS returns {status} {body}"));
     }
-    // The scheme is all that was wrong.
+    // Only the scheme was invalid.
     visitor.good("PUT", WORKSESSION, &path, &hook("https"))?;
     let start = json!({"category": "writing", "duration": 25, "project_id": format!("team_{id}")});
     let path = "/api/clienta_timer_start";
@@ -148,7 +148,7 @@ fn work(visitor: &mut Visitor) -> Result {
     Ok(())
 }
 
-/// Secrets as the script makes them, in a folder that goes with the run.
+/// Secrets as the script makes them, in a folder that is deleted after the run.
 struct Secrets {
     folder: TempDir,
 }
@@ -161,7 +161,7 @@ impl Secrets {
             .current_dir(envs::root())
             .arg("deploy/compose/secrets.sh");
         output(script.arg(folder.path()))?;
-        // Whoever installs it need not be root, as this tool is.
+        // An installer need not be root, as this tool is.
         for entry in std::fs::read_dir(folder.path())? {
             chown(entry?.path(), Some(INSTALLER), Some(INSTALLER))?;
         }
@@ -179,12 +179,12 @@ impl Secrets {
     }
 }
 
-/// Somebody on the other side of the proxy, who believes the authority that it made.
+/// A client outside the proxy, which trusts the proxy's own authority.
 struct Visitor {
     http: String,
     https: String,
     authority: PathBuf,
-    /// Empty until there is an account.
+    /// Empty until the account exists.
     token: String,
 }
 
@@ -201,7 +201,7 @@ impl Visitor {
         })
     }
 
-    /// The status of a request without TLS, and where it is sent.
+    /// Returns the status of a request without TLS, and the location it redirects to.
     fn plainly(&self, site: &str, path: &str) -> Result<(u16, String)> {
         let said = output(
             Command::new("curl")
@@ -214,7 +214,7 @@ impl Visitor {
         Ok((status.parse()?, location.to_owned()))
     }
 
-    /// Status and body; a certificate that is not for `site` fails.
+    /// Returns status and body; fails if the certificate is not for `site`.
     fn ask(&self, method: &str, site: &str, path: &str, body: &Value) -> Result<(u16, String)> {
         let mut curl = Command::new("curl");
         curl.args(["-sS", "-X", method, "-w", "\n%{http_code}"])
@@ -231,11 +231,11 @@ impl Visitor {
         let said = output(curl.arg(format!("https://{site}:{}{path}", self.https)))?;
         match said.rsplit_once('\n') {
             Some((body, status)) => Ok((status.trim().parse()?, body.to_owned())),
-            None => fail(format!("curl said {said:?}")),
+            None => fail(format!("curl printed {said:?}")),
         }
     }
 
-    /// The JSON of an answer that must be good.
+    /// Returns the JSON of a response; fails unless the status is 2xx.
     fn good(&self, method: &str, site: &str, path: &str, body: &Value) -> Result<Value> {
         match self.ask(method, site, path, body)? {
             (200..=299, text) => Ok(serde_json::from_str(&text)?),

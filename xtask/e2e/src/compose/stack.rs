@@ -1,4 +1,4 @@
-//! What docker-compose.yml and its companions start, as a project of its own on free ports.
+//! The services of docker-compose.yml and its companions, as a separate compose project on free ports.
 
 use super::engine::Engine;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use tempfile::TempDir;
 use xtask_kit::cmd::{Result, fail, nap, output};
 use xtask_stand::servers::free_port;
 
-/// With two of each, three brokers, and what looks at them.
+/// The companions for two of each service and three brokers, with monitoring.
 const SCALE: [&str; 3] = [
     "deploy/compose.proxy.yml",
     "deploy/compose.scale.yml",
     "deploy/compose.observe.yml",
 ];
-/// Load of one machine is what the limits on guessing passwords are there to stop.
+/// The rate limits are off: to them, load from one machine looks like password guessing.
 const BASE: &str = r#"services:
   identity-service:
     environment:
@@ -23,7 +23,7 @@ const BASE: &str = r#"services:
     environment:
       WORKSESSION__RATE_LIMITS__ENABLED: "false"
 "#;
-/// The same of the replicas, which tests reach without the proxy.
+/// The same for the replicas, with ports through which tests reach them without the proxy.
 const SCALED: &str = r#"services:
   identity-service-2:
     environment:
@@ -35,10 +35,10 @@ const SCALED: &str = r#"services:
     ports: ["127.0.0.1:${SECOND_WORKSESSION_PORT}:8090"]
 "#;
 
-/// The address under which tokens are issued.
+/// The variable with the address of the tokens' issuer.
 const BASE_URL: &str = "HOLDFAST_IDENTITY_BASE_URL";
 
-/// A running project. Dropping it takes everything down, volumes included.
+/// A running compose project. Dropping it removes everything, volumes included.
 pub(super) struct Stack<'a> {
     engine: &'a Engine,
     project: String,
@@ -47,7 +47,7 @@ pub(super) struct Stack<'a> {
     companions: Companions,
 }
 
-/// What joins docker-compose.yml.
+/// The compose files that are added to docker-compose.yml.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Companions {
     Nothing,
@@ -56,7 +56,7 @@ enum Companions {
 }
 
 impl<'a> Stack<'a> {
-    /// A project that is not started yet. `number` keeps its addresses apart from another one's.
+    /// Creates a project, not started yet. `number` gives it addresses of its own.
     pub(super) fn new(engine: &'a Engine, images: &[(String, String)], number: u8) -> Result<Self> {
         let mut variables = images.to_vec();
         let names = [
@@ -73,7 +73,7 @@ impl<'a> Stack<'a> {
         for name in names {
             variables.push((name.to_owned(), free_port()?.to_string()));
         }
-        // The name under which tokens are issued stays, wherever the ports are.
+        // The issuer of the tokens stays the same, whatever the ports.
         variables.push((BASE_URL.into(), "http://127.0.0.1:8080".into()));
         variables.push(("HOLDFAST_NET".into(), format!("172.30.{}", 90 + number)));
         let stack = Self {
@@ -94,7 +94,7 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// `docker-compose` on this project.
+    /// Returns `docker-compose` for this project.
     pub(super) fn compose(&self) -> Command {
         let mut command = self.engine.compose();
         command.args(["--project-name", &self.project]);
@@ -111,7 +111,7 @@ impl<'a> Stack<'a> {
                 files.push(own("scaled.yml"));
             }
             Companions::Production => {
-                // Which names the files itself.
+                // The env file names the compose files itself.
                 command.arg("--env-file").arg(self.env_file());
                 files.clear();
             }
@@ -122,7 +122,7 @@ impl<'a> Stack<'a> {
         command
     }
 
-    /// Variables for scripts that call docker-compose themselves.
+    /// Sets the variables of this project for scripts that call docker-compose themselves.
     pub(super) fn name_in(&self, command: &mut Command) {
         command.env("COMPOSE_PROJECT_NAME", &self.project);
         command.env("COMPOSE_FILE", "docker-compose.yml");
@@ -135,12 +135,12 @@ impl<'a> Stack<'a> {
         command.env("COMPOSE", words.join(" "));
     }
 
-    /// From now on with two of each and three brokers.
+    /// Uses two of each service and three brokers from now on.
     pub(super) fn scale(&mut self) {
         self.companions = Companions::Scale;
     }
 
-    /// From now on as other people use it, with these variables in the file that is made from the example.
+    /// Uses the production companion from now on, with these variables in the file that is made from the example.
     pub(super) fn produce(&mut self, variables: &str) -> Result {
         self.companions = Companions::Production;
         Ok(std::fs::write(self.env_file(), variables)?)
@@ -150,12 +150,12 @@ impl<'a> Stack<'a> {
         self.folder.path().join("production.env")
     }
 
-    /// Another version of our images from now on.
+    /// Uses another version of the product's images from now on.
     pub(super) fn use_tag(&mut self, tag: &str) {
         self.variables.push(("HOLDFAST_TAG".into(), tag.into()));
     }
 
-    /// Another value of a variable from now on.
+    /// Changes the value of a variable from now on.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         self.variables.push((name.into(), value.into()));
     }
@@ -164,17 +164,17 @@ impl<'a> Stack<'a> {
         output(self.compose().arg("build")).map(drop)
     }
 
-    /// Starts these services and what they need.
+    /// Starts these services and their dependencies.
     pub(super) fn up(&self, services: &[&str]) -> Result {
         output(self.compose().args(["up", "-d"]).args(services)).map(drop)
     }
 
-    /// `http://127.0.0.1:PORT` of the port that the variable names.
+    /// Returns `http://127.0.0.1:PORT` for the port in a variable.
     pub(super) fn address(&self, variable: &str) -> Result<String> {
         Ok(format!("http://127.0.0.1:{}", self.port(variable)?))
     }
 
-    /// The port that the variable names.
+    /// Returns the port in a variable.
     pub(super) fn port(&self, variable: &str) -> Result<&str> {
         let mut found = self.variables.iter().rev();
         match found.find(|(name, _)| name == variable) {
@@ -183,7 +183,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The container of a service.
+    /// Returns the container of a service.
     pub(super) fn container(&self, service: &str) -> Result<String> {
         let id = output(self.compose().args(["ps", "-q", service]))?;
         match id.lines().next() {
@@ -192,26 +192,26 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// `docker VERB … CONTAINER`
+    /// Runs `docker VERB … CONTAINER`.
     pub(super) fn docker(&self, args: &[&str], service: &str) -> Result {
         let container = self.container(service)?;
         output(self.engine.docker(args).arg(container)).map(drop)
     }
 
-    /// What a command says inside a service's container.
+    /// Runs a command in the container of a service, and returns its output.
     pub(super) fn exec(&self, service: &str, command: &[&str]) -> Result<String> {
         let container = self.container(service)?;
         output(self.engine.docker(&["exec", &container]).args(command))
     }
 
-    /// The rows of a query, as psql prints them bare.
+    /// Returns the rows of a query, in psql's unaligned format.
     pub(super) fn rows(&self, database: &str, query: &str) -> Result<Vec<String>> {
         let asked = ["psql", "-X", "-U", "postgres", "-At", database, "-c", query];
         let answer = self.exec("postgres", &asked)?;
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
-    /// Waits until the engine calls these services healthy.
+    /// Waits until the engine reports these services as healthy.
     pub(super) fn wait_healthy(&self, services: &[&str], patience: Duration) -> Result {
         let until = Instant::now() + patience;
         for service in services {
@@ -242,27 +242,27 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Fails unless a service logged this.
+    /// Fails unless a service has logged this text.
     pub(super) fn says(&self, service: &str, wanted: &str) -> Result {
         let mut command = self.compose();
         let logs = output(command.args(["logs", "--no-color", service]))?;
         if logs.contains(wanted) {
             return Ok(());
         }
-        fail(format!("{service} does not say {wanted:?}: {logs}"))
+        fail(format!("{service} did not log {wanted:?}: {logs}"))
     }
 
-    /// The ends of all logs, for when something went wrong.
+    /// Prints the last lines of all logs after a failure.
     pub(super) fn print_logs(&self) {
         let mut command = self.compose();
         command.args(["logs", "--tail", "40", "--no-color"]);
         match output(&mut command) {
             Ok(logs) => println!("{logs}"),
-            Err(failure) => println!("what the containers logged is lost: {failure}"),
+            Err(failure) => println!("cannot read the logs of the containers: {failure}"),
         }
     }
 
-    /// Containers, networks and volumes of the project are gone.
+    /// Removes the containers, networks and volumes of the project.
     pub(super) fn down(&self) -> Result {
         output(self.compose().args(DOWN)).map(drop)
     }

@@ -1,4 +1,4 @@
-//! What is done to the running stack, and what must hold meanwhile.
+//! Actions on the running stack, and what must hold during them.
 
 use super::people::{Answer, Crowd, Drive, tally};
 use super::stack::Stack;
@@ -11,9 +11,9 @@ use xtask_stand::chat::Chat;
 use xtask_stand::http::Client;
 use xtask_stand::people::register;
 
-/// Requests a second while something is done to the stack.
+/// Requests a second while the stack is changed.
 pub(super) const RATE: usize = 200;
-/// While one of each is restarted, which needs no more to be seen.
+/// Requests a second while single containers are restarted, which need no more load.
 const GENTLE: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(90);
 const QUEUES: [&str; 7] = [
@@ -26,14 +26,14 @@ const QUEUES: [&str; 7] = [
     "work.parked",
 ];
 
-/// The stack, who uses it, and the chat that it tells.
+/// The stack, its users, and the chat that it notifies.
 pub(super) struct Scene<'a, 'e> {
     pub(super) stack: &'a Stack<'e>,
     pub(super) crowd: &'a Arc<Crowd>,
     pub(super) chat: &'a Chat,
 }
 
-/// One container after the other is restarted under load: what was accepted is there afterwards, and told.
+/// Restarts one container after the other under load. Every accepted start is stored and reaches the chat.
 pub(super) fn restart_each(scene: &Scene<'_, '_>) -> Result<String> {
     let drive = scene.crowd.drive(GENTLE);
     let services = [
@@ -54,7 +54,7 @@ pub(super) fn restart_each(scene: &Scene<'_, '_>) -> Result<String> {
     Ok(tally(&answers))
 }
 
-/// The broker is away for a while: nobody notices but the chat, which hears everything afterwards.
+/// Stops the broker for a while. No request fails, and the chat receives everything afterwards.
 pub(super) fn broker_away(scene: &Scene<'_, '_>, time: Duration) -> Result<String> {
     let drive = scene.crowd.drive(RATE);
     scene.stack.docker(&["stop", "--time", "20"], "rabbitmq")?;
@@ -66,7 +66,7 @@ pub(super) fn broker_away(scene: &Scene<'_, '_>, time: Duration) -> Result<Strin
     Ok(all_good)
 }
 
-/// A token that one replica revoked is refused by the other within a second.
+/// Checks that a token revoked at one replica is rejected by the other within a second.
 pub(super) fn revocation(stack: &Stack<'_>) -> Result<String> {
     let first = stack.address("HOLDFAST_IDENTITY_PORT")?;
     let second = stack.address("SECOND_IDENTITY_PORT")?;
@@ -80,22 +80,22 @@ pub(super) fn revocation(stack: &Stack<'_>) -> Result<String> {
                 .map(|(status, _)| status)
         };
         if asked()? != 200 {
-            return fail("the second replica does not know a token of the first one");
+            return fail("the second replica rejects a token of the first");
         }
         Client::new(&first, &token).call("POST", "/api/auth/logout", &json!({}))?;
         let since = Instant::now();
         while asked()? != 401 {
             if since.elapsed() > Duration::from_secs(1) {
-                return fail("a revoked token is good at the other replica for more than a second");
+                return fail("the other replica accepts a revoked token for more than a second");
             }
             nap(Duration::from_millis(5))?;
         }
         longest = longest.max(since.elapsed());
     }
-    Ok(format!("at most {} ms in 5 tries", longest.as_millis()))
+    Ok(format!("at most {} ms in 5 attempts", longest.as_millis()))
 }
 
-/// Every container of ours is replaced by one of another image, one by one, and no request fails.
+/// Replaces the container of each service with one of another image, one by one. No request fails.
 pub(super) fn roll(scene: &Scene<'_, '_>, services: &[&str]) -> Result<String> {
     let drive = scene.crowd.drive(RATE);
     for service in services {
@@ -109,7 +109,7 @@ pub(super) fn roll(scene: &Scene<'_, '_>, services: &[&str]) -> Result<String> {
     Ok(all_good)
 }
 
-/// One of three brokers dies, the first one, which leads most queues: no start fails and every message comes.
+/// Kills the first of three brokers, which leads most queues. No start fails, and every message arrives.
 pub(super) fn kill_broker(scene: &Scene<'_, '_>) -> Result<String> {
     wait_for_members(scene.stack)?;
     let drive = scene.crowd.drive(RATE);
@@ -117,14 +117,14 @@ pub(super) fn kill_broker(scene: &Scene<'_, '_>) -> Result<String> {
     scene.stack.docker(&["kill"], "rabbitmq")?;
     nap(Duration::from_secs(15))?;
     let told = flawless(drive)?;
-    // Before the node is back.
+    // Before the node returns.
     settle(scene)?;
     scene.stack.docker(&["start"], "rabbitmq")?;
     scene.stack.wait_healthy(&["rabbitmq"], PATIENCE)?;
     Ok(told)
 }
 
-/// The database is restarted under load: whoever asks meanwhile is told to come back, and when.
+/// Restarts the database under load. Requests meanwhile get a 503 with `Retry-After`.
 pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
     let drive = scene.crowd.drive(RATE);
     nap(Duration::from_secs(2))?;
@@ -140,7 +140,7 @@ pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
     wait_until(
         PATIENCE,
         Duration::ZERO,
-        "the database does not come back",
+        "the database did not come back",
         || Ok(scene.stack.exec("postgres", &ready).is_ok()),
     )?;
     let returned = Instant::now();
@@ -160,18 +160,18 @@ pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
     });
     if recovery > Duration::from_secs(5) {
         return fail(format!(
-            "requests fail {recovery:?} after the database's return"
+            "requests failed until {recovery:?} after the database was back"
         ));
     }
     settle(scene)?;
     Ok(format!(
-        "{}; all good {} ms after its return",
+        "{}; none failed later than {} ms after its return",
         tally(&answers),
         recovery.as_millis()
     ))
 }
 
-/// Every start that was answered with yes is in the database, and the chat was told of it.
+/// Waits until every accepted start is stored and has reached the chat.
 pub(super) fn settle(scene: &Scene<'_, '_>) -> Result {
     all_there(scene.stack, &scene.crowd.accepted())?;
     let untold = || scene.crowd.untold(scene.chat);
@@ -181,11 +181,11 @@ pub(super) fn settle(scene: &Scene<'_, '_>) -> Result {
     }
     let untold = untold();
     fail(format!(
-        "the chat was not told of {untold} starts within two minutes"
+        "{untold} starts did not reach the chat within two minutes"
     ))
 }
 
-/// These sessions are in the stack's database.
+/// Checks that these sessions are in the stack's database.
 pub(super) fn all_there(stack: &Stack<'_>, accepted: &[(usize, String)]) -> Result {
     let rows = stack.rows("worksession", "SELECT session_id FROM sessions")?;
     let known: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
@@ -201,13 +201,13 @@ pub(super) fn all_there(stack: &Stack<'_>, accepted: &[(usize, String)]) -> Resu
     }
 }
 
-/// All requests of the drive were answered with yes.
+/// Ends the drive, and checks that all its requests succeeded.
 pub(super) fn flawless(drive: Drive) -> Result<String> {
     let least = drive.least();
     let answers = drive.end()?;
     if u32::try_from(answers.len()).map_or(0.0, f64::from) < least {
         return fail(format!(
-            "{} answers, not the {least:.0} that were wanted",
+            "{} responses, expected at least {least:.0}",
             answers.len()
         ));
     }
@@ -223,27 +223,27 @@ pub(super) fn flawless(drive: Drive) -> Result<String> {
     }
 }
 
-/// What may be said while the only replica, or what is behind it, is restarted.
+/// Checks for responses that a restart of the only replica, or of a server behind it, does not explain.
 fn excused(answers: &[Answer]) -> Result {
     let odd = |answer: &&Answer| !matches!(answer.status, None | Some(200..=299 | 503));
     match answers.iter().find(odd) {
         None => Ok(()),
-        Some(answer) => fail(format!("no outage explains {answer:?}")),
+        Some(answer) => fail(format!("not explained by an outage: {answer:?}")),
     }
 }
 
-/// Until a start is taken again.
+/// Waits until a start is accepted again.
 fn wait_until_served(scene: &Scene<'_, '_>) -> Result {
     let before = scene.crowd.accepted().len();
     wait_until(
         Duration::from_secs(30),
         Duration::from_millis(50),
-        "no start is taken 30 s after the container was healthy",
+        "no start is accepted 30 s after the container became healthy",
         || Ok(scene.crowd.accepted().len() >= before + 3),
     )
 }
 
-/// Until every queue is on all three nodes.
+/// Waits until every queue has members on all three nodes.
 fn wait_for_members(stack: &Stack<'_>) -> Result {
     let asked = ["rabbitmqctl", "-q", "list_queues", "name", "members"];
     let list = || stack.exec("rabbitmq", &asked);

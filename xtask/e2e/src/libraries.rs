@@ -1,5 +1,5 @@
-//! What the tests need of other people's: a browser, libraries and a Matrix server, at the versions that are pinned beside
-//! the tests or in docs. Each function installs what is not there yet, and tells the tests where it is.
+//! Third-party programs that the tests need: a browser, libraries and a Matrix server, at versions pinned beside the tests
+//! or in docs. Each function installs what is missing, and sets the variables through which the tests find it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +16,7 @@ const DRIVER: Wanted = Wanted {
     package: "chromium-driver",
 };
 
-/// Folders that the tests read.
+/// Folders that the tests read, by their variables.
 const FOLDERS: [(&str, &str); 4] = [
     ("HOLDFAST_E2E_EXAMPLES", "docs/oauth"),
     ("HOLDFAST_E2E_EVENTS", "docs/events"),
@@ -26,27 +26,27 @@ const FOLDERS: [(&str, &str); 4] = [
         "crates/standalone/tests/e2e/schemas",
     ),
 ];
-/// Each Python of the client tests: the variable that names it, its name, and the folder that lists its packages.
+/// The Python environments of the client tests: the variable, the name, and the folder that lists the packages.
 const PYTHONS: [(&str, &str, &str); 4] = [
     ("HOLDFAST_E2E_PYTHON", "python", "docs/oauth/python"),
     ("HOLDFAST_E2E_EVENTS_PYTHON", "events", "docs/events"),
-    // The check of events against their schemas is no example.
+    // The check of events against their schemas is not an example.
     (
         "HOLDFAST_E2E_SCHEMAS_PYTHON",
         "schemas",
         "crates/standalone/tests/e2e/schemas",
     ),
-    // Calls both APIs as they are described.
+    // Calls both APIs as their OpenAPI documents describe them.
     (
         "HOLDFAST_E2E_OPENAPI_PYTHON",
         "openapi",
         "crates/standalone/tests/e2e/openapi",
     ),
 ];
-/// The client that takes nothing that is not to the letter; no example, and so not in docs.
+/// The client that accepts only strict conformance. It is not an example, so it is not in docs.
 const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
 
-/// The languages of the client libraries, with the libraries.
+/// Sets up the client libraries and their languages.
 pub(super) fn name_clients_in(command: &mut Command) -> Result {
     let root = envs::root();
     for (variable, path) in FOLDERS {
@@ -58,7 +58,7 @@ pub(super) fn name_clients_in(command: &mut Command) -> Result {
     }
     let (node, scripts) = node_with("javascript", &root.join("docs/oauth/javascript"))?;
     std::fs::copy(root.join(STRICT), scripts.join("strict.js"))?;
-    // The first Node.js that has Web Crypto without being asked is 20; Debian 12 has 18.
+    // Debian 12 has Node.js 18, in which Web Crypto is off by default.
     if output(Command::new(&node).arg("--version"))?.starts_with("v18.") {
         command.env("NODE_OPTIONS", "--experimental-global-webcrypto");
     }
@@ -69,7 +69,7 @@ pub(super) fn name_clients_in(command: &mut Command) -> Result {
     Ok(())
 }
 
-/// A workspace of its own, as somebody would build it who had copied the folder.
+/// Builds the Rust example as its own workspace, as a reader who has copied the folder would.
 fn rust() -> Result<PathBuf> {
     let target = folder().join("rust");
     run(cargo()
@@ -80,14 +80,14 @@ fn rust() -> Result<PathBuf> {
     Ok(target.join("debug"))
 }
 
-/// The Matrix server.
+/// Sets up the Matrix server.
 pub(super) fn name_synapse_in(command: &mut Command) -> Result {
     let pins = envs::root().join("crates/standalone/tests/e2e/synapse.txt");
     command.env("HOLDFAST_E2E_SYNAPSE", python_with("synapse", &pins)?);
     Ok(())
 }
 
-/// A browser, what drives it, and the checker of its pages' accessibility.
+/// Sets up a browser, its driver, and the accessibility checker.
 pub(super) fn name_browser_in(command: &mut Command) -> Result {
     let [chromium, driver] = obtain([&CHROMIUM, &DRIVER], &["fonts-dejavu-core"])?;
     let axe = envs::root().join("crates/standalone/tests/e2e/axe");

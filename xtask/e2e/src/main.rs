@@ -1,8 +1,8 @@
-//! `cargo xtask e2e`: the real `holdfast` before real browsers, other people's OAuth libraries and a real chat.
+//! `cargo xtask e2e`: `holdfast` with real browsers, third-party OAuth libraries and a real chat.
 
 #![expect(
     clippy::print_stdout,
-    reason = "a command-line tool speaks on standard output"
+    reason = "a command-line tool prints to standard output"
 )]
 
 mod compose;
@@ -17,11 +17,11 @@ use xtask_kit::report::Report;
 use xtask_stand::runtimes;
 use xtask_stand::servers::{Rabbit, Source};
 
-/// Run the tests that need real browsers and other people's OAuth libraries
+/// Run the tests that need real browsers and third-party OAuth libraries
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask e2e")]
 struct Options {
-    /// One part only
+    /// Run one part only
     only: Option<Part>,
     #[command(flatten)]
     faults: faults::FaultOptions,
@@ -36,25 +36,25 @@ struct Options {
 enum Part {
     /// The pages in headless Chromium, with a screenshot of each
     Browsers,
-    /// The examples of docs/oauth and docs/events, a stricter client, and both APIs against their descriptions
+    /// The examples of docs/oauth and docs/events, a stricter client, and both APIs against their OpenAPI documents
     Clients,
     /// A team's chat on a Matrix server
     Chat,
-    /// Everything behind the services breaks, in turn and at once; only when asked for by name
+    /// Faults in everything behind the services, in turn and at once; runs only if named
     Faults,
-    /// docker-compose.yml on a Docker engine, alone and with two of each; only when asked for by name
+    /// docker-compose.yml on a Docker engine, with one and with two of each service; runs only if named
     Compose,
 }
 
 impl Part {
-    /// Those that are tests of cargo's, each with its module.
+    /// The parts that are cargo tests, each with its module.
     const TESTS: [(Self, &str); 3] = [
         (Self::Browsers, "browsers"),
         (Self::Clients, "clients"),
         (Self::Chat, "chat"),
     ];
 
-    /// Installs or starts what its tests need, and tells them where it is.
+    /// Installs or starts what the tests of this part need, and sets the variables through which they find it.
     fn name_tools_in(self, command: &mut Command) -> Result<Option<Rabbit>> {
         match self {
             Self::Browsers => libraries::name_browser_in(command)?,
@@ -65,7 +65,7 @@ impl Part {
                 return Ok(Some(rabbit));
             }
             Self::Chat => libraries::name_synapse_in(command)?,
-            Self::Faults | Self::Compose => return fail("no tests of cargo's"),
+            Self::Faults | Self::Compose => return fail("this part has no cargo tests"),
         }
         Ok(None)
     }
@@ -83,7 +83,7 @@ fn e2e(options: &Options) -> Result {
     if options.only == Some(Part::Compose) {
         return compose::compose(&options.compose);
     }
-    // With `--workspace` cargo chooses the features that it chooses for the other tests.
+    // With `--workspace`, cargo selects the same features as for the other tests.
     let tests = || {
         let mut command = cargo();
         command.args(["test", "--locked", "--workspace", "--test", "e2e"]);
@@ -99,7 +99,7 @@ fn e2e(options: &Options) -> Result {
         let _rabbit = part.name_tools_in(&mut command)?;
         command.args(["--", "--ignored", &format!("{name}::")]);
         command.args(&options.more);
-        // The report knows which part failed.
+        // The report records the failure.
         let _ = report.step(name, || {
             run_reading(&mut command, |line| ran += usize::from(has_run(line)))?;
             Ok(match part {
@@ -114,18 +114,18 @@ fn e2e(options: &Options) -> Result {
     report.print();
     report.verdict()?;
     match ran {
-        0 => fail("no test of that name"),
+        0 => fail("no test has that name"),
         _ => Ok(()),
     }
 }
 
-/// Whether a line of a test program says that a test ran.
+/// Whether a line of a test program reports that a test has run.
 fn has_run(line: &str) -> bool {
     let ends = [" ... ok", " ... FAILED"];
     line.starts_with("test ") && ends.iter().any(|end| line.ends_with(end))
 }
 
-/// Where pictures of the pages are put.
+/// Returns the folder for screenshots of the pages.
 fn screenshots() -> PathBuf {
     runtimes::folder().join("screenshots")
 }

@@ -1,7 +1,7 @@
-//! A chat server that does as it is told, and keeps a ledger of what it did to each call.
+//! A chat server with faults on demand, which records what it did with each call.
 //!
-//! It has incoming hooks `/hook/PROJECT/REVISION` of the shape that Slack has, and Matrix rooms `!pPROJECT:…`,
-//! where a transaction id that comes again shows nothing again.
+//! It has incoming webhooks `/hook/PROJECT/REVISION` in Slack's format, and Matrix rooms `!pPROJECT:…`, in which a repeated
+//! transaction id shows nothing again.
 
 use super::dice::Dice;
 use super::marks::HOOK_TOKEN;
@@ -15,39 +15,39 @@ use xtask_stand::chat::marked;
 use xtask_stand::http::{self, Request, next_request};
 use xtask_stand::lock;
 
-/// How a project's chat behaves.
+/// The behaviour of a project's chat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mood {
     #[default]
     Well,
-    /// 429, and so many seconds in `Retry-After`.
+    /// Answers 429, with this many seconds in `Retry-After`.
     Throttling(u64),
-    /// 500.
+    /// Answers 500.
     Failing,
-    /// Takes nothing and says nothing, until the caller gives up.
+    /// Shows nothing and sends nothing until the caller gives up.
     Hanging,
-    /// Takes nothing and hangs up.
+    /// Shows nothing and hangs up.
     HangingUp,
-    /// Shows one message and hangs up before a word of the answer; then it is well.
+    /// Shows one message and hangs up before the response; then behaves well.
     CuttingBeforeAnswer,
-    /// Shows one message and hangs up in the middle of the answer; then it is well.
+    /// Shows one message and hangs up in the middle of the response; then behaves well.
     CuttingInAnswer,
 }
 
-/// What was done to one call.
+/// A call, and what was done with it.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) came: Instant,
     pub(super) project: usize,
-    /// The numbers of the planning notes in it.
+    /// The numbers of the planning notes in the message.
     pub(super) notes: BTreeSet<usize>,
-    /// People see the message.
+    /// Whether users see the message.
     pub(super) shown: bool,
-    /// The caller was told so, as far as the server knows.
+    /// Whether the response was sent, as far as the server knows.
     pub(super) answered: bool,
 }
 
-/// The server. It lives until the tool ends.
+/// The server, which runs until the tool ends.
 pub(super) struct Chat {
     pub(super) port: u16,
     shared: Arc<Mutex<State>>,
@@ -58,7 +58,7 @@ struct State {
     gone: BTreeSet<String>,
     calls: Vec<Call>,
     shown: BTreeSet<usize>,
-    /// What each Matrix transaction said, by its path.
+    /// The body of each Matrix transaction, by its path.
     transactions: BTreeMap<String, String>,
     odd: Vec<String>,
     dice: Dice,
@@ -81,32 +81,32 @@ impl Chat {
         Ok(Self { port, shared })
     }
 
-    /// The address of a hook.
+    /// Returns the URL of a hook.
     pub(super) fn hook(&self, project: usize, revision: usize) -> String {
         format!("http://127.0.0.1:{}{}", self.port, path(project, revision))
     }
 
-    /// From now on a project's chat behaves so.
+    /// Changes the behaviour of a project's chat from now on.
     pub(super) fn set(&self, project: usize, mood: Mood) {
         lock(&self.shared).moods.insert(project, mood);
     }
 
-    /// From now on a hook is unknown: 404.
+    /// Makes a hook answer 404 from now on.
     pub(super) fn remove_hook(&self, project: usize, revision: usize) {
         lock(&self.shared).gone.insert(path(project, revision));
     }
 
-    /// All calls so far.
+    /// Returns all calls so far.
     pub(super) fn calls(&self) -> Vec<Call> {
         lock(&self.shared).calls.clone()
     }
 
-    /// How many planning notes are shown.
+    /// Returns the number of planning notes that were shown.
     pub(super) fn shown(&self) -> usize {
         lock(&self.shared).shown.len()
     }
 
-    /// What no caller should have sent.
+    /// Returns the calls that no caller should make.
     pub(super) fn odd(&self) -> Vec<String> {
         lock(&self.shared).odd.clone()
     }
@@ -116,7 +116,7 @@ fn path(project: usize, revision: usize) -> String {
     format!("/hook/{project}/{revision}")
 }
 
-/// What to do with a call that was written down.
+/// What to do with a recorded call.
 struct Verdict {
     index: usize,
     pause: Duration,
@@ -155,7 +155,7 @@ fn serve(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<()> 
 }
 
 impl State {
-    /// Decides on a call and writes it down.
+    /// Decides what to do with a call, and records it.
     fn judge(&mut self, request: &Request) -> Verdict {
         let is_matrix = request.path.starts_with("/_matrix/");
         let project = project(&request.path).unwrap_or(usize::MAX);
@@ -170,13 +170,13 @@ impl State {
             (mood, status) = (Mood::Well, "404 Not Found");
         }
         let wrong = if project == usize::MAX {
-            Some("a path that nobody was told")
+            Some("an unknown path")
         } else if is_matrix
             && (request.method != "PUT" || request.authorization != format!("Bearer {HOOK_TOKEN}"))
         {
-            Some("a Matrix call that is no PUT or has no token")
+            Some("a Matrix call that is not a PUT or has no token")
         } else if !is_matrix && request.method != "POST" {
-            Some("a hook is called by POST")
+            Some("a hook call that is not a POST")
         } else {
             None
         };
@@ -196,7 +196,7 @@ impl State {
                 shown = false;
                 if earlier != request.body {
                     let path = &request.path;
-                    let odd = format!("the transaction {path} came with another text");
+                    let odd = format!("the transaction {path} was repeated with another body");
                     self.odd.push(odd);
                 }
             }
@@ -238,7 +238,7 @@ fn answer(is_matrix: bool, status: &str, mood: Mood) -> String {
     }
 }
 
-/// The project's number in a path: `/hook/N/…`, or a room `!pN:…`.
+/// Returns the project's number in a path: `/hook/N/…`, or a room `!pN:…`.
 fn project(path: &str) -> Option<usize> {
     let rest = path
         .strip_prefix("/hook/")

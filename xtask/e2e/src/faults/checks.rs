@@ -1,4 +1,4 @@
-//! What must hold at the end, seen from outside and in the databases.
+//! The checks at the end of a run, through the APIs and in the databases.
 
 use super::load::{Ledger, Load, Start};
 use super::marks::GONE;
@@ -11,19 +11,19 @@ use xtask_stand::chat::mark;
 use xtask_stand::http::Client;
 use xtask_stand::lock;
 
-/// All that waits must have gone out this long after everything was mended: a message that failed often waits
-/// minutes for its next try.
+/// How long pending work may take once everything is repaired. A message that failed often waits minutes for its next
+/// attempt.
 const DRAINED_WITHIN: Duration = Duration::from_secs(900);
 const TELL_EVERY: Duration = Duration::from_secs(5);
-/// Findings of one kind that are told.
+/// The number of findings of one kind that are listed.
 const TOLD: usize = 5;
 
-/// What does not hold, in sentences.
+/// The failed checks, as sentences.
 #[derive(Default)]
 pub(super) struct Findings(pub(super) Vec<String>);
 
 impl Findings {
-    /// Adds a sentence with the first of these, if there are any.
+    /// Adds a sentence with the first of these findings, if there are any.
     pub(super) fn add<T: std::fmt::Display>(
         &mut self,
         what: &str,
@@ -39,7 +39,7 @@ impl Findings {
     }
 }
 
-/// Waits until nothing waits any more, and says how long it took; a sentence says what still does.
+/// Waits until nothing is pending, and returns how long that took, or a sentence that says what still is.
 pub(super) fn drain(
     stand: &Stand,
     told: &dyn Fn(&str),
@@ -50,7 +50,7 @@ pub(super) fn drain(
         stand.must_be_alive()?;
         let mut waiting = waiting(stand)?;
         if waiting.is_empty() {
-            // Looked at last, because it takes seconds of the processor.
+            // Checked last, because it takes seconds of processor time.
             let queues = lock(&stand.rabbit).queues()?;
             let full: Vec<String> = queues
                 .iter()
@@ -79,7 +79,7 @@ pub(super) fn drain(
     }
 }
 
-/// What waits in the databases, in words.
+/// Describes what is pending in the databases.
 fn waiting(stand: &Stand) -> Result<String> {
     let mut found = Vec::new();
     let mut ask = |part: Part, what: &str, sql: &str| -> Result {
@@ -114,10 +114,10 @@ fn waiting(stand: &Stand) -> Result<String> {
 pub(super) fn check(stand: &Stand, load: &Load<'_>, shown: &BTreeSet<usize>) -> Result<Findings> {
     let mut findings = Findings::default();
     findings.add(
-        "answers that no outage explains",
+        "responses that no outage explains",
         lock(&load.ledger.odd).iter(),
     );
-    findings.add("calls that a chat would not take", stand.chat.odd());
+    findings.add("calls that a chat would reject", stand.chat.odd());
     let starts = lock(&load.ledger.starts).clone();
     sessions(stand, &starts, &mut findings)?;
     presessions(stand, load, &starts, &mut findings)?;
@@ -129,7 +129,7 @@ pub(super) fn check(stand: &Stand, load: &Load<'_>, shown: &BTreeSet<usize>) -> 
     Ok(findings)
 }
 
-/// Exactly one session of each accepted start, and none that nobody was told of.
+/// Checks that each accepted start has exactly one session, and that there are no others.
 fn sessions(stand: &Stand, starts: &[Start], findings: &mut Findings) -> Result {
     let rows = stand.rows(
         Part::Worksession,
@@ -158,11 +158,11 @@ fn sessions(stand: &Stand, starts: &[Start], findings: &mut Findings) -> Result 
     );
     let known: BTreeSet<String> = starts.iter().map(|start| mark(start.number)).collect();
     let foreign = stored.keys().filter(|mark| !known.contains(*mark));
-    findings.add("sessions that no start was told of", foreign);
+    findings.add("sessions without an accepted start", foreign);
     Ok(())
 }
 
-/// Each can be read by who started it.
+/// Checks that each session can be read by the user who started it.
 fn presessions(
     stand: &Stand,
     load: &Load<'_>,
@@ -185,8 +185,8 @@ fn presessions(
     Ok(())
 }
 
-/// Every start is shown, or on the project whose hook went away its outcome says why not; and what the team sees
-/// of it agrees.
+/// Checks that every start was shown, or, on the project whose hook disappears, that its outcome says why not. The outcome
+/// that the team sees must agree.
 fn notices(
     stand: &Stand,
     starts: &[Start],
@@ -214,7 +214,7 @@ fn notices(
             None => untold.push(name.clone()),
             Some((outcome, reason)) => {
                 let fits = if is_shown {
-                    // Shown, and the answer to a copy of it was that the hook is gone.
+                    // The message was shown, and a repetition was answered that the hook is gone.
                     outcome == "delivered" || start.project == GONE
                 } else {
                     start.project == GONE && outcome != "delivered" && !reason.is_empty()
@@ -228,17 +228,14 @@ fn notices(
             lost.push(name);
         }
     }
-    findings.add("LOST: accepted starts that no chat was told of", lost);
-    findings.add(
-        "starts whose team never heard what became of its notification",
-        untold,
-    );
-    findings.add("notifications whose outcome is not what happened", wrong);
+    findings.add("LOST: accepted starts that reached no chat", lost);
+    findings.add("starts without an outcome of their notification", untold);
+    findings.add("notifications with a wrong outcome", wrong);
     Ok(())
 }
 
-/// The chats of healthy projects were told once how each session ended. Such a message has no note to be known by:
-/// the notifier's own rows tell of it.
+/// Checks that the chats of healthy projects were told once of each session's end. Such a message contains no note, so the
+/// notifier's own rows are counted.
 fn endings(stand: &Stand, ledger: &Ledger, findings: &mut Findings) -> Result {
     let told = stand.rows(
         Part::Notifier,
@@ -253,13 +250,13 @@ fn endings(stand: &Stand, ledger: &Ledger, findings: &mut Findings) -> Result {
         .iter()
         .filter(|(session, project)| *project != GONE && times.get(session) != Some(&1));
     findings.add(
-        "LOST: submits that no chat was told of",
+        "LOST: submits that reached no chat",
         wrong.map(|(session, _)| session),
     );
     Ok(())
 }
 
-/// The rollups have what people were credited, and are what would be computed from the sessions.
+/// Checks that the rollups contain the credited minutes, and equal what is computed from the sessions.
 fn minutes(stand: &Stand, load: &Load<'_>, findings: &mut Findings) -> Result {
     let ledger = lock(&load.ledger.minutes).clone();
     let mut differing = Vec::new();
@@ -272,26 +269,26 @@ fn minutes(stand: &Stand, load: &Load<'_>, findings: &mut Findings) -> Result {
         let credited = ledger.get(&index).copied().unwrap_or(0);
         if total != Some(credited) {
             differing.push(format!(
-                "person {index}: credited {credited}, total {total:?}"
+                "user {index}: credited {credited}, total {total:?}"
             ));
         }
     }
-    findings.add("people whose minutes are not in their totals", differing);
+    findings.add("users whose minutes are not in their totals", differing);
     let mut rebuild = stand.command(
         Part::Worksession,
         &["admin", "rebuild-rollups", "--dry-run", "--json"],
     )?;
-    // Exit code 3 says that something differs.
+    // Exit code 3 means that something differs.
     if let Err(error) = output(&mut rebuild) {
         findings.add("rollups differ from the sessions", [error]);
     }
     if ledger.values().sum::<i64>() == 0 {
-        findings.add("nothing was looked at", ["no minute was credited"]);
+        findings.add("nothing was checked", ["no minute was credited"]);
     }
     Ok(())
 }
 
-/// Nothing was set aside.
+/// Checks that no event was unroutable.
 fn aside(stand: &Stand, findings: &mut Findings) -> Result {
     for part in Part::ALL {
         let rows = stand.rows(
@@ -299,14 +296,14 @@ fn aside(stand: &Stand, findings: &mut Findings) -> Result {
             "SELECT routing_key FROM outbox WHERE state <> 'pending'",
         )?;
         findings.add(
-            &format!("events that {} set aside", part.name()),
+            &format!("unroutable events of {}", part.name()),
             rows.concat(),
         );
     }
     Ok(())
 }
 
-/// Every address has its mail.
+/// Checks that every address has received its mail.
 fn mails(stand: &Stand, ledger: &Ledger, findings: &mut Findings) {
     let taken = stand.mail.taken();
     let asked = lock(&ledger.mails);

@@ -1,31 +1,31 @@
-//! Which messages were shown twice, and whether the chat's ledger and the faults explain why.
+//! Finds messages that were shown twice, and whether the chat's calls and the faults explain them.
 
 use super::chat::Call;
 use super::storm::Fault;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A call that reached the notifier's socket before the kill may be read after it.
+/// How long after the kill of the notifier the chat may still read a call that was sent before.
 const BEFORE_KILL: Duration = Duration::from_millis(500);
-/// What the chat has answered is written down within this.
+/// The time within which the notifier records a response of the chat.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
-/// While the database is in trouble the notifier goes on trying: so long, and until so long after it.
+/// The same while the database fails: this long after the call, or the next constant after the end of the fault if later.
 const WRITTEN_IN_TROUBLE: Duration = Duration::from_secs(18);
 const WRITTEN_AFTER_TROUBLE: Duration = Duration::from_secs(5);
 
-/// A planning note that was shown more than once.
+/// A planning note that was shown more than once, by the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Copy {
-    /// The chat hung up before or in its answer.
+    /// The chat hung up before or during its response.
     AnswerCut,
-    /// The notifier was killed between the answer and the row.
+    /// The notifier was killed between the response and its record.
     SenderKilled,
     /// Nothing explains it.
     Unexplained(usize),
 }
 
 impl Copy {
-    /// The note, where nothing explains it.
+    /// Returns the note if nothing explains the duplicate.
     pub(super) fn unexplained(&self) -> Option<usize> {
         match self {
             Self::Unexplained(note) => Some(*note),
@@ -34,7 +34,7 @@ impl Copy {
     }
 }
 
-/// How often each note was shown, and every copy.
+/// Returns when each note was shown, and all duplicates.
 pub(super) fn count(
     calls: &[Call],
     faults: &[Fault],
@@ -47,7 +47,7 @@ pub(super) fn count(
     }
     let mut copies = Vec::new();
     for (note, calls) in &shown {
-        // The last one is the one that counts.
+        // The last call is the one that counts.
         for call in calls.iter().rev().skip(1) {
             copies.push(explain(*note, call, faults));
         }

@@ -1,4 +1,4 @@
-//! Chance that can be repeated: the same seed throws the same faults in the same order.
+//! Reproducible random numbers: the same seed produces the same faults in the same order.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use std::time::Duration;
 pub(super) struct Dice(u64);
 
 impl Dice {
-    /// The dice of a seed and of one of those who throw with it.
+    /// Creates the generator for one of those who use this seed.
     pub(super) fn new(seed: u64, thrower: u64) -> Self {
         let mixed =
             seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ thrower.wrapping_mul(0xD1B5_4A32_D192_ED03);
         let mut dice = Self(mixed | 1);
-        // The first numbers of similar seeds are similar.
+        // Similar seeds produce similar first numbers.
         for _ in 0..8 {
             dice.next();
         }
@@ -26,24 +26,24 @@ impl Dice {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number from 0 to `limit` - 1; 0 where there is none.
+    /// Returns a number from 0 to `limit` - 1, or 0 if `limit` is 0.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
         usize::try_from((self.next() >> 16) % limit).unwrap_or(0)
     }
 
-    /// Whether one of `chances` came up.
+    /// Returns true once in `chances` on average.
     pub(super) fn one_in(&mut self, chances: usize) -> bool {
         self.below(chances) == 0
     }
 
-    /// A time between these milliseconds, the second excluded.
+    /// Returns a duration between these milliseconds, the second excluded.
     pub(super) fn millis(&mut self, from: u64, to: u64) -> Duration {
         let width = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
         Duration::from_millis(from + u64::try_from(self.below(width)).unwrap_or(0))
     }
 
-    /// Puts them into an order of chance.
+    /// Shuffles the items.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

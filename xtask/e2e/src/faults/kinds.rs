@@ -1,4 +1,4 @@
-//! The kinds of faults: what each breaks, for how long, and how it is mended.
+//! The kinds of faults: what each breaks, for how long, and how it is repaired.
 
 use super::dice::Dice;
 use super::line::{Line, Way};
@@ -12,11 +12,11 @@ use xtask_kit::cmd::{Result, came_true, nap};
 use xtask_stand::lock;
 use xtask_stand::servers::{PrivateRabbit, Shutdown};
 
-/// What only one fault at a time may break.
+/// A component that only one fault at a time may break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Component {
     Process(Part),
-    /// With the lines to it: while it is away they carry nothing that could be lost.
+    /// The broker with the connections to it: while it is down they carry nothing that could be lost.
     Broker,
     Database,
     LinesToDatabase,
@@ -52,7 +52,7 @@ pub(super) enum Kind {
     MailCutsAnswer,
 }
 
-/// Each in the order of the table, with its name, and with everything that nobody else may break meanwhile.
+/// The kinds in the order of the table, each with its name and the components that no other fault may break meanwhile.
 #[rustfmt::skip]
 const KINDS: [(Kind, &str, &[Component]); 25] = [
     (Kind::Kill(Part::Identity), "identity-service killed", &[Component::Process(Part::Identity)]),
@@ -95,7 +95,7 @@ impl Kind {
         self.row().1
     }
 
-    /// Everything that nobody else may break meanwhile.
+    /// Returns the components that no other fault may break meanwhile.
     pub(super) fn breaks(self) -> &'static [Component] {
         self.row().2
     }
@@ -105,52 +105,52 @@ impl Kind {
         row.unwrap_or((self, "", &[]))
     }
 
-    /// Whether it is thrown in this round of all kinds.
+    /// Whether the kind occurs in this round.
     pub(super) fn is_in_round(self, round: usize) -> bool {
         match self {
-            // The answer is cut after the message is shown: each time makes a copy, and copies are to be rare.
+            // The response is cut after the message is shown: each time makes a duplicate, and duplicates must be rare.
             Self::ChatCutsAnswer | Self::MailCutsAnswer => round.is_multiple_of(4),
-            // A broker takes long to start: with both in each round it would hardly ever be there.
+            // A broker starts slowly: with both in each round it would hardly ever run.
             Self::BrokerKilled => round.is_multiple_of(2),
             Self::BrokerStopped => !round.is_multiple_of(2),
-            // What the chat has answered and no row says yet is told again: each kill costs some copies, however
-            // many messages lie between two of them.
+            // Messages that the chat has answered and no row records yet are sent again: each kill costs some duplicates,
+            // however many messages lie between two kills.
             Self::Kill(Part::Notifier) => round.is_multiple_of(2),
             Self::KillBoth => !round.is_multiple_of(2),
-            // Nobody starts anything for so long.
+            // No session starts for that long.
             Self::DatabaseAway => round % 4 == 1,
             _ => true,
         }
     }
 
-    /// What of it may keep the notifier from writing down what it has sent.
+    /// Whether the fault may keep the notifier from recording what it has sent.
     pub(super) fn troubles_notes(self) -> bool {
         let database = [Component::Database, Component::LinesToDatabase];
         self.breaks().iter().any(|part| database.contains(part))
     }
 
-    /// When the notifier dies of it.
+    /// Whether the fault kills the notifier.
     pub(super) fn kills_notifier(self) -> bool {
         matches!(self, Self::Kill(Part::Notifier) | Self::KillBoth)
     }
 }
 
-/// What a fault is done to.
+/// What a fault acts on.
 pub(super) struct Scene<'a> {
     pub(super) stand: &'a Stand,
     pub(super) load: &'a Load<'a>,
 }
 
-/// What was seen of a fault beside its times.
+/// What was observed of a fault, apart from its times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// The hook that went away was shown as switched off, with the reason.
+    /// Whether the removed hook was shown as switched off, with the reason.
     pub(super) was_off: bool,
 }
 
 impl Scene<'_> {
-    /// Waits until a chat is told of something again, for a while. Before that the same fault would find
-    /// nothing at work that it could break.
+    /// Waits up to 30 seconds until a chat shows something new. Before that, the same fault would find no activity that it
+    /// could break.
     pub(super) fn until_told(&self) -> Result {
         let before = self.stand.chat.shown();
         came_true(Duration::from_secs(30), Duration::from_millis(50), || {
@@ -159,7 +159,7 @@ impl Scene<'_> {
         .map(drop)
     }
 
-    /// Breaks it, waits, mends it.
+    /// Breaks something, waits, and repairs it.
     pub(super) fn play(&self, kind: Kind, dice: &mut Dice) -> Result<Seen> {
         let stand = self.stand;
         let to_broker = |part| Ok(&stand.member(part)?.to_broker);
@@ -220,7 +220,7 @@ impl Scene<'_> {
                 } else {
                     chat::Mood::CuttingInAnswer
                 };
-                // Mends itself after one call.
+                // It repairs itself after one call.
                 stand.chat.set(dice.below(HEALTHY), mood);
             }
             Kind::ChatGone => return self.lose_hook(dice),
@@ -261,7 +261,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Half of the times what stalled goes on, half of the times it breaks.
+    /// Stalls connections. Afterwards they resume or break, with equal probability.
     fn stall(&self, lines: &[&Line], dice: &mut Dice) -> Result {
         let way = if dice.one_in(2) {
             Way::ToServer
@@ -282,7 +282,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Now one project's chat, now all of them.
+    /// Changes one project's chat, or sometimes all of them.
     fn chat(&self, mood: chat::Mood, dice: &mut Dice) -> Result {
         let first = dice.below(HEALTHY);
         let projects = if dice.one_in(3) {
@@ -307,7 +307,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Until it is shown as switched off, or for a while when something else is broken too; then the owner sets a new one.
+    /// Removes the hook until it is shown as off, or for 20 s if another fault prevents that. Then its owner sets a new one.
     fn lose_hook(&self, dice: &mut Dice) -> Result<Seen> {
         let revision = self.load.revision.load(Ordering::SeqCst);
         self.stand.chat.remove_hook(GONE, revision);
@@ -320,7 +320,7 @@ impl Scene<'_> {
     }
 }
 
-/// Starts the broker as a supervisor does: what remains of the one before may keep the next from its name for a moment.
+/// Starts the broker as a supervisor does: remains of the previous process may block its node name for a moment.
 fn start(rabbit: &mut PrivateRabbit) -> Result {
     for _ in 0..2 {
         if rabbit.resume().is_ok() {

@@ -1,4 +1,4 @@
-//! A line to a server that can be cut, stalled in one direction, or left for dead without a word.
+//! A connection to a server that can be cut, stalled in one direction, or made to lose everything silently.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,14 +8,14 @@ use xtask_kit::cmd::Result;
 use xtask_stand::http::listen;
 use xtask_stand::lock;
 
-/// Which way bytes go.
+/// The direction of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     ToServer,
     ToClient,
 }
 
-/// Forwards a port of its own to a server. It lives until the tool ends.
+/// Forwards a local port to a server, until the tool ends.
 pub(super) struct Line {
     pub(super) port: u16,
     shared: Arc<Shared>,
@@ -38,13 +38,13 @@ struct State {
 struct Pair {
     client: TcpStream,
     server: TcpStream,
-    /// What is sent from now on reaches nobody, and nobody hears that the other side hung up.
+    /// Whether everything is lost from now on, including the end of the connection.
     lost: AtomicBool,
     over: AtomicBool,
 }
 
 impl Line {
-    /// To a server at `HOST:PORT`.
+    /// Creates a line to a server at `HOST:PORT`.
     pub(super) fn to(server: &str) -> Result<Self> {
         let shared = Arc::new(Shared {
             server: server.to_owned(),
@@ -52,7 +52,7 @@ impl Line {
             changed: Condvar::new(),
         });
         let accepting = Arc::clone(&shared);
-        // An error is a server that is away: the client sees its connection closed.
+        // An error means that the server is down: the client sees its connection closed.
         let port = listen("127.0.0.1", move |stream| accepting.connect(stream).ok())?;
         Ok(Self { port, shared })
     }
@@ -67,19 +67,19 @@ impl Line {
         self.shared.changed.notify_all();
     }
 
-    /// Forwards nothing this way until [`Line::restore`]; what was sent arrives then.
+    /// Forwards nothing in this direction until [`Line::restore`]; then everything arrives.
     pub(super) fn stall(&self, way: Way) {
         lock(&self.shared.state).stalled = Some(way);
     }
 
-    /// Loses what the connections of now carry, for good; new ones are well.
+    /// Loses everything on the current connections, for good. New ones work.
     pub(super) fn lose(&self) {
         for pair in lock(&self.shared.state).pairs.drain(..) {
             pair.lost.store(true, Ordering::SeqCst);
         }
     }
 
-    /// All is well again.
+    /// Ends a cut or a stall.
     pub(super) fn restore(&self) {
         let mut state = lock(&self.shared.state);
         state.refusing = false;
@@ -151,7 +151,7 @@ impl Shared {
 impl Pair {
     fn close(&self) {
         self.over.store(true, Ordering::SeqCst);
-        // Whoever is gone already needs no goodbye.
+        // A failure means that this side is gone already.
         self.client.shutdown(Shutdown::Both).ok();
         self.server.shutdown(Shutdown::Both).ok();
     }
@@ -164,7 +164,7 @@ mod tests {
     use std::net::TcpStream;
     use std::time::Duration;
 
-    /// A server that says everything back.
+    /// Starts a server that sends everything back.
     fn echo() -> String {
         let echo = |stream: TcpStream| {
             let mut back = stream.try_clone().ok()?;
@@ -181,7 +181,7 @@ mod tests {
         stream
     }
 
-    /// What comes back: none for silence, 0 bytes for an end.
+    /// Returns the length of the response: `None` for silence, 0 for a closed connection.
     fn said(stream: &mut TcpStream, word: &[u8]) -> Option<usize> {
         stream.write_all(word).ok();
         let mut buffer = [0_u8; 16];

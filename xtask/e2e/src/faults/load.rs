@@ -1,6 +1,6 @@
-//! People who start and submit sessions, whatever happens to the servers, and keep a ledger of what they were told.
+//! Users who start and submit sessions whatever happens to the servers, and a ledger of the responses.
 //!
-//! A request that got no answer, or a 5xx, may have been taken: it is sent again as it was, with the same
+//! A request without a response, or with a 5xx, may have taken effect. It is repeated unchanged, with the same
 //! `Idempotency-Key`, until it is answered.
 
 use super::dice::Dice;
@@ -17,25 +17,25 @@ use xtask_stand::http::{Client, text};
 use xtask_stand::lock;
 use xtask_stand::people::{PASSWORD, make_project, make_team, register};
 
-/// People of each project, the one with the long sessions included.
+/// Users of each project, including the one with long sessions.
 const PEOPLE: usize = 4;
-/// No answer takes longer while all is well.
+/// The timeout of a request. No response takes that long without faults.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// A plan of a minute counts as kept 1.2 s before its end.
+/// A plan of one minute counts as completed from 1.2 s before its end.
 const LONG: Duration = Duration::from_secs(59);
 
-/// A start that was answered with yes.
+/// An accepted start.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
     pub(super) number: usize,
     pub(super) project: usize,
     pub(super) person: usize,
     pub(super) session: String,
-    /// When it was sent first.
+    /// When it was first sent.
     pub(super) sent: Instant,
 }
 
-/// Somebody with an account.
+/// A user with an account.
 #[derive(Clone)]
 pub(super) struct Person {
     pub(super) token: String,
@@ -43,37 +43,37 @@ pub(super) struct Person {
     is_patient: bool,
 }
 
-/// What people were told.
+/// What the services have confirmed.
 #[derive(Default)]
 pub(super) struct Ledger {
     pub(super) starts: Mutex<Vec<Start>>,
-    /// Credited minutes of each person.
+    /// The credited minutes of each user.
     pub(super) minutes: Mutex<BTreeMap<usize, i64>>,
-    /// Sessions whose submit was answered with yes, each with its project.
+    /// The sessions whose submit was accepted, each with its project.
     pub(super) submits: Mutex<Vec<(String, usize)>>,
-    /// Requests that got no answer, or a 5xx.
+    /// Attempts that got no response, a 408 or a 5xx.
     pub(super) unknown: AtomicUsize,
-    /// Addresses whose accounts were made.
+    /// The addresses of the accounts that were created.
     pub(super) mails: Mutex<Vec<String>>,
-    /// Answers that no outage explains.
+    /// Responses that no outage explains.
     pub(super) odd: Mutex<Vec<String>>,
     numbers: AtomicUsize,
     over: AtomicBool,
 }
 
-/// The people, their projects and their ledger.
+/// The users, their projects and their ledger.
 pub(super) struct Load<'a> {
     stand: &'a Stand,
     pub(super) people: Vec<Person>,
-    /// The team project's number of each project, the one whose hook goes away last.
+    /// The number of each team project. The project whose hook disappears is the last one.
     pub(super) projects: Vec<i64>,
     pub(super) ledger: Ledger,
-    /// The revision of the hook that goes away.
+    /// The revision of the hook that disappears.
     pub(super) revision: AtomicUsize,
 }
 
 impl<'a> Load<'a> {
-    /// Makes accounts, teams, projects and hooks, while all is well.
+    /// Creates accounts, teams, projects and hooks before the first fault.
     pub(super) fn prepare(stand: &'a Stand) -> Result<Self> {
         let mut load = Self {
             stand,
@@ -115,7 +115,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// The settings of a project's chat.
+    /// Returns the settings of a project's chat.
     fn chat(&self, project: usize, revision: usize) -> Value {
         let chat = &self.stand.chat;
         if project == MATRIX {
@@ -129,12 +129,12 @@ impl<'a> Load<'a> {
         json!({"provider": "slack", "webhook_url": chat.hook(project, revision)})
     }
 
-    /// How many starts were accepted.
+    /// Returns the number of accepted starts.
     pub(super) fn accepted(&self) -> usize {
         lock(&self.ledger.starts).len()
     }
 
-    /// The load is over as soon as everybody has an answer.
+    /// Ends the load once every user has the response to their request.
     pub(super) fn end(&self) {
         self.ledger.over.store(true, Ordering::SeqCst);
     }
@@ -143,7 +143,7 @@ impl<'a> Load<'a> {
         self.ledger.over.load(Ordering::SeqCst)
     }
 
-    /// Sleeps, but not beyond the end.
+    /// Sleeps, but not beyond the end of the load.
     fn rest(&self, time: Duration) -> Result {
         came_true(time, Duration::from_millis(20).min(time), || {
             Ok(self.is_over())
@@ -151,15 +151,15 @@ impl<'a> Load<'a> {
         .map(drop)
     }
 
-    /// What one person does until the end.
+    /// Starts and submits sessions for one user until the end.
     pub(super) fn live(&self, index: usize, mut dice: Dice) -> Result {
         let Some(person) = self.people.get(index) else {
-            return fail("nobody");
+            return fail("no such user");
         };
         let mut client = self.client(&person.token)?;
         let mut open: Vec<Value> = Vec::new();
         while !self.is_over() {
-            // Somebody patient works through a plan, or leaves a longer one after a minute.
+            // A patient user completes a plan, or leaves a longer one after a minute.
             let (plan, time) = if person.is_patient {
                 (
                     if dice.one_in(3) { 2 } else { 1 },
@@ -170,7 +170,7 @@ impl<'a> Load<'a> {
             };
             open.push(self.begin(index, person, plan, &mut client)?);
             self.rest(time)?;
-            // Now and then several wait for their submit: a start ends the session that ran before.
+            // Sometimes several sessions wait for their submit: a start ends the session that ran before.
             if person.is_patient || dice.one_in(2) || self.is_over() {
                 for session in open.drain(..) {
                     self.submit(index, &session, &mut client)?;
@@ -183,7 +183,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Starts once more on each project, after everything else, and says when it began to.
+    /// Starts and submits one more session for each user, after everything else.
     pub(super) fn last_words(&self) -> Result {
         for (index, person) in self.people.iter().enumerate() {
             let mut client = self.client(&person.token)?;
@@ -193,7 +193,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Starts a session and gives the answer.
+    /// Starts a session and returns the response.
     fn begin(
         &self,
         index: usize,
@@ -232,7 +232,7 @@ impl<'a> Load<'a> {
         Ok(answer)
     }
 
-    /// Submits what a start answered; whatever was done of it by now.
+    /// Submits a session with what its start returned, however much of it has passed.
     fn submit(&self, index: usize, start: &Value, client: &mut Client) -> Result {
         let given = |name: &str| start.pointer(name).cloned().unwrap_or_default();
         let body = json!({
@@ -242,7 +242,7 @@ impl<'a> Load<'a> {
             "project_id": given("/presession/project/id"),
             "note": "it parses",
             "start_time": given("/started_at"),
-            // The server believes no more than it saw itself.
+            // The server credits no more time than it has seen itself.
             "end_time": given("/expected_end_at"),
         });
         let (status, answer) = self.ask(client, "POST", "/api/pomodoro/submit", "", &body)?;
@@ -261,7 +261,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Makes accounts with an address, each of which is to be verified by mail, until the end.
+    /// Creates accounts with an address until the end. Each address gets a mail for its verification.
     pub(super) fn newcomers(&self, mut dice: Dice) -> Result {
         let mut client =
             Client::new(self.stand.address(Part::Identity)?, "").with_patience(PATIENCE);
@@ -273,7 +273,7 @@ impl<'a> Load<'a> {
             let body = json!({"username": format!("newcomer-{n}"), "email": address, "password": PASSWORD});
             let (status, answer) =
                 self.ask(&mut client, "POST", "/api/auth/register", "", &body)?;
-            // Nobody else takes these names: an earlier request was accepted and its answer lost.
+            // Only this load uses these names: an earlier request was accepted and its response lost.
             let is_taken = text(&answer, "/error") == "username_taken";
             if status == 201 || (status == 400 && is_taken) {
                 lock(&self.ledger.mails).push(address);
@@ -285,7 +285,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Gives the project whose hook went away a new one.
+    /// Sets a new hook for the project whose hook disappeared.
     pub(super) fn new_hook(&self) -> Result {
         let revision = self.revision.fetch_add(1, Ordering::SeqCst) + 1;
         let mut client = self.owner_of_gone()?;
@@ -299,7 +299,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Whether the project whose hook went away is shown as switched off, with a reason.
+    /// Whether the project whose hook disappeared is shown as switched off, with a reason.
     pub(super) fn is_off(&self) -> bool {
         let shown = || -> Result<bool> {
             let number = self.projects.get(GONE).copied().unwrap_or_default();
@@ -321,7 +321,7 @@ impl<'a> Load<'a> {
         Ok(Client::new(address, token).with_patience(PATIENCE))
     }
 
-    /// Asks until there is an answer that is one.
+    /// Repeats a request until it has a definite response.
     fn ask(
         &self,
         client: &mut Client,
@@ -334,7 +334,7 @@ impl<'a> Load<'a> {
         let mut pause = Duration::from_millis(100);
         loop {
             match client.send_with(method, path, headers, &body) {
-                // 408: a server that finds no time to read calls the request slow.
+                // 408: a server that has no time to read considers the request slow.
                 Ok((status, said)) if status < 500 && status != 408 => {
                     let answer = serde_json::from_str(&said).unwrap_or(Value::String(said));
                     return Ok((status, answer));

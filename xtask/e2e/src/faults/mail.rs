@@ -1,4 +1,4 @@
-//! A mail server that does as it is told and counts what it took for whom.
+//! A mail server with faults on demand, which counts the mails that it accepted for each recipient.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,26 +8,26 @@ use xtask_kit::cmd::Result;
 use xtask_stand::http::{self, hang};
 use xtask_stand::lock;
 
-/// How the server behaves.
+/// The behaviour of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mood {
     #[default]
     Well,
-    /// 421 instead of a greeting.
+    /// Answers 421 instead of a greeting.
     Closed,
-    /// 451 to each sender.
+    /// Answers 451 to each sender.
     RefusingSenders,
-    /// 451 to what was handed over.
+    /// Answers 451 to each message.
     RefusingContent,
-    /// Says nothing any more.
+    /// Stops answering.
     Hanging,
     /// Hangs up when a mail begins.
     HangingUp,
-    /// Takes one mail and hangs up without saying so; then it is well.
+    /// Accepts one mail and hangs up without confirming it; then behaves well.
     CuttingAnswer,
 }
 
-/// The server. It lives until the tool ends.
+/// The server, which runs until the tool ends.
 pub(crate) struct Mail {
     pub(crate) port: u16,
     shared: Arc<Mutex<State>>,
@@ -36,12 +36,12 @@ pub(crate) struct Mail {
 #[derive(Default)]
 struct State {
     mood: Mood,
-    /// How often a mail was taken for each recipient.
+    /// How many mails were accepted for each recipient.
     taken: BTreeMap<String, usize>,
 }
 
 impl Mail {
-    /// Listens on a free port of this address.
+    /// Starts a server on a free port of this address.
     pub(crate) fn start(address: &str) -> Result<Self> {
         let shared = Arc::new(Mutex::new(State::default()));
         let state = Arc::clone(&shared);
@@ -51,12 +51,12 @@ impl Mail {
         Ok(Self { port, shared })
     }
 
-    /// From now on it behaves so.
+    /// Changes the behaviour from now on.
     pub(super) fn set(&self, mood: Mood) {
         lock(&self.shared).mood = mood;
     }
 
-    /// How often a mail was taken for each recipient.
+    /// Returns how many mails were accepted for each recipient.
     pub(crate) fn taken(&self) -> BTreeMap<String, usize> {
         lock(&self.shared).taken.clone()
     }
@@ -99,7 +99,7 @@ fn converse(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<(
     }
 }
 
-/// What to say to a mail that came whole; none to hang up.
+/// Returns the reply to a complete mail; `None` to hang up.
 fn take(state: &mut State, recipient: &str) -> Option<&'static str> {
     match state.mood {
         Mood::RefusingContent => return Some("451 4.3.0 not now"),

@@ -1,8 +1,8 @@
-//! `cargo xtask e2e faults`: real services on real servers, under load, while one thing after the other breaks.
+//! `cargo xtask e2e faults`: the real services on real servers, under load, while faults break one thing after another.
 //!
-//! Everything that people were told is in a ledger; at the end it is compared with the sessions, the rollups, the
-//! chats and the mails. Nothing accepted may be lost, and a message is shown twice only where the chat's own ledger,
-//! or a kill between its answer and our row, says why.
+//! A ledger records every response to the users. At the end it is compared with the sessions, the rollups, the chats and
+//! the mails. Nothing accepted may be lost. A message may be shown twice only if the chat's own record, or a kill between
+//! the chat's response and the notifier's row, explains it.
 
 mod chat;
 mod checks;
@@ -31,25 +31,25 @@ use xtask_kit::cmd::{Result, fail, interrupted, nap};
 use xtask_kit::system;
 use xtask_stand::lock;
 
-/// The load lasts at least so long, so that a minute can be worked and credited.
+/// The shortest time under load, so that a minute can be worked and credited.
 const SHORTEST: Duration = Duration::from_secs(62);
-/// In a run of fewer faults one kill, and the digest that it makes a copy of, is more than its share.
+/// With fewer faults, the duplicates are not limited: a single kill, which duplicates a digest, exceeds their share.
 const MANY: usize = 100;
-/// Of a thousand notices, at most so many copies: five.
+/// The limit of duplicates in a thousand messages.
 const MOST_COPIES_PER_MILLE: f64 = 5.0;
 
 #[derive(clap::Args)]
 pub(crate) struct FaultOptions {
-    /// Of `faults`: what chance begins with; the same seed throws the same faults
+    /// For `faults`: seed of the random numbers; the same seed produces the same faults
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Of `faults`: how many
+    /// For `faults`: number of faults
     #[arg(long, default_value_t = 200)]
     faults: usize,
-    /// Of `faults`: on the release build
+    /// For `faults`: use the release build
     #[arg(long)]
     release: bool,
-    /// Of `faults`: on the programs that are there, without building them
+    /// For `faults`: use the existing programs without building them
     #[arg(long)]
     as_built: bool,
 }
@@ -63,8 +63,8 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
     let outcome = run(&stand, options);
     if outcome.is_err() && !interrupted() {
         match stand.keep_logs() {
-            Ok(folder) => println!("what the services logged: {}", folder.display()),
-            Err(error) => println!("what the services logged is lost: {error}"),
+            Ok(folder) => println!("logs of the services: {}", folder.display()),
+            Err(error) => println!("cannot keep the logs of the services: {error}"),
         }
     }
     outcome
@@ -99,7 +99,7 @@ fn run(stand: &Stand, options: &FaultOptions) -> Result {
         load.end();
         let ended = working.into_iter().map(|person| match person.join() {
             Ok(ended) => ended,
-            Err(_) => fail("a person panicked"),
+            Err(_) => fail("a user's thread panicked"),
         });
         let ended = ended.collect::<Result<Vec<()>>>();
         rested.and(ended)?;
@@ -172,25 +172,25 @@ fn conclude(
         ("starts accepted", starts.len().to_string()),
         ("submits accepted", submits.to_string()),
         ("minutes credited", minutes.to_string()),
-        (
-            "requests without an answer, sent again",
-            unknown.to_string(),
-        ),
+        ("requests without a response, repeated", unknown.to_string()),
         ("starts shown in chats", shown.len().to_string()),
         (
-            "starts not shown, hook gone, reason told",
+            "starts not shown, hook gone, reason recorded",
             unshown(true).to_string(),
         ),
         ("LOST", unshown(false).to_string()),
-        ("copies", format!("{} ({per_mille:.2} ‰)", copies.len())),
-        ("  the chat cut its answer", like(&copies::Copy::AnswerCut)),
+        ("duplicates", format!("{} ({per_mille:.2} ‰)", copies.len())),
+        (
+            "  the chat cut its response",
+            like(&copies::Copy::AnswerCut),
+        ),
         ("  the sender was killed", like(&copies::Copy::SenderKilled)),
         ("  kills of the sender", kills.count().to_string()),
         ("  UNEXPLAINED", unexplained.len().to_string()),
         ("  on Matrix", matrix_copies.to_string()),
         ("mails arrived", mails.len().to_string()),
         (
-            "  copies",
+            "  duplicates",
             mails
                 .values()
                 .map(|times| times - 1)
@@ -198,25 +198,25 @@ fn conclude(
                 .to_string(),
         ),
         (
-            "starts of services that found nothing to stand on",
+            "failed starts of services (server down)",
             stand.failed_starts().to_string(),
         ),
         (
-            "seconds until nothing waited",
+            "seconds until nothing was pending",
             format!("{:.1}", drained_for.as_secs_f64()),
         ),
         (
-            "hooks gone, seen as switched off",
+            "hooks gone, shown as switched off",
             format!("{off} of {gone}"),
         ),
     ]);
-    findings.add("copies that nothing explains", unexplained);
-    findings.add("still waiting", drained.err());
+    findings.add("unexplained duplicates", unexplained);
+    findings.add("still pending", drained.err());
     if options.faults >= MANY && per_mille >= MOST_COPIES_PER_MILLE {
-        findings.add("too many copies", [format!("{per_mille:.2} ‰")]);
+        findings.add("too many duplicates", [format!("{per_mille:.2} ‰")]);
     }
     if matrix_copies > 0 {
-        findings.add("copies on Matrix", [matrix_copies]);
+        findings.add("duplicates on Matrix", [matrix_copies]);
     }
     if gone > 0 && off == 0 {
         findings.add("a hook that is gone", ["was never shown as switched off"]);
@@ -235,7 +235,7 @@ fn conclude(
     ))
 }
 
-/// One line that is written over where somebody looks at it.
+/// Prints a progress line. On a terminal it replaces the line before.
 fn progress(stand: &Stand, load: &Load<'_>, begun: Instant, what: &str) {
     let line = format!(
         "{:>4.0} s  {:>5} starts, {:>5} shown  {what}",

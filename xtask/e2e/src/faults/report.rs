@@ -1,4 +1,4 @@
-//! The table of a run.
+//! The tables of a run.
 
 use super::kinds::Kind;
 use super::load::Start;
@@ -7,14 +7,14 @@ use super::storm::Fault;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Prints figures of a run.
+/// Prints the figures of a run.
 pub(super) fn figures(lines: &[(&str, String)]) {
     for (name, value) in lines {
         println!("{name:<50} {value:>7}");
     }
 }
 
-/// How long after a fault was mended every healthy project was told again of a start made since.
+/// Returns how long after the end of a fault every healthy project has shown a start that was sent since.
 fn recovery(
     fault: &Fault,
     starts: &[Start],
@@ -31,7 +31,7 @@ fn recovery(
     Some(slowest)
 }
 
-/// Prints each kind of fault with how often it came and how long the product took to be well again.
+/// Prints each kind of fault with its number, its duration, and how long the product took to recover.
 pub(super) fn faults(faults: &[Fault], starts: &[Start], shown: &BTreeMap<usize, Vec<Instant>>) {
     println!(
         "\n{:<42} {:>5} {:>9} {:>11} {:>11}",

@@ -1,4 +1,4 @@
-//! A service as a process that is killed and started again, at the same address.
+//! A service as a process that is killed and started again at the same address.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted, nap};
 use xtask_kit::system::Program;
 
-/// How long a service may fail to start, one start after the other: what it needs may be away.
+/// How long starts of a service may fail, one after the other: a server that it needs may be down.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One of the three.
+/// One of the three services.
 pub(super) struct Service {
     part: &'static str,
     command: Command,
     log: PathBuf,
     program: Option<Program>,
-    /// Starts that failed because what the service needs was away, as a supervisor would see them.
+    /// Starts that failed because a server was down, as a supervisor would count them.
     pub(super) failed_starts: usize,
 }
 
 impl Service {
-    /// A binary that names its part `part`; not started yet.
+    /// Creates a service that is not started yet. Its program calls itself `part`.
     pub(super) fn new(part: &'static str, command: Command, log: PathBuf) -> Self {
         Self {
             part,
@@ -31,7 +31,7 @@ impl Service {
         }
     }
 
-    /// Starts it, again and again until it listens.
+    /// Starts the service, repeatedly until it listens.
     pub(super) fn start(&mut self) -> Result {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -49,14 +49,14 @@ impl Service {
         }
     }
 
-    /// `kill -9`.
+    /// Kills the service with SIGKILL.
     pub(super) fn kill(&mut self) {
         if let Some(mut program) = self.program.take() {
             program.process().signal("KILL");
         }
     }
 
-    /// Fails when it ended without having been killed.
+    /// Fails if the service ended without being killed.
     pub(super) fn must_be_alive(&mut self) -> Result {
         let Some(program) = &mut self.program else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The product on its servers: three processes, PostgreSQL, RabbitMQ, a chat and a mail server, and a line
-//! between each process and each server.
+//! The product and its servers: three processes, PostgreSQL, RabbitMQ, a chat and a mail server. Each process reaches its
+//! database and the broker through a line that can break.
 
 use super::chat::Chat;
 use super::line::Line;
@@ -44,13 +44,13 @@ pub(super) struct Member {
     part: Part,
     pub(super) service: Mutex<Service>,
     address: String,
-    /// Straight to the server, past the line.
+    /// The URL of the database, bypassing the line.
     database: String,
     pub(super) to_database: Line,
     pub(super) to_broker: Line,
 }
 
-/// Everything that runs.
+/// The product and its servers.
 pub(super) struct Stand {
     // Dropped in this order: the product before its servers.
     members: Vec<Member>,
@@ -62,8 +62,8 @@ pub(super) struct Stand {
     release: bool,
 }
 
-/// Chats that take many messages a second, and a mail server that is not waited for long: what is looked at is what is
-/// lost, not how long it takes.
+/// Chats accept many messages a second, and the mail server has a short timeout: the run checks what is lost, not how long
+/// anything takes.
 const SETTINGS: [(&str, &str); 3] = [
     ("NOTIFIER__CHAT__INTERVAL_MS", "50"),
     ("NOTIFIER__SMTP__TIMEOUT_SECONDS", "3"),
@@ -101,7 +101,7 @@ impl Stand {
         let (broker_login, broker) = split(&amqp)?;
         let to_broker = Line::to(broker)?;
         let port = free_port()?;
-        // One folder: the keys that nobody configured are made there once, for all three.
+        // One folder for all three: keys that are not configured are created there once.
         let data = self.folder.path().join("data");
         let mut command = system::serve(self.release, part.binary(), &data);
         let key = |name: &str| system::key(part.name(), name);
@@ -141,7 +141,7 @@ impl Stand {
         }
     }
 
-    /// Where what a part logs is written.
+    /// Returns the log file of a part.
     pub(super) fn log(&self, part: Part) -> PathBuf {
         self.folder.path().join(format!("{}.log", part.name()))
     }
@@ -150,12 +150,12 @@ impl Stand {
         Ok(&self.member(part)?.address)
     }
 
-    /// The rows of a query in a part's database.
+    /// Returns the rows of a query in a part's database.
     pub(super) fn rows(&self, part: Part, sql: &str) -> Result<Vec<Vec<String>>> {
         Postgres::rows(&self.member(part)?.database, sql)
     }
 
-    /// A part's own command line on its database, past the line.
+    /// Returns a command of a part's own program on its database, bypassing the line.
     pub(super) fn command(&self, part: Part, args: &[&str]) -> Result<Command> {
         let mut command = Command::new(system::binary(self.release, part.binary()));
         let key = |name: &str| system::key(part.name(), name);
@@ -166,7 +166,7 @@ impl Stand {
         Ok(command)
     }
 
-    /// Fails when a service ended without having been killed.
+    /// Fails if a service ended without being killed.
     pub(super) fn must_be_alive(&self) -> Result {
         for member in &self.members {
             lock(&member.service).must_be_alive()?;
@@ -174,7 +174,7 @@ impl Stand {
         Ok(())
     }
 
-    /// Starts of services that failed because what they need was away.
+    /// Returns how many starts of services failed because a server was down.
     pub(super) fn failed_starts(&self) -> usize {
         let members = self.members.iter();
         members
@@ -182,7 +182,7 @@ impl Stand {
             .sum()
     }
 
-    /// Keeps the logs of a run that failed, and says where.
+    /// Copies the logs of a failed run to a permanent folder, and returns it.
     pub(super) fn keep_logs(&self) -> Result<PathBuf> {
         let kept = xtask_kit::envs::target_dir().join("e2e/faults");
         std::fs::create_dir_all(&kept)?;
@@ -193,10 +193,10 @@ impl Stand {
     }
 }
 
-/// The two sides of an URL's `@`.
+/// Splits a URL at its `@`.
 fn split(url: &str) -> Result<(&str, &str)> {
     match url.split_once('@') {
         Some(sides) => Ok(sides),
-        None => fail(format!("an URL without a login: {url}")),
+        None => fail(format!("a URL without a login: {url}")),
     }
 }

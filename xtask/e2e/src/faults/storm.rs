@@ -1,4 +1,4 @@
-//! Faults at moments of chance, several at once where they break different things.
+//! Causes faults at random moments, several at once if they break different components.
 
 use super::dice::Dice;
 use super::kinds::{Component, Kind, Scene, Seen};
@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, came_true, fail, interrupted, nap};
 use xtask_stand::lock;
 
-/// Between two faults, in milliseconds.
+/// The shortest and the longest time between two faults, in milliseconds.
 const GAP: (u64, u64) = (300, 2_000);
-/// So many starts are accepted between two faults, on a machine that has time for them: what does nothing loses nothing.
+/// The starts accepted between two faults, if the machine is fast enough: a product that does nothing loses nothing.
 const FEWEST_STARTS: usize = 5;
 const MOST_PATIENCE: Duration = Duration::from_secs(4);
 
-/// A fault that was played.
+/// A fault that has been repaired.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) kind: Kind,
     pub(super) from: Instant,
-    /// When it was mended.
+    /// When it was repaired.
     pub(super) until: Instant,
     pub(super) seen: Seen,
 }
 
-/// The kinds in an order of chance, each once a round.
+/// The kinds of faults in random order, each once a round.
 struct Deck {
     dice: Dice,
     cards: Vec<Kind>,
@@ -40,7 +40,7 @@ impl Deck {
         }
     }
 
-    /// The next kind that breaks nothing that is broken.
+    /// Draws the next kind whose components are all intact.
     fn draw(&mut self, busy: &BTreeSet<Component>) -> Option<Kind> {
         if self.cards.is_empty() {
             let cards = Kind::all().filter(|kind| kind.is_in_round(self.rounds));
@@ -54,7 +54,7 @@ impl Deck {
     }
 }
 
-/// Plays so many faults and gives them with their times once all is mended; `told` hears of each as it begins.
+/// Causes `count` faults and returns them once all are repaired. `told` is called as each fault begins.
 pub(super) fn play(
     scene: &Scene<'_>,
     count: usize,
@@ -99,7 +99,7 @@ pub(super) fn play(
                     Err(error) => lock(failures).push(format!("{}: {error}", kind.name())),
                 }
                 if kind.breaks().contains(&Component::Broker) {
-                    // Fails only when somebody wants an end, which is seen elsewhere.
+                    // This fails only if the tool is asked to end, which is checked below.
                     scene.until_told().ok();
                 }
                 lock(busy).retain(|part| !kind.breaks().contains(part));

@@ -1,4 +1,4 @@
-//! People who use the product as a team.
+//! Users of the product, as one team.
 
 use super::load::Shot;
 use super::scene::Scene;
@@ -8,15 +8,15 @@ use xtask_stand::chat::{Chat, mark};
 use xtask_stand::http::Client;
 use xtask_stand::people::{make_project, make_team, register};
 
-/// People on one team with many projects, each of which tells its own hook.
+/// Users in one team with many projects, each of which notifies its own hook.
 pub(super) struct Crowd {
     pub(super) tokens: Vec<String>,
-    /// As they stand in a start: `team_N`.
+    /// The ids of the projects as a start contains them: `team_N`.
     pub(super) projects: Vec<String>,
 }
 
 impl Crowd {
-    /// Makes `users` users, a team of them all, and `projects` projects with a hook each.
+    /// Creates `users` users, a team with all of them, and `projects` projects with a hook each.
     pub(super) fn gather(
         scene: &Scene,
         chat: &Chat,
@@ -48,7 +48,7 @@ impl Crowd {
         })
     }
 
-    /// Starts, each with a number of its own: `from` and those after it.
+    /// Returns `count` starts, numbered from `from`.
     pub(super) fn starts(&self, from: usize, count: usize) -> Vec<Shot> {
         let who = self.tokens.iter().cycle();
         let what = self.projects.iter().cycle();

@@ -1,4 +1,4 @@
-//! A hundred hostile uploads at a time against a service that has 256 MiB, and validations meanwhile.
+//! A hundred concurrent hostile uploads against a service with 256 MiB, and validations during the attack.
 
 mod attack;
 mod group;
@@ -16,26 +16,26 @@ use xtask_stand::http::Client;
 use xtask_stand::people::register;
 use xtask_stand::servers::Postgres;
 
-/// What Compose and Kubernetes allow.
+/// The memory limit in Compose and Kubernetes.
 const LIMIT_MIB: u64 = 256;
-/// What the process itself may hold at its peak: the rest is the system's.
+/// The limit of the process's own peak. The rest is for the system.
 const RESIDENT_MIB: u64 = 240;
-/// Milliseconds that 99 of 100 validations may take. The attack has the same two processors.
+/// The limit of the p99 of validations, in milliseconds. The attack shares the two processors.
 const P99_MS: f64 = 500.0;
 const ACCOUNTS: usize = 10;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Seconds of attack, for each kind of product
+    /// Seconds of attack on each program
     #[arg(long, default_value_t = 20)]
     seconds: u32,
-    /// Validations in a second
+    /// Validations a second
     #[arg(long, default_value_t = 200)]
     rate: u32,
-    /// The standalone alone
+    /// Attack only the standalone program
     #[arg(long)]
     standalone: bool,
-    /// The development build, which `cargo build` has made
+    /// Use the development build, which `cargo build` has made
     #[arg(long)]
     dev: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) fn hostile_uploads(options: &Options) -> Result {
     }
     rows.push(("holdfast", run(options, None)?));
     println!(
-        "\n{:<18} {:>10} {:>11} {:>9} {:>8} {:>8} {:>8}  hostile answers",
+        "\n{:<18} {:>10} {:>11} {:>9} {:>8} {:>8} {:>8}  responses to the attack",
         "program", "group MiB", "process MiB", "validated", "p50 ms", "p99 ms", "max ms"
     );
     for (name, row) in &rows {
@@ -74,11 +74,11 @@ pub(crate) fn hostile_uploads(options: &Options) -> Result {
     }
 }
 
-/// What came of an attack.
+/// The result of an attack.
 struct Row {
-    /// The peak of the control group, the system's memory of files included.
+    /// The peak memory of the control group, page cache included.
     group_mib: Option<u64>,
-    /// The peak of the process.
+    /// The peak memory of the process.
     process_mib: u64,
     load: Outcome,
     answers: Answers,
@@ -89,7 +89,7 @@ impl Row {
         let (_, p99, _) = self.load.summary();
         if self.process_mib > RESIDENT_MIB {
             Some(format!(
-                "{} MiB are more than {RESIDENT_MIB}",
+                "the process used {} MiB, limit {RESIDENT_MIB}",
                 self.process_mib
             ))
         } else if self.load.with_status(200) < self.load.latencies.len() {
@@ -109,7 +109,7 @@ fn run(options: &Options, database: Option<&str>) -> Result<Row> {
         None => ("holdfast", &PARTS[..]),
     };
     let mut command = system::serve(!options.dev, name, &folder.path().join("data"));
-    // An attacker has many accounts and addresses: nothing but memory is to stop the attack.
+    // An attacker has many accounts and addresses, so only memory may stop the attack.
     command.envs(UNLIMITED);
     if let Some(database) = database {
         command.env("IDENTITY__DATABASE__URL", database);
@@ -118,9 +118,7 @@ fn run(options: &Options, database: Option<&str>) -> Result<Row> {
     let mut command = match &group {
         Some(group) => group.wrap(&command),
         None => {
-            println!(
-                "control groups cannot be made here: only the process's own peak is looked at"
-            );
+            println!("cannot create a control group: only the process's own peak is measured");
             command
         }
     };
@@ -132,12 +130,12 @@ fn run(options: &Options, database: Option<&str>) -> Result<Row> {
     let victim = Attacker::register(&address, ACCOUNTS)?;
     let (load, answers) = attacked(options, &address, &accounts, &victim)?;
     let process_mib = group::peak_mib(program.process().id())?;
-    // It is still there, and takes a photo.
+    // The service must still run and accept a photo.
     let honest = Attack::honest();
     let status = honest.once(&address, &victim, &AtomicBool::new(false));
     if status != Some(200) {
         return fail(format!(
-            "an honest photo is answered {status:?} after the attack"
+            "a valid photo is answered with {status:?} after the attack"
         ));
     }
     drop(program);
@@ -150,7 +148,7 @@ fn run(options: &Options, database: Option<&str>) -> Result<Row> {
     })
 }
 
-/// Validations while a hundred connections send all kinds of hostile bodies, again and again.
+/// Validates tokens while a hundred connections repeatedly send hostile bodies of all kinds.
 fn attacked(
     options: &Options,
     address: &str,
@@ -169,7 +167,7 @@ fn attacked(
                 }
             });
         }
-        // The attack is under way.
+        // By then the attack is under way.
         std::thread::sleep(Duration::from_secs(1));
         let count = usize::try_from(options.rate * options.seconds)?;
         let shots = (0..count).map(|_| Shot::get(&victim.token, "/api/auth/validate"));

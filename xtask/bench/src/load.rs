@@ -1,5 +1,5 @@
-//! Open-loop load: request number i is due at its time whether or not the ones before it are
-//! answered, and its latency counts from then.
+//! Open-loop load: request number i is due at its time, whether or not earlier requests are answered, and its latency counts
+//! from then.
 
 use super::percentile::per_mille;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use xtask_kit::cmd::{Result, fail};
 use xtask_stand::http::Client;
 use xtask_stand::lock;
 
-/// Enough that a request finds a free one until answers take a third of a second.
+/// Enough senders that one is free until responses take a third of a second.
 const SENDERS: usize = 64;
 
-/// One request to be sent.
+/// A request to be sent.
 pub(super) struct Shot {
     pub(super) token: String,
     pub(super) method: &'static str,
@@ -40,37 +40,37 @@ impl Shot {
     }
 }
 
-/// What came of a load.
+/// The result of a load.
 pub(super) struct Outcome {
-    /// Milliseconds from due to answered, sorted.
+    /// Milliseconds from when each request was due until its response, sorted.
     pub(super) latencies: Vec<f64>,
-    /// How often each status was answered; 0 stands for no answer.
+    /// How often each status was returned; 0 stands for no response.
     pub(super) statuses: BTreeMap<u16, usize>,
-    /// The answers' bodies, in no order.
+    /// The bodies of the responses, in no order.
     pub(super) bodies: Vec<String>,
-    /// How long it took altogether.
+    /// The time of the whole load.
     pub(super) time: Duration,
 }
 
 impl Outcome {
-    /// Answered with this status.
+    /// Returns the number of responses with this status.
     pub(super) fn with_status(&self, status: u16) -> usize {
         self.statuses.get(&status).copied().unwrap_or(0)
     }
 
-    /// Median, 99th percentile and maximum.
+    /// Returns median, 99th percentile and maximum.
     pub(super) fn summary(&self) -> (f64, f64, f64) {
         let at = |thousandths| per_mille(&self.latencies, thousandths);
         (at(500), at(990), at(1000))
     }
 }
 
-/// Sends the shots over that many connections, each as soon as the one before it is answered.
+/// Sends the shots over this many connections, each as soon as the one before it is answered.
 pub(super) fn drain(address: &str, shots: Vec<Shot>, connections: usize) -> Result<Outcome> {
     drain_with("", address, shots, connections)
 }
 
-/// As [`drain`], with more header lines in each request, each ended by `\r\n`.
+/// Like [`drain`], with more header lines in each request, each ending in `\r\n`.
 pub(super) fn drain_with(
     headers: &str,
     address: &str,
@@ -80,7 +80,7 @@ pub(super) fn drain_with(
     send_all(headers, address, shots, connections, Instant::now)
 }
 
-/// Fires the shots at `address`, one every `gap`.
+/// Sends the shots to `address`, one every `gap`.
 pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Outcome> {
     let next = Mutex::new(Instant::now());
     let due = || {
@@ -92,7 +92,7 @@ pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Out
     send_all("", address, shots, SENDERS, due)
 }
 
-/// What so many threads come to that do this at the same time, each with its number.
+/// Runs `work` on this many threads, each with its number, and returns the results.
 pub(super) fn at_once<T: Send>(
     threads: usize,
     work: impl Fn(usize) -> Result<T> + Sync,
@@ -103,13 +103,13 @@ pub(super) fn at_once<T: Send>(
         let threads: Vec<_> = threads.collect();
         let results = threads.into_iter().map(|thread| match thread.join() {
             Ok(result) => result,
-            Err(_) => fail("a thread of the bench failed"),
+            Err(_) => fail("a benchmark thread panicked"),
         });
         results.collect()
     })
 }
 
-/// Over each connection one shot after the other, as soon as it is due.
+/// Sends one shot after the other over each connection, each as soon as it is due.
 fn send_all(
     headers: &str,
     address: &str,

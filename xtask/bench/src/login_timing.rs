@@ -1,5 +1,4 @@
-//! Refused sign-ins must not differ by anything that a client can time, or else they tell which
-//! accounts there are.
+//! Checks that rejected sign-ins do not differ in their time, which would reveal to clients which accounts exist.
 
 use super::goals::Backend;
 use super::percentile::per_mille;
@@ -13,18 +12,18 @@ use xtask_stand::servers::Postgres;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Sign-ins of each kind, in turn
+    /// Sign-ins of each kind, in turns
     #[arg(long, default_value_t = 200)]
     tries: usize,
-    /// The cost of a password's hash
+    /// The bcrypt cost of the passwords
     #[arg(long, default_value_t = 10)]
     cost: u32,
-    /// Percent by which the medians may differ
+    /// Percentage by which the medians may differ
     #[arg(long, default_value_t = 10.0)]
     limit_percent: f64,
 }
 
-/// As long as a password may be.
+/// A password of the greatest length.
 const PASSWORD: &str = "correct horse battery staple, and so on until there are 72 bytes of it..";
 
 struct Case {
@@ -53,7 +52,7 @@ pub(crate) fn login_timing(options: &Options) -> Result {
         let account = json!({ "username": username, "password": PASSWORD });
         client.call("POST", "/api/auth/register", &account)?;
     }
-    // What an administrator does; the account's own password is the one to be tried.
+    // As an administrator does. The sign-in then uses the correct password.
     Postgres::execute(
         scene.database("identity")?,
         "UPDATE users SET is_active = FALSE WHERE username = 'gone'",
@@ -65,7 +64,7 @@ pub(crate) fn login_timing(options: &Options) -> Result {
         Case::new("73-byte password", "known", &format!("{PASSWORD}.")),
     ];
     for round in 0..options.tries {
-        // Each kind comes after each other kind equally often.
+        // Each kind follows each other kind equally often.
         cases.rotate_left(round % 2 + 1);
         for case in &mut cases {
             let begun = Instant::now();
@@ -83,7 +82,7 @@ fn report(options: &Options, mut cases: [Case; 4]) -> Result {
     cases.sort_by_key(|case| case.name);
     println!(
         "{:<18} {:>6} {:>10} {:>10} {:>10}",
-        "refused sign-in", "tries", "p10 ms", "median ms", "p90 ms"
+        "rejected sign-in", "tries", "p10 ms", "median ms", "p90 ms"
     );
     let mut medians = Vec::new();
     for case in &mut cases {
@@ -107,7 +106,7 @@ fn report(options: &Options, mut cases: [Case; 4]) -> Result {
         options.limit_percent
     );
     if deviation > options.limit_percent || deviation.is_nan() {
-        return fail("over the limit");
+        return fail("the medians differ by more than the limit");
     }
     Ok(())
 }

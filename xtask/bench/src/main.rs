@@ -1,10 +1,10 @@
-//! `cargo xtask bench`: figures of the release build, against the limits the product promises.
+//! `cargo xtask bench`: measures the release build against the goals of the product.
 //!
-//! The load generator shares the machine with what it measures; the figures are upper bounds.
+//! The load generator shares the machine with what it measures: the times are upper bounds.
 
 #![expect(
     clippy::print_stdout,
-    reason = "a command-line tool speaks on standard output"
+    reason = "a command-line tool prints to standard output"
 )]
 
 mod crowd;
@@ -31,7 +31,7 @@ use xtask_kit::cmd::{self, fail};
     args_conflicts_with_subcommands = true
 )]
 struct Bench {
-    /// What has goals
+    /// The work to measure
     work: Option<Work>,
     #[command(flatten)]
     options: goals::Options,
@@ -41,11 +41,11 @@ struct Bench {
 
 #[derive(clap::Subcommand)]
 enum Trial {
-    /// Timer starts while the chat hangs, and while RabbitMQ is down: nothing is lost
+    /// Timer starts while the chat hangs and while RabbitMQ is down: nothing may be lost
     Outage(outage::Options),
-    /// Whether the time of a refused sign-in tells why
+    /// Whether the time of a rejected sign-in reveals the reason
     LoginTiming(login_timing::Options),
-    /// A hundred hostile uploads at a time in 256 MiB of memory, and validations meanwhile
+    /// A hundred concurrent hostile uploads in 256 MiB of memory, and validations during them
     HostileUploads(hostile_uploads::Options),
 }
 
@@ -56,6 +56,6 @@ fn main() -> ExitCode {
         (Some(Trial::LoginTiming(options)), _) => login_timing::login_timing(&options),
         (Some(Trial::HostileUploads(options)), _) => hostile_uploads::hostile_uploads(&options),
         (None, Some(work)) => goals::goals(work, &bench.options),
-        (None, None) => fail("which work?"),
+        (None, None) => fail("no work given"),
     })
 }

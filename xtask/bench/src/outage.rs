@@ -1,5 +1,5 @@
-//! Timer starts at a steady rate while what stands behind them is broken: starting must not notice, memory must not grow
-//! with what waits, and no notification may be lost.
+//! Timer starts at a steady rate during an outage behind them: starts must stay fast, memory must not grow with the backlog,
+//! and no notification may be lost.
 
 use super::crowd::Crowd;
 use super::goals::ALL;
@@ -13,38 +13,38 @@ use xtask_stand::chat::Chat;
 
 const USERS: usize = 60;
 const PROJECTS: usize = 20;
-/// Between two messages to one hook, so that the hooks do not limit what is measured.
+/// The interval between two messages to one hook, short enough that the hooks do not limit the result.
 const INTERVAL_MS: u32 = 10;
-/// What no start may take longer than, in milliseconds, for 99 of 100.
+/// The limit of the p99 of a start, in milliseconds.
 const LIMIT_MS: f64 = 200.0;
-/// Megabytes by which what waits for the broker may let the memory grow.
+/// The megabytes by which the backlog for the broker may increase the memory.
 const LIMIT_MB: f64 = 16.0;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Starts in a second
+    /// Starts a second
     #[arg(long, default_value_t = 200)]
     rate: u32,
-    /// Seconds
+    /// Seconds of load
     #[arg(long, default_value_t = 30)]
     seconds: u32,
-    /// Seconds in which every notification must have arrived once all is well again
+    /// Seconds after the end of the outage within which every notification must have arrived
     #[arg(long, default_value_t = 300)]
     patience: u64,
-    /// Some scenarios only
+    /// Run only these scenarios
     #[arg(long)]
     only: Vec<Scenario>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Scenario {
-    /// One process on SQLite; nothing is broken
+    /// One process on SQLite, without an outage
     Standalone,
     /// One process on SQLite; the chat never answers
     StandaloneHanging,
-    /// Three processes, PostgreSQL and RabbitMQ; the chat never answers
+    /// Three processes on PostgreSQL and RabbitMQ; the chat never answers
     ServicesHanging,
-    /// Three processes on PostgreSQL; RabbitMQ is killed before and started after
+    /// Three processes on PostgreSQL; RabbitMQ is killed before the load and started after it
     ServicesBrokerDown,
 }
 
@@ -88,18 +88,18 @@ pub(crate) fn outage(options: &Options) -> Result {
     match bad.count() {
         0 => Ok(()),
         bad => fail(format!(
-            "{bad} scenarios are over the limit or lost something"
+            "{bad} scenarios exceeded a limit or lost notifications"
         )),
     }
 }
 
 struct Row {
     load: Outcome,
-    /// By how much the service's memory grew after the first tenth of the load.
+    /// The growth of the service's memory after the first tenth of the load.
     grown_mb: f64,
     delivered: usize,
     twice: usize,
-    /// From all being well again to the last notification.
+    /// The time from the end of the outage to the last notification.
     after: Duration,
 }
 
@@ -120,7 +120,7 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
     };
     let crowd = Crowd::gather(&scene, &chat, USERS, PROJECTS)?;
     let shots = crowd.starts(0, usize::try_from(options.rate * options.seconds)?);
-    // The destinations travel as events of their own; they are to be there before all breaks.
+    // The destinations travel as events of their own, and must arrive before the outage.
     nap(Duration::from_secs(2))?;
 
     chat.hang(matches!(
@@ -140,17 +140,17 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
     );
     let (load, early) = std::thread::scope(|scope| -> Result<_> {
         let load = scope.spawn(|| load::fire(&address, shots, gap));
-        // By then all is warm.
+        // By then everything is warm.
         nap(Duration::from_secs(u64::from(options.seconds)) / 10)?;
         let early = scene.resident_mb(part)?;
         Ok((load.join(), early))
     })?;
     let Ok(load) = load else {
-        return fail("a thread of the bench failed");
+        return fail("a benchmark thread panicked");
     };
     let load = load?;
     println!(
-        "{} answers in {:.1} s: {:?}",
+        "{} responses in {:.1} s: {:?}",
         load.latencies.len(),
         load.time.as_secs_f64(),
         load.statuses

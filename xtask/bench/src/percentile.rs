@@ -1,4 +1,4 @@
-/// The value below or at which so many thousandths of the sorted values lie (nearest rank).
+/// Returns a percentile, in thousandths, of sorted values by the nearest rank; NaN without values.
 pub(crate) fn per_mille(sorted: &[f64], thousandths: usize) -> f64 {
     let index = (sorted.len() * thousandths)
         .div_ceil(1000)

@@ -1,4 +1,4 @@
-//! The services on fresh data, with people who have signed in.
+//! The services on fresh data, with users who have signed in.
 
 use super::goals::Backend;
 use super::load::at_once;
@@ -15,10 +15,10 @@ use xtask_stand::fresh_folder_on_disk;
 use xtask_stand::http::{Client, text};
 use xtask_stand::servers::{Postgres, PrivateRabbit};
 
-/// Who sign in at the same time while a scene is set.
+/// Concurrent sign-ins while a scene is prepared.
 const SIGNING_IN: usize = 8;
 
-/// A client of the identity service that may ask about all tokens: as the file configures it, and as it says who it is.
+/// A client of the identity service that may introspect all tokens: its configuration, and its `Authorization` header.
 const CLIENTS: &str = r#"[[identity.oauth_clients]]
 client_id = "bench"
 name = "Bench"
@@ -30,15 +30,15 @@ pub(super) const CLIENT: &str =
 
 const ISO: &str = "YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"";
 
-/// People who have signed in.
+/// Users who have signed in.
 pub(super) struct SignedIn {
     pub(super) tokens: Vec<String>,
     pub(super) refresh_tokens: Vec<String>,
-    /// The access tokens, a line each.
+    /// A file with the access tokens, one a line.
     pub(super) file: PathBuf,
 }
 
-/// Between two messages to one hook.
+/// The interval between two messages to one hook.
 const INTERVAL: &str = "NOTIFIER__CHAT__INTERVAL_MS";
 
 /// The product, or some of its services.
@@ -58,7 +58,7 @@ impl Scene {
         parts: &[&'static str],
         settings: &[(&str, String)],
     ) -> Result<Self> {
-        // On the disk, as in production: what is flushed is flushed.
+        // On the disk, as in production, so that flushes are real.
         let folder = fresh_folder_on_disk("bench-")?;
         let postgres = (backend == Backend::Postgres)
             .then(Postgres::durable)
@@ -77,13 +77,13 @@ impl Scene {
         Ok(scene)
     }
 
-    /// All services, and hooks that take a message every `interval_ms`.
+    /// Starts all services, with hooks that take a message every `interval_ms`.
     pub(super) fn services(interval_ms: u32) -> Result<Self> {
         let settings = [(INTERVAL, interval_ms.to_string())];
         Self::set(Backend::Postgres, &PARTS, &settings)
     }
 
-    /// The same in one process, which is called `holdfast`.
+    /// Starts the same in one process, which is called `holdfast`.
     pub(super) fn standalone(interval_ms: u32) -> Result<Self> {
         let mut scene = Self::set(Backend::Sqlite, &[], &[])?;
         let folder = scene.folder.path();
@@ -101,7 +101,7 @@ impl Scene {
             "notifier" => part.to_owned(),
             _ => format!("{part}-service"),
         };
-        // One folder: the keys that nobody configured are made there once, for all.
+        // One folder for all services: keys that are not configured are created there once.
         let mut command = system::serve(true, &binary, &self.folder.path().join("data"));
         command.envs(UNLIMITED);
         if part == "identity" {
@@ -136,12 +136,12 @@ impl Scene {
         }
     }
 
-    /// Where files of the bench may lie.
+    /// Returns a folder for files of the benchmark.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Where the database of a service is on PostgreSQL.
+    /// Returns the URL of a service's database on PostgreSQL.
     pub(super) fn database(&self, part: &str) -> Result<&str> {
         match self.databases.get(part) {
             Some(database) => Ok(database),
@@ -153,11 +153,11 @@ impl Scene {
         let mut programs = self.programs.values();
         match programs.find_map(|program| program.address(part).ok()) {
             Some(address) => Ok(address),
-            None => fail(format!("no {part}")),
+            None => fail(format!("{part} is not running")),
         }
     }
 
-    /// Megabytes that a service holds in memory.
+    /// Returns the resident memory of a service, in megabytes.
     pub(super) fn resident_mb(&mut self, part: &str) -> Result<f64> {
         system::resident_mb(self.process(part)?)
     }
@@ -165,15 +165,15 @@ impl Scene {
     pub(super) fn process(&mut self, part: &str) -> Result<u32> {
         match self.programs.get_mut(part) {
             Some(program) => Ok(program.process().id()),
-            None => fail(format!("no {part}")),
+            None => fail(format!("{part} is not running")),
         }
     }
 
-    /// An empty database beside those of the services.
+    /// Creates another database beside those of the services, with these tables.
     pub(super) fn scratch(&self, tables: &str) -> Result<String> {
         let database = match &self.postgres {
             Some(postgres) => postgres.make_database("scratch")?,
-            None => return fail("not on PostgreSQL"),
+            None => return fail("a scratch database needs PostgreSQL"),
         };
         for statement in tables.split("; ") {
             Postgres::execute(&database, statement)?;
@@ -181,7 +181,7 @@ impl Scene {
         Ok(database)
     }
 
-    /// Lets what runs have begun that many minutes ago and ended after `planned`, and says when, in UTC.
+    /// Moves running sessions back: they start `minutes` ago and end `planned` minutes later. Returns both times in UTC.
     pub(super) fn move_back(&self, minutes: i64, planned: i64) -> Result<(String, String)> {
         let (start, end) = (-minutes, planned - minutes);
         let (update, times) = match self.databases.get("worksession") {
@@ -210,22 +210,22 @@ impl Scene {
         let rows = self.rows(&times)?;
         match rows.first().map(Vec::as_slice) {
             Some([start, end]) => Ok((start.clone(), end.clone())),
-            _ => fail("the database does not tell the time"),
+            _ => fail("the database returned no times"),
         }
     }
 
-    /// Lets what runs end without a word, as if it had been given up long ago.
+    /// Ends running sessions without events, as if they had been abandoned long ago.
     pub(super) fn end_running(&self) -> Result {
         let given_up = "UPDATE sessions SET status = 'abandoned', ended_at = started_at WHERE status = 'running'";
         self.rows(given_up).map(drop)
     }
 
-    /// Waits until every event is on its way, so that the relay's work is not taken for another's.
+    /// Waits until every event is published, so that the relay's work is not measured with other work.
     pub(super) fn wait_told(&self) -> Result {
         wait_until(
             Duration::from_secs(120),
             Duration::from_millis(50),
-            "events wait for the broker after two minutes",
+            "events still wait for the broker after two minutes",
             || {
                 let rows = self.rows("SELECT count(*) FROM outbox WHERE state = 'pending'")?;
                 Ok(rows == [["0"]])
@@ -247,7 +247,7 @@ impl Scene {
         Ok(said.lines().map(row).collect())
     }
 
-    /// So many accounts, each signed in.
+    /// Creates this many accounts, each signed in.
     pub(super) fn sign_in(&self, accounts: usize) -> Result<SignedIn> {
         let address = self.address("identity")?;
         let next = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! What was measured, beside its limit and its goal: as a table, and as JSON to compare with later.
+//! The results beside their limits and goals: as a table, and as JSON to compare with later.
 
 use super::percentile::per_mille;
 use serde_json::{Value, json};
@@ -7,21 +7,21 @@ use std::process::Command;
 use xtask_kit::cmd::{Context, Result, fail, output};
 use xtask_kit::envs;
 
-/// One round of one piece of work, beside its limit. What a round does not tell is NaN.
+/// One round of a piece of work, beside its limit. A value that a round does not measure is NaN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     /// In the unit of the row.
     pub(super) ours: f64,
-    /// What stands beside it, in the same unit.
+    /// The limit beside it, in the same unit.
     pub(super) limit: f64,
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
-    /// What the service's process used of a core for each.
+    /// Microseconds of processor time that the service's process used for each request.
     pub(super) cpu_us: f64,
 }
 
 impl Sample {
-    /// A figure and what stands beside it.
+    /// Returns a sample with this result and its limit.
     pub(super) fn of(ours: f64, limit: f64) -> Self {
         Self {
             ours,
@@ -33,14 +33,14 @@ impl Sample {
     }
 }
 
-/// What is counted.
+/// The unit of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Unit {
     #[default]
     PerSecond,
     Milliseconds,
     Megabytes,
-    /// Of the database.
+    /// Statements of the database.
     Statements,
 }
 
@@ -65,16 +65,16 @@ impl Unit {
     }
 }
 
-/// What a row has to come to.
+/// The goal of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Goal {
-    /// The ratio of ours to the limit is at least this.
+    /// The ratio of `ours` to the limit is at least this.
     AtLeast(f64),
-    /// The ratio of ours to the limit is less than this.
+    /// The ratio of `ours` to the limit is less than this.
     Below(f64),
-    /// Ours is at most this, in the row's unit.
+    /// `ours` is at most this, in the row's unit.
     AtMost(f64),
-    /// None: the row is there to be looked at.
+    /// No goal: the row is for information.
     #[default]
     Told,
 }
@@ -87,10 +87,10 @@ pub(super) struct Row {
     /// What it is measured against.
     pub(super) against: &'static str,
     pub(super) goal: Goal,
-    /// Milliseconds that 99 of 100 may take.
+    /// The goal of the p99, in milliseconds.
     pub(super) p99_goal: Option<f64>,
     pub(super) samples: Vec<Sample>,
-    /// Megabytes that are resident after the last round.
+    /// The resident memory after the last round, in megabytes.
     pub(super) rss_mb: Option<f64>,
 }
 
@@ -105,7 +105,7 @@ struct Medians {
 }
 
 impl Row {
-    /// A row without any rounds, of so much a second.
+    /// Returns a row of a rate a second, without rounds.
     pub(super) fn new(work: impl Into<String>, against: &'static str, goal: Goal) -> Self {
         Self {
             work: work.into(),
@@ -131,7 +131,7 @@ impl Row {
         }
     }
 
-    /// Whether the medians reach the goal. What was not measured reaches none.
+    /// Whether the medians reach the goal. A value that was not measured reaches none.
     fn is_reached(&self) -> bool {
         let m = self.medians();
         let reached = match self.goal {
@@ -164,7 +164,7 @@ impl Row {
         })
     }
 
-    /// The row's cells, with what an earlier run says of it.
+    /// Returns the row's cells, with the result of an earlier run.
     fn cells(&self, before: Option<&Value>) -> [String; 10] {
         let m = self.medians();
         let two = |value: f64| match value.is_nan() {
@@ -195,7 +195,7 @@ const HEAD: [&str; 10] = [
     "work", "ours", "limit", "ratio", "goal", "p50 ms", "p99 ms", "CPU µs", "RSS MB", "against",
 ];
 
-/// Prints the rows, with what `before` says of each.
+/// Prints the rows, each with its result in `before`.
 pub(super) fn print(rows: &[Row], before: Option<&Value>) {
     let mut lines = vec![HEAD.map(str::to_owned)];
     lines.extend(rows.iter().map(|row| row.cells(before)));
@@ -205,7 +205,7 @@ pub(super) fn print(rows: &[Row], before: Option<&Value>) {
     }
 }
 
-/// The first and the last column to the left, figures to the right.
+/// Aligns the first and the last column to the left, and figures to the right.
 fn aligned(lines: &[[String; 10]]) -> Vec<String> {
     let mut widths = [0; 10];
     for line in lines {
@@ -225,13 +225,13 @@ fn aligned(lines: &[[String; 10]]) -> Vec<String> {
     lines.iter().map(line).collect()
 }
 
-/// Those whose goal is not reached.
+/// Returns the names of the rows that miss their goal.
 pub(super) fn missed(rows: &[Row]) -> Vec<&str> {
     let missed = rows.iter().filter(|row| !row.is_reached());
     missed.map(|row| row.work.as_str()).collect()
 }
 
-/// Writes the rows where a later run finds them.
+/// Writes the rows to a file for a later run.
 pub(super) fn write(rows: &[Row], file: &Path) -> Result {
     let commit = output(
         Command::new("git")
@@ -243,17 +243,17 @@ pub(super) fn write(rows: &[Row], file: &Path) -> Result {
     Ok(std::fs::write(file, serde_json::to_string_pretty(&all)?)?)
 }
 
-/// Reads what [`write()`] wrote.
+/// Reads a file that [`write()`] wrote.
 pub(super) fn read(file: &Path) -> Result<Value> {
     let text = std::fs::read_to_string(file).context(|| file.display().to_string())?;
     let value: Value = serde_json::from_str(&text)?;
     match value.pointer("/rows") {
         Some(Value::Array(_)) => Ok(value),
-        _ => fail(format!("{} holds no rows of a bench", file.display())),
+        _ => fail(format!("{} has no benchmark rows", file.display())),
     }
 }
 
-/// What an earlier run says of a row: its ratio, or its figure where it has none, and the latency where that has a goal.
+/// Returns an earlier run's result for a row: its ratio, or its figure if it has none, and the p99 if that has a goal.
 fn was(before: &Value, row: &Row) -> Option<String> {
     let rows = before.pointer("/rows")?.as_array()?;
     let earlier = rows

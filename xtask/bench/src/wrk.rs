@@ -1,4 +1,4 @@
-//! wrk of Debian, which asks as fast as it is answered.
+//! wrk from Debian, which sends requests as fast as they are answered.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,11 +7,11 @@ use xtask_kit::cmd::{Result, fail, output};
 use xtask_kit::envs;
 use xtask_stand::servers;
 
-/// As performance.md's figures were taken.
+/// The connections of the figures in performance.md.
 pub(super) const CONNECTIONS: usize = 32;
 const THREADS: usize = 1;
 
-/// Each line of the file that it is given is a token, taken at random: a bearer, or what a form asks about.
+/// Takes tokens at random from a file with one a line, as bearer tokens or as the forms of an introspection.
 const SCRIPT: &str = r#"
 local requests = {}
 function init(args)
@@ -33,18 +33,18 @@ function done(summary, latency)
 end
 "#;
 
-/// What is asked, each time with one of the tokens.
+/// A request, sent each time with another of the tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request<'a> {
     pub(super) url: &'a str,
-    /// A file that has a token in each line.
+    /// A file with one token a line.
     pub(super) tokens: &'a Path,
-    /// Who asks about the tokens, as `Authorization` says it; without it the tokens' holders ask.
+    /// The `Authorization` of a client that introspects the tokens. Without it, they are bearer tokens.
     pub(super) client: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
-    /// Of the tokens' holders.
+    /// Returns a request with bearer tokens.
     pub(super) fn new(url: &'a str, tokens: &'a Path) -> Self {
         Self {
             url,
@@ -54,7 +54,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What a round of asking came to.
+/// The result of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) requests: f64,
@@ -64,7 +64,7 @@ pub(super) struct Asked {
     pub(super) p99_ms: f64,
 }
 
-/// Installs it where it is missing.
+/// Installs wrk if it is missing.
 pub(super) fn obtain() -> Result {
     if envs::which("wrk").is_none() {
         servers::install(&["wrk"])?;
@@ -72,7 +72,7 @@ pub(super) fn obtain() -> Result {
     Ok(())
 }
 
-/// Asks for that long, as fast as it is answered.
+/// Sends requests for that long, as fast as they are answered.
 pub(super) fn ask(request: &Request<'_>, time: Duration) -> Result<Asked> {
     let script = tempfile::Builder::new().suffix(".lua").tempfile()?;
     std::fs::write(script.path(), SCRIPT)?;
@@ -108,7 +108,7 @@ fn parse(said: &str, url: &str) -> Result<Asked> {
         Some([requests, .., errors]) => {
             fail(format!("{url}: {errors} of {requests} requests failed"))
         }
-        _ => fail(format!("wrk says nothing of use: {said}")),
+        _ => fail(format!("cannot read the output of wrk: {said}")),
     }
 }
 

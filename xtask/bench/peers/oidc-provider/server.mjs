@@ -1,7 +1,7 @@
-// oidc-provider on one port of this machine with people who have signed in, for `cargo xtask bench`.
+// oidc-provider on a local port, with users who have signed in, for `cargo xtask bench`.
 //
-// Arguments: the port, the folder for the tokens, how many access tokens, how many refresh tokens. The tokens stand in the
-// files `access` and `refresh`, a line each, before the port answers.
+// Arguments: the port, the folder for the tokens, the number of access tokens, the number of refresh tokens. The files
+// `access` and `refresh` contain the tokens, one a line, before the port answers.
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,8 +11,7 @@ import Provider from 'oidc-provider';
 const [port, folder, accessTokens, refreshTokens] = process.argv.slice(2);
 const SCOPE = 'openid offline_access';
 
-// The library's own memory holds the last thousand things and forgets those before them; this one forgets nothing, and
-// costs no more.
+// The library's own store keeps only the last thousand objects. This one keeps all of them, at no higher cost.
 const things = new Map();
 const ofGrant = new Map();
 
@@ -68,7 +67,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
       client_secret: 'a-secret-that-only-the-bench-knows-0001',
       grant_types: ['authorization_code', 'refresh_token'],
       redirect_uris: ['https://bench.example/callback'],
-      // A refresh then signs one token with the algorithm that ours signs one with.
+      // A refresh then signs one token, with the same algorithm as the product.
       id_token_signed_response_alg: 'ES256',
     },
   ],

@@ -1,5 +1,5 @@
-//! Events from worksession-service's outbox over RabbitMQ and the notifier to a chat that answers at once,
-//! beside a bare publisher and a bare consumer on the same broker, by turns.
+//! Events from worksession-service's outbox through RabbitMQ and the notifier to a chat that answers at once. A bare
+//! publisher and a bare consumer on the same broker take turns with them.
 
 use super::rounds::Options;
 use super::{memory, statements};
@@ -16,22 +16,22 @@ use xtask_kit::system;
 use xtask_stand::chat::{Chat, DIGITS, MARK};
 use xtask_stand::servers::Postgres;
 
-/// The per cent of a round's events whose rate counts, of ours and of the bare pair's. Before, the relay has not found them
-/// yet, for it is not woken by what others write; behind, there is no more work than hooks that wait for their turn.
+/// The part of a round's events, in per cent, whose rate counts, for the product and for the bare pair. Before it the relay,
+/// which other writers do not wake, has not found the events yet; after it only hooks that wait for their interval are left.
 const SUSTAINED: std::ops::Range<usize> = 5..95;
 
-/// As many as a bare consumer acknowledges at once where it does more than it would by the book, which is each by itself.
+/// The messages that a bare consumer acknowledges at once in the faster comparison. By default it acknowledges each one.
 const ACKNOWLEDGED: usize = 500;
 
-/// Events a second that the way to the chat carries at least.
+/// The events a second that the product must deliver to chats.
 const PROMISED: f64 = 3_000.0;
 
-/// Seconds that a round may take.
+/// The longest time of a round.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// The part of the pair's rate at which each event is timed, and the users who start sessions at that rate.
+/// The share of the pair's rate at which single events are timed, and the users who start sessions at that rate.
 const STEADY_PART: f64 = 0.1;
 const STEADY_USERS: usize = 2_000;
-/// Projects whose hooks are called, each so often that no event waits for its turn.
+/// Projects with hooks, and an interval of the hooks that is so short that no event waits for it.
 const STEADY_PROJECTS: usize = 100;
 const STEADY_INTERVAL_MS: u32 = 10;
 
@@ -62,7 +62,7 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     }
     let (_, twice) = chat.accepted();
     if twice > 0 {
-        println!("events: {twice} told twice");
+        println!("events: {twice} delivered twice");
     }
     if options.statements {
         statements::show(&database)?;
@@ -76,7 +76,7 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
             Goal::AtLeast(0.35),
         )
     };
-    // It does more than the product promises to stand beside, which acknowledges each message.
+    // For information: the goal compares with a pair that acknowledges each message.
     let beside_many = Row {
         samples: beside_many,
         ..Row::new(
@@ -97,12 +97,12 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     Ok(vec![row, beside_many, floor, latency, busy])
 }
 
-/// Messages a second that the broker gives a bare consumer while a bare publisher publishes.
+/// Returns the messages a second that a bare consumer receives while a bare publisher publishes.
 fn consumed(bare: &Path, broker: &str, events: usize, at_once: usize) -> Result<f64> {
     Ok(sustained(events)? / pair(bare, broker, events, at_once, None)?)
 }
 
-/// What the bare publisher and consumer say: seconds, or, where they have a pace, the milliseconds of the p99.
+/// Runs the bare publisher and consumer. Returns their seconds or, with a gap between messages, their p99 in milliseconds.
 fn pair(
     bare: &Path,
     broker: &str,
@@ -118,21 +118,21 @@ fn pair(
     command.args(gap.map(|gap| gap.as_nanos().to_string()));
     let answer = output(&mut command)?;
     let said = answer.trim().parse();
-    said.context(|| format!("the bare consumer says {answer:?}"))
+    said.context(|| format!("the bare consumer printed {answer:?}"))
 }
 
-/// How many of them are timed.
+/// Returns how many of the events are timed.
 fn sustained(events: usize) -> Result<f64> {
     Ok(f64::from(u32::try_from(events * SUSTAINED.len() / 100)?))
 }
 
-/// The p99 of an event, from the session's start until the chat has it, beside the pair's, from publish to receipt: both at a
-/// tenth of the pair's rate. The second row is what the notifier holds at the end.
+/// Measures the p99 of an event, from the session's start until the chat has it, beside the pair's, from publish to receipt.
+/// Both run at a tenth of the pair's rate. The second row is the resident memory of the notifier at the end.
 fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
     let chat = Chat::start()?;
     let mut scene = Scene::services(STEADY_INTERVAL_MS)?;
     let crowd = Crowd::gather(&scene, &chat, STEADY_USERS, STEADY_PROJECTS)?;
-    // The hooks' addresses travel as events of their own.
+    // The addresses of the hooks travel as events of their own.
     nap(Duration::from_secs(2))?;
     let database = scene.database("worksession")?.to_owned();
     let broker = scene.broker()?.url.clone();
@@ -154,7 +154,7 @@ fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
         let shots = crowd.starts(from, count);
         let outcome = load::fire(scene.address("worksession")?, shots, gap)?;
         if outcome.with_status(201) != count {
-            return fail(format!("not all are 201: {:?}", outcome.statuses));
+            return fail(format!("not all returned 201: {:?}", outcome.statuses));
         }
         wait_told(&chat, from + count)?;
         let arrivals = chat.arrivals(from + count);
@@ -171,8 +171,8 @@ fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
         let (p50_ms, p99_ms) = p50_and_p99(&latencies);
         let (start_p50, start_p99, _) = outcome.summary();
         println!(
-            "events at {rate:.0}/s, round {round}: p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms of the pair's {pair_p99:.1}, \
-             of each second {}; the start's answer p50 {start_p50:.1} ms, p99 {start_p99:.1} ms",
+            "events at {rate:.0}/s, round {round}: p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms (pair {pair_p99:.1} ms), \
+             p99 of each second {}; response to the start p50 {start_p50:.1} ms, p99 {start_p99:.1} ms",
             of_each_second.join(", "),
         );
         row.samples.push(Sample {
@@ -194,10 +194,10 @@ fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
     Ok((row, busy))
 }
 
-/// The times that these sessions were given, a moment before they were committed.
+/// Returns the start times of the sessions, which are set a moment before the commit.
 #[expect(
     clippy::disallowed_methods,
-    reason = "what the services stamp is by this machine's clock"
+    reason = "the services take their times from this machine's clock"
 )]
 fn made(database: &str, count: usize) -> Result<Vec<Instant>> {
     let (now, unix) = (
@@ -214,18 +214,18 @@ fn made(database: &str, count: usize) -> Result<Vec<Instant>> {
     };
     match rows.iter().map(ago).collect::<Option<Vec<_>>>() {
         Some(made) if made.len() == count => Ok(made),
-        _ => fail("not each start has a session with a time"),
+        _ => fail("not every start has a session with a time"),
     }
 }
 
-/// Until the chat was told of so many different starts.
+/// Waits until the chat has received this many different starts.
 fn wait_told(chat: &Chat, wanted: usize) -> Result {
     let all = || Ok(chat.accepted().0 >= wanted);
     if came_true(PATIENCE, Duration::from_millis(5), all)? {
         return Ok(());
     }
     let (delivered, _) = chat.accepted();
-    fail(format!("{} notices are missing", wanted - delivered))
+    fail(format!("{} notifications are missing", wanted - delivered))
 }
 
 fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
@@ -234,7 +234,7 @@ fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
     (per_mille(&sorted, 500), per_mille(&sorted, 990))
 }
 
-/// One real session and its real event for each project, to be multiplied.
+/// Creates one real session with its event for each project, to be copied.
 fn make_samples(scene: &Scene, crowd: &Crowd, chat: &Chat, database: &str) -> Result {
     let projects = crowd.projects.len();
     Postgres::execute(
@@ -262,13 +262,13 @@ fn make_samples(scene: &Scene, crowd: &Crowd, chat: &Chat, database: &str) -> Re
     )
 }
 
-/// Writes a round's events into the outbox in one transaction, and says how long the chat got the [`SUSTAINED`] part of
-/// them.
+/// Writes a round's events into the outbox in one transaction, and returns how long the chat took for the [`SUSTAINED`]
+/// part of them.
 fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<Duration> {
     let (events, from) = (options.events, options.events * round);
     let projects = options.hooks.projects;
-    // Ids as the product makes them, ever growing ones; of each session a row, because what becomes of its
-    // notification is recorded beside it.
+    // Ids grow, as those of the product do. Each event needs a session, because the outcome of its notification is recorded
+    // beside it.
     let uuid = |variant: &str| {
         format!(
             "(SELECT substr(t, 1, 8) || '-' || substr(t, 9, 4) || '-7' || lpad(to_hex(i % 4096), 3, '0') || '-{variant}-' \
@@ -292,7 +292,7 @@ fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<
         ),
     )?;
     let wanted = chat.accepted().0 + events;
-    // One statement, one transaction: all of it is there at once.
+    // One statement in one transaction: all events appear at once.
     Postgres::execute(
         database,
         "INSERT INTO outbox (id, exchange, routing_key, body, created_at) \

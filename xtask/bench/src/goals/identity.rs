@@ -1,4 +1,4 @@
-//! Whose token is it, and the next one for an old one.
+//! Measures validation, introspection and refreshing of tokens.
 
 use super::limits::{self, Responder};
 use super::peers::{GLEWLWYD, OIDC_PROVIDER, TokenPeer, TokenServer, all_active};
@@ -15,14 +15,14 @@ use xtask_kit::system;
 use xtask_stand::http::Client;
 
 const PATH: &str = "/api/auth/validate";
-/// Live tokens that any memory has room for.
+/// A number of live tokens that fits into every cache.
 const FEW: usize = 1_000;
-/// Refreshes of a round.
+/// Refreshes in a round.
 const REFRESHES: usize = 6_000;
-/// Requests a second where a latency is told that no closed loop hides.
+/// Requests a second of an open loop, whose latencies include the time in queues.
 const STEADY: u32 = 2_000;
 
-/// Fills the row of a name.
+/// Measures the row with this name.
 type Measure = fn(String, &Options) -> Result<Row>;
 
 pub(super) fn validate(options: &Options) -> Result<Vec<Row>> {
@@ -57,7 +57,7 @@ fn few(backend: Backend, work: String, options: &Options) -> Result<Row> {
     })
 }
 
-/// As many a second as are due, each timed from when it was.
+/// Sends requests at a steady rate, each timed from when it was due.
 fn steady(work: String, options: &Options) -> Result<Row> {
     let mut scene = Scene::set(Backend::Postgres, &["identity"], &[])?;
     let crowd = scene.sign_in(FEW)?;
@@ -87,7 +87,7 @@ fn many(work: String, options: &Options) -> Result<Row> {
     let address = scene.address("identity")?;
     let keys = Client::new(address, "").json("/.well-known/jwks.json")?;
     let Some(key) = keys.pointer("/keys/0") else {
-        return fail("no key");
+        return fail("the identity service publishes no key");
     };
     let bytes = size(&scene, &crowd)?;
     remember(address, &crowd)?;
@@ -102,7 +102,7 @@ fn many(work: String, options: &Options) -> Result<Row> {
     })
 }
 
-/// Asks for each token once: what is measured is what the service remembers of all of them.
+/// Validates each token once, so that the service has cached as many of them as it can.
 fn remember(address: &str, crowd: &SignedIn) -> Result {
     let shots = crowd.tokens.iter().map(|token| Shot::get(token, PATH));
     told(&load::drain(address, shots.collect(), CONNECTIONS)?, 200).map(drop)
@@ -120,7 +120,7 @@ fn unremembered(work: String, options: &Options) -> Result<Row> {
     })
 }
 
-/// A client that asks about tokens (RFC 7662), as a gateway does for each request.
+/// Measures a client that introspects tokens (RFC 7662), as a gateway does for each request.
 pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
     let mut rows = both(options, "introspect", |backend, work| {
         let scene = Scene::set(backend, &["identity"], &[])?;
@@ -139,7 +139,7 @@ pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The same, beside somebody else's program that is asked in the same words.
+/// Measures the same beside a third-party program that gets the same requests.
 fn introspect_beside(peer: &TokenPeer, goal: f64, options: &Options) -> Result<Vec<Row>> {
     let name = format!("introspect beside {}", peer.name);
     both(options, &name, |backend, work| {
@@ -153,7 +153,7 @@ fn introspect_beside(peer: &TokenPeer, goal: f64, options: &Options) -> Result<V
     })
 }
 
-/// Fills in what the rounds of a read come to.
+/// Adds the rounds of a read to a row.
 fn measure(
     mut row: Row,
     mut scene: Scene,
@@ -183,14 +183,14 @@ fn measure(
     Ok(row)
 }
 
-/// Bytes of an answer.
+/// Returns the size of a response in bytes.
 fn size(scene: &Scene, crowd: &SignedIn) -> Result<usize> {
     let token = crowd.tokens.last().map_or("", String::as_str);
     let answer = Client::new(scene.address("identity")?, token).text(PATH)?;
     Ok(answer.len())
 }
 
-/// Each token once, then its successor.
+/// Measures refreshing: each token once, then its successor.
 pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
     let mut rows = both(options, "refresh", |backend, work| {
         let row = Row::new(work, "nothing; see --peers", Goal::Told);
@@ -208,7 +208,7 @@ pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Fills in what the rounds of refreshing come to, by turns with the peer's.
+/// Adds the rounds of refreshing to a row, in turns with the peer's.
 fn refresh_on(
     backend: Backend,
     mut row: Row,

@@ -1,5 +1,5 @@
-//! What stands beside ours: the HTTP library alone, the database's own statements, a transaction for each. Ids grow with
-//! time, as ours do.
+//! The limits beside the product: the HTTP library alone, and the database's own statements, one transaction each. Ids grow
+//! with time, as those of the product do.
 
 use crate::wrk;
 use std::path::Path;
@@ -10,21 +10,21 @@ use xtask_kit::system::{self, Program, RESPONDER};
 use xtask_stand::fresh_folder_on_disk;
 use xtask_stand::servers::Postgres;
 
-/// As many as the product's own statements have at a time.
+/// The number of clients: as many as the product has statements at a time.
 const CLIENTS: usize = 8;
 
-/// The HTTP library, answering with a body of one size.
+/// The HTTP library, which answers with bodies of one size.
 pub(super) struct Responder {
     program: Program,
 }
 
 impl Responder {
-    /// Answers at once.
+    /// Starts a responder that answers at once.
     pub(super) fn bare(bytes: usize, folder: &Path) -> Result<Self> {
         Self::start(&[&bytes.to_string()], folder)
     }
 
-    /// Answers after verifying the bearer's signature with a key (a JWK).
+    /// Starts a responder that first verifies the bearer token's signature with a key (a JWK).
     pub(super) fn verifying(bytes: usize, jwk: &str, folder: &Path) -> Result<Self> {
         Self::start(&[&bytes.to_string(), jwk], folder)
     }
@@ -36,7 +36,7 @@ impl Responder {
         Ok(Self { program })
     }
 
-    /// Requests a second.
+    /// Measures its requests a second.
     pub(super) fn rate(&self, tokens: &Path, time: Duration) -> Result<f64> {
         let request = wrk::Request::new(self.program.address(RESPONDER)?, tokens);
         Ok(wrk::ask(&request, time)?.rate)
@@ -47,7 +47,7 @@ fn program(example: &str) -> std::path::PathBuf {
     system::binary(true, &format!("examples/{example}"))
 }
 
-/// Transactions a second of a script of pgbench.
+/// Measures the transactions a second of a pgbench script.
 pub(super) fn pgbench(database: &str, script: &str, time: Duration) -> Result<f64> {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), script)?;
@@ -64,11 +64,11 @@ pub(super) fn pgbench(database: &str, script: &str, time: Duration) -> Result<f6
     let line = said.lines().find_map(|line| line.strip_prefix("tps = "));
     match line.and_then(|line| line.split(' ').next()?.parse().ok()) {
         Some(tps) => Ok(tps),
-        None => fail(format!("pgbench says nothing of use: {said}")),
+        None => fail(format!("cannot read the output of pgbench: {said}")),
     }
 }
 
-/// Transactions a second of `inserts` inserts or upserts on SQLite, each flushed.
+/// Measures the transactions a second of `two_inserts` or `eight_upserts` on SQLite, each flushed.
 pub(super) fn sqlite(work: &str, time: Duration) -> Result<f64> {
     let folder = fresh_folder_on_disk("bare-")?;
     let mut command = Command::new(program("bare_sqlite"));
@@ -79,7 +79,7 @@ pub(super) fn sqlite(work: &str, time: Duration) -> Result<f64> {
     Ok(output(&mut command)?.trim().parse()?)
 }
 
-/// What a start has to write: the session and its event.
+/// The writes of a start: the session and its event.
 pub(super) const TWO_INSERTS: (&str, &str) = (
     "CREATE TABLE a (id TEXT PRIMARY KEY, user_id BIGINT NOT NULL, body TEXT NOT NULL, at TIMESTAMP NOT NULL); \
      CREATE INDEX a_user ON a (user_id, at); \
@@ -91,7 +91,7 @@ pub(super) const TWO_INSERTS: (&str, &str) = (
      END;\n",
 );
 
-/// What a submit has to count.
+/// The counters that a submit updates.
 pub(super) const EIGHT_UPSERTS: (&str, &str) = (
     "CREATE TABLE r (kind INT, user_id BIGINT, at INT, minutes BIGINT NOT NULL, PRIMARY KEY (kind, user_id, at))",
     "\\set user random(1, 2000)\n\
@@ -107,7 +107,7 @@ pub(super) const EIGHT_UPSERTS: (&str, &str) = (
      END;\n",
 );
 
-/// What a validation without memory has to read.
+/// The read of a validation without caches.
 pub(super) const ONE_SELECT: (&str, &str) = (
     "CREATE TABLE s (id BIGINT PRIMARY KEY, body TEXT NOT NULL); \
      INSERT INTO s SELECT i, repeat('x', 250) FROM generate_series(1, 1000) i; ANALYZE s",

@@ -1,5 +1,5 @@
-//! A flood of sign-ins: it is to get all that the cores can hash, and whoever has a token already is
-//! not to notice.
+//! Measures a flood of sign-ins. It should reach the hash rate of all cores, and clients that already have a token should
+//! not notice it.
 
 use super::rounds::{Backend, Options};
 use crate::load::at_once;
@@ -13,17 +13,17 @@ use xtask_kit::system;
 use xtask_stand::http::Client;
 use xtask_stand::people::{PASSWORD, register};
 
-/// The costs of a password's hash.
+/// The bcrypt costs of the passwords.
 const COSTS: [u32; 2] = [10, 12];
-/// Who sign in at the same time, each again as soon as he is in.
+/// Concurrent clients, each of which signs in again as soon as it is signed in.
 const CLIENTS: usize = 64;
-/// Accounts that they share.
+/// The accounts that they share.
 const ACCOUNTS: usize = 16;
-/// Connections over which tokens are validated meanwhile.
+/// Connections over which tokens are validated during the flood.
 const VALIDATORS: usize = 4;
-/// Validations in a second.
+/// Validations a second.
 const VALIDATIONS: u32 = 100;
-/// A round is so many times as long as that of other work: a hash takes a tenth of a second and more.
+/// The factor by which a round is longer than one of other work: a hash takes a tenth of a second or more.
 const LONGER: u32 = 3;
 
 pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
@@ -52,7 +52,7 @@ fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<R
     for round in 1..=options.rounds {
         let before = hash_on_all(cost, cores, time / 4)?;
         let (rate, mut latencies) = flood(address, &tokens, time)?;
-        // The machine is not the same all the time: it is asked before and after.
+        // The speed of the machine varies, so it is measured before and after.
         let limit = (before + hash_on_all(cost, cores, time / 4)?) / 2.0;
         println!("{work}, round {round}: {rate:.2} logins/s of {limit:.2} hashes/s");
         latencies.sort_by(f64::total_cmp);
@@ -78,7 +78,7 @@ fn name(n: usize) -> String {
     format!("bench-user-{n}")
 }
 
-/// Hashes in a second with every core at it: what no service can exceed.
+/// Returns the hashes a second of all cores, which no service can exceed.
 fn hash_on_all(cost: u32, cores: usize, time: Duration) -> Result<f64> {
     let rates = at_once(cores, |_| {
         let begun = Instant::now();
@@ -92,9 +92,9 @@ fn hash_on_all(cost: u32, cores: usize, time: Duration) -> Result<f64> {
     Ok(rates.into_iter().sum())
 }
 
-/// Sign-ins in a second, and the latencies of validations meanwhile.
+/// Returns the sign-ins a second, and the latencies of validations during them.
 fn flood(address: &str, tokens: &[String], time: Duration) -> Result<(f64, Vec<f64>)> {
-    // The queue fills first, and the flood ends after the last moment that counts.
+    // The queue fills first, and the flood lasts longer than the time that counts.
     let from = Instant::now() + Duration::from_secs(2);
     let until = from + time;
     let client = |n: usize| -> Result<Vec<Instant>> {
@@ -114,22 +114,22 @@ fn flood(address: &str, tokens: &[String], time: Duration) -> Result<(f64, Vec<f
         (clients.join(), latencies)
     });
     let Ok(done) = done else {
-        return fail("a thread of the bench failed");
+        return fail("a benchmark thread panicked");
     };
     let mut done: Vec<Instant> = done?.into_iter().flatten().collect();
     done.retain(|at| (from..until).contains(at));
     done.sort();
     let rate = match (done.first(), done.last(), u32::try_from(done.len())) {
-        // From the first to the last: whole sign-ins in a whole number of gaps.
+        // From the first to the last sign-in: a whole number of intervals.
         (Some(first), Some(last), Ok(count)) if count > 1 => {
             f64::from(count - 1) / (*last - *first).as_secs_f64()
         }
-        _ => return fail("hardly anybody signed in; give it more --seconds"),
+        _ => return fail("too few sign-ins; increase --seconds"),
     };
     Ok((rate, latencies?))
 }
 
-/// Milliseconds from when a validation was due until it was answered, at a steady rate.
+/// Validates tokens at a steady rate. Returns the milliseconds from when each request was due until its response.
 fn validate(address: &str, tokens: &[String], time: Duration) -> Result<Vec<f64>> {
     let each = Duration::from_secs(1) / VALIDATIONS;
     let gap = each * u32::try_from(VALIDATORS)?;

@@ -1,4 +1,4 @@
-//! What the programs hold of the machine: at rest, and after they were busy.
+//! Measures the resident memory of the programs, idle and after load.
 
 use super::peers::{GLEWLWYD, REST, Resident};
 use super::rounds::{Backend, Options};
@@ -11,7 +11,7 @@ use xtask_kit::cmd::{Result, nap};
 use xtask_kit::system::{self, PARTS, Program};
 use xtask_stand::fresh_folder;
 
-/// Megabytes (10^6 bytes) of 15 and of 32 MiB.
+/// The goals in megabytes (10^6 bytes): 15 and 32 MiB.
 const IDLE: f64 = 15.7;
 pub(super) const BUSY: f64 = 33.5;
 const USERS: usize = 1_000;
@@ -25,7 +25,7 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A row, and what the peer holds in the same state.
+/// Returns a row with the memory of a program and that of the peer in the same state.
 pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
     println!("{work}: {mb:.1} MB");
     let against = match peer {
@@ -39,7 +39,7 @@ pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
     }
 }
 
-/// The two services on PostgreSQL, before and after a thousand people have read as fast as they could.
+/// Measures the two services on PostgreSQL, before and after a thousand users have read as fast as they could.
 fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
     let parts = [
         ("identity", "/api/auth/validate"),
@@ -65,7 +65,7 @@ fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A program by itself, on SQLite.
+/// Measures a program alone, on SQLite.
 fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Result<Row> {
     let folder = fresh_folder("holdfast-bench-")?;
     let rabbit = startup::broker_of(program)?;

@@ -1,4 +1,4 @@
-//! What the product promises of its speed, each beside what nothing can exceed on the same machine, or beside itself.
+//! The performance goals of the product, each relative to a limit on the same machine or to the product itself.
 
 mod events;
 mod growth;
@@ -28,37 +28,37 @@ pub(super) use rounds::{Backend, Options};
 pub(super) enum Work {
     /// Everything, in one table
     All,
-    /// Whose access token it is
+    /// Validation of access tokens
     Validate,
-    /// What a token is worth, asked by an OAuth client
+    /// Introspection of tokens by an OAuth client
     Introspect,
-    /// A request to worksession-service that checks a token and little more
+    /// A request to worksession-service that checks a token and does little more
     Check,
-    /// What a client shows of a user
+    /// The data of a user that clients show
     Userdata,
-    /// Timer starts, with a broker and without
+    /// Timer starts, with and without a broker
     Start,
-    /// Submits, with everything that counts them
+    /// Submits, with everything that they update
     Submit,
-    /// A flood of sign-ins, and validations meanwhile
+    /// A flood of sign-ins, and validations during it
     Login,
-    /// New tokens for old
+    /// Exchange of refresh tokens
     Refresh,
     /// Events from the outbox to the chat
     Events,
-    /// From exec to ready with existing data
+    /// Start-up with existing data, from exec to ready
     Startup,
-    /// What is resident at rest, and after load
+    /// Resident memory, idle and after load
     Memory,
-    /// What a user reads, with a short history among few and a long one among many
+    /// The reads of a user, with a short history among few users and a long one among many
     Growth,
-    /// Statements of the database that requests need
+    /// Database statements and flushes of requests
     Queries,
-    /// Records written by TimeTagger, which nothing of ours stands beside
+    /// Records written by TimeTagger, to which nothing of the product is compared
     Peers,
 }
 
-/// What measures some work.
+/// Measures some work.
 type Measure = fn(&Options) -> Result<Vec<Row>>;
 
 const IDENTITY: &[&str] = &["identity-service"];
@@ -72,7 +72,7 @@ pub(super) const ALL: &[&str] = &[
 ];
 
 impl Work {
-    /// What measures it, and the programs that are measured.
+    /// Returns the function that measures the work, and the programs that it measures.
     fn parts(self) -> (Measure, &'static [&'static str]) {
         match self {
             Self::All => (|_| Ok(Vec::new()), &[]),
@@ -94,7 +94,7 @@ impl Work {
     }
 }
 
-/// Measures some work and prints one table of it.
+/// Measures some work and prints the results in one table.
 pub(super) fn goals(work: Work, options: &Options) -> Result {
     let is_meant = |each: &&Work| match work {
         Work::All => {
@@ -128,11 +128,11 @@ pub(super) fn goals(work: Work, options: &Options) -> Result {
     table::print(&rows, before.as_ref());
     match table::missed(&rows).as_slice() {
         [] => Ok(()),
-        missed => fail(format!("goals that are not reached: {}", missed.join(", "))),
+        missed => fail(format!("goals not reached: {}", missed.join(", "))),
     }
 }
 
-/// The programs, and the yardsticks beside them; nothing for work that needs none of ours.
+/// Builds the programs and the reference programs; nothing for work that needs none of the product's.
 fn build(works: &[Work]) -> Result {
     let mut programs: Vec<&str> = works
         .iter()
@@ -141,7 +141,7 @@ fn build(works: &[Work]) -> Result {
         .collect();
     programs.sort_unstable();
     programs.dedup();
-    // Without a name cargo would build them all.
+    // Without a name, cargo would build all of them.
     if programs.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! What requests ask of the database: statements, as the services count them, and flushes, as PostgreSQL does.
+//! The database work of requests: statements, as the services count them, and flushes, as PostgreSQL counts them.
 
 use super::rounds::{BACKENDS, Backend, Options, told};
 use super::worksession::{planned, starts};
@@ -12,27 +12,27 @@ use xtask_stand::http::Client;
 use xtask_stand::servers::Postgres;
 
 const PARTS: [&str; 2] = ["identity", "worksession"];
-/// Requests of each kind, by as many people.
+/// Requests of each kind, each by another user.
 const REQUESTS: usize = 40;
-/// People who start over so many connections, each once.
+/// Users who start concurrently, each once, and the connections that they share.
 const TOGETHER: usize = 1_000;
 const CONNECTIONS: usize = 32;
-/// By then PostgreSQL has counted what its processes did.
+/// The time after which PostgreSQL has counted what its processes did.
 const TOLD: Duration = Duration::from_secs(15);
-/// The feed by which a service remembers is heard by then.
+/// The time after which the change feed is alive and the service caches.
 const HEARD: Duration = Duration::from_secs(1);
 
-/// A kind of request: its row's name, its route, and the statements that it may need, `BEGIN` and `COMMIT` among them, on
-/// PostgreSQL and on SQLite.
+/// A kind of request: the name in its row, its route, and the most statements that it may need, `BEGIN` and `COMMIT` included,
+/// on PostgreSQL and on SQLite.
 type Kind = (&'static str, &'static str, [f64; 2]);
 
 const VALIDATE: Kind = ("validate", "/api/auth/validate", [0.0, 0.0]);
 const REFRESH: Kind = ("refresh", "/api/auth/refresh", [1.0, 3.0]);
-/// The first one makes the row that all that is a user's is counted in.
+/// A user's first start also creates the row with the user's change number.
 const FIRST_START: Kind = ("a user's first timer start", START.1, [2.0, 7.0]);
 const START: Kind = ("timer start", "/api/clienta_timer_start", [1.0, 7.0]);
-/// A first session earns a badge, and one that was moved back is flagged. On SQLite two make and fill the table from
-/// which the others take what they write; no round trip is saved there by having fewer.
+/// A first session earns a badge, and one that was moved back is flagged. On SQLite two statements create and fill the table
+/// from which the others take their values; fewer statements would save no round trip there.
 const SUBMIT: Kind = ("submit", "/api/pomodoro/submit", [3.0, 17.0]);
 const USER_DATA: Kind = ("user/data", "/api/user/data", [2.0, 2.0]);
 
@@ -59,7 +59,7 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
             rows.push(row(work_name, each, most, against));
             Ok(())
         };
-        // The first reading is what the second one remembers.
+        // The first reading fills the cache for the second one.
         read(VALIDATE)?;
         count(VALIDATE, &|| read(VALIDATE))?;
         count(REFRESH, &|| {
@@ -101,7 +101,7 @@ fn row(work: String, each: f64, most: f64, against: &'static str) -> Row {
     }
 }
 
-/// Where a route is answered.
+/// Returns the address of the service that has a route.
 fn address<'a>(scene: &'a Scene, route: &str) -> Result<&'a str> {
     scene.address(match route.starts_with("/api/auth/") {
         true => "identity",
@@ -109,7 +109,7 @@ fn address<'a>(scene: &'a Scene, route: &str) -> Result<&'a str> {
     })
 }
 
-/// Statements that requests of this route, which has one method, have needed so far.
+/// Returns the number of statements that requests of this route, which has one method, have needed so far.
 fn statements(scene: &Scene, route: &str) -> Result<f64> {
     let text = Client::new(address(scene, route)?, "").text("/metrics")?;
     let counters = text
@@ -120,7 +120,7 @@ fn statements(scene: &Scene, route: &str) -> Result<f64> {
     Ok(figure.map_or(Ok(0.0), |(_, figure)| figure.parse())?)
 }
 
-/// Flushes of the log that a request needs, while no relay writes: alone, and where others can share one.
+/// Measures the WAL flushes of a request while no relay writes: alone, and when requests can share a flush.
 fn flushes() -> Result<Vec<Row>> {
     let mut scene = Scene::set(Backend::Postgres, &PARTS, &[])?;
     let tokens = scene.sign_in(TOGETHER)?.tokens;
@@ -150,19 +150,19 @@ fn flushes() -> Result<Vec<Row>> {
         (together_work.as_str(), together, of_start),
     ];
     let rows = rows.map(|(work, each, against)| {
-        // Now and then the server itself has something to write.
+        // Sometimes the server itself has something to write.
         row(format!("flushes, {work}, PostgreSQL"), each, 1.2, against)
     });
     Ok(rows.into())
 }
 
-/// Flushes of each of so many requests.
+/// Returns the flushes of each request.
 fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>) -> Result<f64> {
     let requests = f64::from(u32::try_from(requests)?);
     let before = at_rest(scene)?;
     work()?;
     let mut after = wal_syncs(scene)?;
-    // Who was busy tells the statistics ten seconds after its last work at the latest.
+    // A process reports its statistics at most ten seconds after its last work.
     let since = Instant::now();
     while after - before < requests && since.elapsed() < TOLD {
         after = wal_syncs(scene)?;
@@ -170,11 +170,11 @@ fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>
     Ok((after - before) / requests)
 }
 
-/// The flushes so far, once everybody who was busy has told of theirs.
+/// Returns the flushes so far, once all processes have reported theirs.
 fn at_rest(scene: &Scene) -> Result<f64> {
     let (begun, mut since) = (Instant::now(), Instant::now());
     let mut told = wal_syncs(scene)?;
-    // The server itself may have something to write now and then.
+    // Sometimes the server itself has something to write.
     while since.elapsed() < TOLD && begun.elapsed() < TOLD * 4 {
         let now = wal_syncs(scene)?;
         if now > told {
@@ -186,7 +186,7 @@ fn at_rest(scene: &Scene) -> Result<f64> {
 
 fn wal_syncs(scene: &Scene) -> Result<f64> {
     let database = scene.database("worksession")?;
-    // What a session did is told to the statistics a second later at most.
+    // A session reports its statistics within a second.
     nap(HEARD * 2)?;
     let rows = Postgres::rows(database, "SELECT wal_sync FROM pg_stat_wal")?;
     match rows.first().and_then(|row| row.first()) {

@@ -1,4 +1,4 @@
-//! New tokens for old, asked of a program of ours or of others.
+//! Refreshes tokens, at the product or at a peer.
 
 use super::rounds::written;
 use crate::load::{self, Shot};
@@ -10,16 +10,16 @@ use xtask_stand::http::text;
 /// Connections over which tokens are refreshed.
 pub(super) const CONNECTIONS: usize = 32;
 
-/// How a program is asked for new tokens.
+/// The parts of a program's refresh request.
 pub(super) struct RefreshWords {
     pub(super) path: &'static str,
-    /// Each ended by `\r\n`.
+    /// Header lines, each ending in `\r\n`.
     pub(super) headers: String,
-    /// What is sent with a refresh token.
+    /// Returns the body for a refresh token.
     pub(super) body: fn(&str) -> String,
 }
 
-/// Every token once; its successor takes its place.
+/// Uses every token once. Its successor takes its place.
 pub(super) fn refreshed(
     process: u32,
     address: &str,
@@ -35,7 +35,7 @@ pub(super) fn refreshed(
     let successors = outcome.bodies.iter().map(|body| {
         let pair: Value = serde_json::from_str(body)?;
         match text(&pair, "/refresh_token") {
-            "" => fail(format!("{}: no refresh token in an answer", words.path)),
+            "" => fail(format!("{}: no refresh token in a response", words.path)),
             token => Ok(token.to_owned()),
         }
     });

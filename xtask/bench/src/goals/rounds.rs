@@ -1,4 +1,4 @@
-//! How work is measured: on which database, in rounds by turns with what it stands beside.
+//! How work is measured: on which database, and in rounds that alternate with its limit.
 
 use crate::load::Outcome;
 use crate::table::{Row, Sample};
@@ -10,13 +10,13 @@ use xtask_kit::system;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Interleaved rounds of each
+    /// Rounds of each measurement, in turns with those of its limit
     #[arg(long, default_value_t = 5)]
     pub(super) rounds: usize,
     /// Seconds of a round
     #[arg(long, default_value_t = 4)]
     pub(super) seconds: u64,
-    /// Live tokens of the crowd that validation is asked for at random
+    /// Live tokens, from which validations choose at random
     #[arg(long, default_value_t = 100_000)]
     pub(super) tokens: usize,
     /// Events of a round
@@ -24,33 +24,33 @@ pub(crate) struct Options {
     pub(super) events: usize,
     #[command(flatten)]
     pub(super) hooks: Hooks,
-    /// What PostgreSQL spent its time on, behind the work on it that is events, starts, submits or user/data
+    /// Print PostgreSQL's costliest statements after events, starts, submits and user/data
     #[arg(long)]
     pub(super) statements: bool,
     /// Sessions of the large database on PostgreSQL
     #[arg(long, default_value_t = 10_000_000)]
     pub(super) sessions: u64,
-    /// Other people's programs beside ours in the same run, installed from the registries at pinned versions
+    /// Also measure third-party programs in the same run, installed from registries at pinned versions
     #[arg(long)]
     pub(super) peers: bool,
-    /// Only rows whose name holds this
+    /// Measure only rows whose name contains this
     #[arg(long)]
     pub(super) only: Option<String>,
-    /// Write the figures into this file, for a later comparison
+    /// Write the results to this file, for a later comparison
     #[arg(long)]
     pub(super) json: Option<PathBuf>,
-    /// Say what each figure was in a file that --json wrote
+    /// Compare the results with those in a file that --json wrote
     #[arg(long)]
     pub(super) against: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
 pub(super) struct Hooks {
-    /// Projects, each with a hook of its own, that events tell of. A hook takes a message of at most twenty each interval:
-    /// fewer of them would limit what is measured
+    /// Projects, each with its own hook, that the events notify. A hook takes one message of at most twenty events in each
+    /// interval: fewer projects would limit the result
     #[arg(long, default_value_t = 800)]
     pub(super) projects: usize,
-    /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
+    /// Milliseconds between two messages to one hook; events in between are joined into one message
     #[arg(long, default_value_t = 1_000)]
     pub(super) interval_ms: u32,
 }
@@ -72,7 +72,7 @@ impl Backend {
     }
 }
 
-/// A row for each database.
+/// Measures a row on each database.
 pub(super) fn both(
     options: &Options,
     name: &str,
@@ -89,13 +89,13 @@ pub(super) fn both(
 }
 
 impl Options {
-    /// Whether a row is asked for.
+    /// Whether a row is wanted.
     pub(super) fn wants(&self, row: &str) -> bool {
         self.only.as_ref().is_none_or(|only| row.contains(only))
     }
 }
 
-/// Rounds of ours and of the limit by turns, each announced as it ends.
+/// Runs rounds of the product and of the limit in turns, and prints each result.
 pub(super) fn rounds(
     work: &str,
     options: &Options,
@@ -117,7 +117,7 @@ pub(super) fn rounds(
     Ok(samples)
 }
 
-/// As fast as it is answered, with what the service's process used meanwhile.
+/// Sends requests as fast as they are answered, and measures the processor time of the service.
 pub(super) fn asked(program: u32, request: &wrk::Request<'_>, time: Duration) -> Result<Sample> {
     let before = system::cpu_time(program)?;
     let asked = wrk::ask(request, time)?;
@@ -130,10 +130,10 @@ pub(super) fn asked(program: u32, request: &wrk::Request<'_>, time: Duration) ->
     })
 }
 
-/// The rate of a load all of which was answered well, and its latencies.
+/// Returns the rate and the latencies of a load. Fails unless all responses have this status.
 pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
     if outcome.with_status(status) != outcome.latencies.len() {
-        return fail(format!("not all are {status}: {:?}", outcome.statuses));
+        return fail(format!("not all returned {status}: {:?}", outcome.statuses));
     }
     let count = f64::from(u32::try_from(outcome.latencies.len())?);
     let (p50_ms, p99_ms, _) = outcome.summary();
@@ -144,7 +144,7 @@ pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
     })
 }
 
-/// What a load came to that was answered well, with what the process used for each.
+/// Runs a load whose responses must all have this status, and adds the processor time for each request.
 pub(super) fn written(
     process: u32,
     status: u16,

@@ -1,4 +1,4 @@
-//! From exec to ready with existing data.
+//! Measures start-up with existing data, from exec to ready.
 
 use super::peers::{GLEWLWYD, Peer, wait_ready};
 use super::rounds::Options;
@@ -11,14 +11,14 @@ use xtask_kit::system::{self, PARTS, Program};
 use xtask_stand::fresh_folder;
 use xtask_stand::servers::{PrivateRabbit, free_port};
 
-/// A program by its parts: the rows' names, what listens, and milliseconds to ready.
+/// The programs: the name in the row, the parts that listen, and the goal in milliseconds.
 const PROGRAMS: [(&str, &[&str], f64); 4] = [
     ("identity-service", &["identity"], 30.0),
     ("worksession-service", &["worksession"], 30.0),
     ("notifier", &["notifier"], 30.0),
     ("holdfast", &PARTS, 60.0),
 ];
-/// A start takes a hundredth of a second: as many more of them as of other rounds make a median.
+/// How many more starts than rounds are measured: a start takes a hundredth of a second, and its median needs more of them.
 const TIMES: usize = 3;
 
 pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
@@ -45,12 +45,12 @@ pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Starts of a program, and of the peer by turns.
+/// Measures starts of a program, in turns with the peer's.
 fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> Result<Vec<Sample>> {
     let rabbit = broker_of(program)?;
     let folder = fresh_folder("holdfast-bench-")?;
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
-    // The first start makes the data that the measured ones find.
+    // The first start creates the data that the measured ones find.
     let mut first = serve(program, &data, rabbit.as_ref());
     if program == "holdfast" {
         first.arg("--demo");
@@ -71,7 +71,7 @@ fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> R
             wait_ready(port, "/health/ready", started)?;
         }
         let ms = started.elapsed().as_secs_f64() * 1000.0;
-        // As a crash would: the next start finds what it left.
+        // As in a crash: the next start finds what this one left.
         program.process().signal("KILL");
         drop(program);
         let beside = peer.map(Peer::start_and_end).transpose()?;
@@ -80,7 +80,7 @@ fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> R
     Ok(samples)
 }
 
-/// The broker that a program needs; all parts in one process need none.
+/// Returns the broker that a program needs. All parts in one process need none.
 pub(super) fn broker_of(program: &str) -> Result<Option<PrivateRabbit>> {
     match program {
         "holdfast" => Ok(None),
@@ -88,7 +88,7 @@ pub(super) fn broker_of(program: &str) -> Result<Option<PrivateRabbit>> {
     }
 }
 
-/// A program on this data folder, on ports that are free.
+/// Returns a program on this data folder and on free ports.
 pub(super) fn serve(program: &str, data: &Path, rabbit: Option<&PrivateRabbit>) -> Command {
     let mut command = system::serve(true, program, data);
     for part in PARTS {

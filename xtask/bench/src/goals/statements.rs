@@ -1,9 +1,9 @@
-//! What a server spent its time on, as it counts that itself.
+//! What a PostgreSQL server spends its time on, by its own statistics.
 
 use xtask_kit::cmd::Result;
 use xtask_stand::servers::Postgres;
 
-/// The costliest statements of all databases beside this one, in microseconds each.
+/// Prints the costliest statements of all databases on this server, with the microseconds of each.
 pub(super) fn show(database: &str) -> Result {
     let asked = "SELECT datname, calls, round((total_exec_time + total_plan_time)::numeric), \
          round((1000 * total_exec_time / greatest(calls, 1))::numeric), \

@@ -1,4 +1,4 @@
-//! From the plan to the points, and what a client shows of them.
+//! Measures starts and submits, and what clients read of them.
 
 use super::limits::{self, Responder};
 use super::rounds::{Backend, Options, asked, both, rounds, told, written};
@@ -14,16 +14,16 @@ use xtask_kit::system;
 use xtask_stand::http::Client;
 
 const PARTS: [&str; 2] = ["identity", "worksession"];
-/// Who read.
+/// Users who read.
 const READERS: usize = 1_000;
-/// Who start, each once in a round: at nine o'clock nobody has a timer that runs.
+/// Users who start, each once in a round. No timer is running then, as at nine in the morning.
 const STARTERS: usize = 8_000;
-/// Who submit, each so many sessions in a round.
+/// Users who submit, and the sessions of each in a round.
 const SUBMITTERS: usize = 1_000;
 const BATCHES: usize = 4;
-/// Connections over which starts and submits come.
+/// Connections of starts and submits.
 const CONNECTIONS: usize = 32;
-/// Minutes between the sessions of one user: no two of them may overlap.
+/// Minutes between the starts of a user's sessions, which must not overlap.
 const SLOT: i64 = 30;
 const PLANNED: i64 = 25;
 
@@ -33,7 +33,7 @@ pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
         let work = format!("check of a token, REMEMBER_MS {remember_ms}");
         if options.wants(&work) {
             let settings = [("WORKSESSION__AUTH__REMEMBER_MS", remember_ms.to_string())];
-            // The board is remembered for seconds: what is left is whose token it is.
+            // The leaderboard is cached for seconds, so that only the token check is left.
             let path = "/api/leaderboard?period=week";
             let goal = Goal::AtLeast(goal);
             rows.push(read(
@@ -49,7 +49,7 @@ pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// As if each token were shown for the first time: what a crowd costs that is larger than what is remembered.
+/// Switches caches off, as if each token were new: the cost with more users than the caches hold.
 const FORGETFUL: (&str, &str) = ("IDENTITY__TOKENS__REMEMBER", "false");
 
 pub(super) fn user_data(options: &Options) -> Result<Vec<Row>> {
@@ -66,7 +66,7 @@ pub(super) fn user_data(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A path of worksession-service, read by many.
+/// Measures a path of worksession-service that many users read.
 fn read(
     work: String,
     path: &str,
@@ -114,12 +114,12 @@ pub(super) fn start(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What is there when timers start.
+/// What is available when timers start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum With {
     Everything,
     NoBroker,
-    /// See [`FORGETFUL`].
+    /// No caches, see [`FORGETFUL`].
     NoMemory,
 }
 
@@ -159,7 +159,7 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
                 load::drain(address, shots(STARTERS), CONNECTIONS)
             })?;
             clear()?;
-            // The latency of a start is that at a rate which the service can hold.
+            // The latency of a start is measured at a rate that the service can sustain.
             let gap = Duration::from_secs_f64(1.0 / (fastest.ours * 0.8));
             let steady = told(&load::fire(address, shots(STARTERS), gap)?, 201)?;
             clear()?;
@@ -184,7 +184,7 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
     })
 }
 
-/// A start of each.
+/// Returns a start for each token.
 pub(super) fn starts<'a>(tokens: impl Iterator<Item = &'a String>, note: &str) -> Vec<Shot> {
     let plan =
         json!({"category": "coding", "duration": PLANNED, "project_id": "none", "note": note});
@@ -236,8 +236,8 @@ fn show_statements(scene: &Scene, options: &Options) -> Result {
     }
 }
 
-/// A session of everybody that has gone by, `slot` half hours ago, and its submit: started as anybody starts one, and
-/// moved back in time.
+/// Creates a past session for each user, which began `slot` half hours ago, and returns its submit. It is started as usual
+/// and then moved back in time.
 pub(super) fn planned(scene: &Scene, tokens: &[String], slot: i64) -> Result<Vec<Shot>> {
     let starts = starts(tokens.iter(), &format!("slot {slot}"));
     told(
@@ -253,7 +253,7 @@ pub(super) fn planned(scene: &Scene, tokens: &[String], slot: i64) -> Result<Vec
     Ok(tokens.iter().map(submit).collect())
 }
 
-/// The same writes without us.
+/// The same writes without the product.
 enum Writes {
     Postgres(String, &'static str),
     Sqlite(&'static str),

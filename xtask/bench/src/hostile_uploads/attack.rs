@@ -1,4 +1,4 @@
-//! Bodies that are sent to harm: unfinished ones, and pictures that take a hundred times their size.
+//! Hostile bodies: unfinished ones, and pictures that take a hundred times their size in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use xtask_kit::cmd::Result;
 use xtask_stand::lock;
 
 const MIB: usize = 1024 * 1024;
-/// Small bodies that stay unfinished.
+/// The number of small bodies that stay unfinished.
 const SMALL: usize = 600;
 
 /// An account of the attacker.
@@ -20,18 +20,18 @@ pub(super) struct Attacker {
     pub(super) token: String,
 }
 
-/// A request that is sent again and again.
+/// A request that is sent repeatedly.
 pub(super) struct Attack {
-    /// After `/api/auth/user/ID`.
+    /// The path after `/api/auth/user/ID`.
     path: &'static str,
     kind: &'static str,
-    /// The announced length.
+    /// The declared length.
     length: usize,
-    /// What is sent of it.
+    /// The bytes that are sent.
     body: Vec<u8>,
 }
 
-/// How often each status was answered; 0 stands for none.
+/// How often each status was returned; 0 stands for no response.
 #[derive(Default)]
 pub(super) struct Answers(Mutex<BTreeMap<u16, usize>>);
 
@@ -53,8 +53,8 @@ impl fmt::Display for Answers {
 }
 
 impl Attack {
-    /// Sixty bodies of 8 MiB of which the last byte never comes, thirty progressive JPEGs of 4 MiB, and ten that are
-    /// too large to be decoded.
+    /// Returns sixty bodies of 8 MiB whose last byte never arrives, thirty progressive JPEGs of 4 MiB, and ten that are too
+    /// large to be decoded.
     pub(super) fn hundred() -> Vec<Self> {
         let unfinished = || Self {
             path: "",
@@ -70,7 +70,7 @@ impl Attack {
         all.collect()
     }
 
-    /// A small photo that anybody might send.
+    /// Returns a small photo, as any user might send it.
     pub(super) fn honest() -> Self {
         Self::picture(64, 0)
     }
@@ -85,7 +85,7 @@ impl Attack {
         }
     }
 
-    /// Sends it once and waits for an answer; none if the connection ends or the attack is over before.
+    /// Sends the request once and returns the status; `None` if the connection or the attack ends first.
     pub(super) fn once(&self, address: &str, account: &Attacker, over: &AtomicBool) -> Option<u16> {
         let mut stream = TcpStream::connect(address.trim_start_matches("http://")).ok()?;
         stream
@@ -98,7 +98,7 @@ impl Attack {
             self.path, self.kind, self.length
         );
         stream.write_all(head.as_bytes()).ok()?;
-        // The server may refuse while it is sent.
+        // The server may reject the request before it is complete.
         let _ = stream.write_all(&self.body);
         let mut answer = [0; 16];
         loop {
@@ -116,7 +116,7 @@ impl Attack {
     }
 }
 
-/// Sign-ins of 60 KiB of which the last byte never comes.
+/// Opens requests of 60 KiB whose last byte never arrives.
 pub(super) fn unfinished_small(address: &str, accounts: &[Attacker]) -> Result<Vec<TcpStream>> {
     let mut held = Vec::new();
     for (_, account) in (0..SMALL).zip(accounts.iter().cycle()) {
@@ -134,8 +134,8 @@ pub(super) fn unfinished_small(address: &str, accounts: &[Attacker]) -> Result<V
     Ok(held)
 }
 
-/// A progressive JPEG of one colour: a scan with the DC coefficients, and one for each component that says that there are
-/// no others. Comments fill it up to `size` bytes.
+/// Returns a progressive JPEG of one colour: a scan with the DC coefficients, and one for each component that says that there
+/// are no others. Comments fill it up to `size` bytes.
 fn progressive(edge: u16, size: usize) -> Vec<u8> {
     let segment = |marker: u8, data: &[u8]| {
         let length = u16::try_from(data.len() + 2).unwrap_or(u16::MAX);
@@ -145,7 +145,7 @@ fn progressive(edge: u16, size: usize) -> Vec<u8> {
     let bytes = edge.to_be_bytes();
     let mut frame = [&[8], bytes.as_slice(), &bytes, &[3]].concat();
     (1..=3).for_each(|id| frame.extend([id, 0x11, 0]));
-    // One code of one bit: for DC a difference of none, for AC an end of up to 32,767 blocks.
+    // One code of one bit: for DC no difference, for AC the end of up to 32,767 blocks.
     let table = |kind: u8, symbol: u8| {
         let mut data = vec![kind, 1];
         data.extend([0; 15]);

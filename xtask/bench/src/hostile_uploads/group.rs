@@ -1,17 +1,17 @@
-//! A control group with a limit of memory, as a container has it.
+//! A control group with a memory limit, as a container has.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail};
 
-/// A group of its own under the root; removed when dropped.
+/// A control group below the root, removed on drop.
 pub(super) struct MemoryGroup {
     folder: PathBuf,
     peak: &'static str,
 }
 
-/// Where groups are made, the file of the limit, and that of the peak: version 2, then version 1.
+/// The folder of groups, the file of the limit, and that of the peak: version 2, then version 1.
 const VERSIONS: [(&str, &str, &str); 2] = [
     ("/sys/fs/cgroup", "memory.max", "memory.peak"),
     (
@@ -22,23 +22,23 @@ const VERSIONS: [(&str, &str, &str); 2] = [
 ];
 
 impl MemoryGroup {
-    /// None where this process may not make one.
+    /// Creates a group; `None` if this process is not allowed to.
     pub(super) fn new(limit_mib: u64) -> Option<Self> {
         VERSIONS.into_iter().find_map(|(root, limit, peak)| {
             let folder = PathBuf::from(root).join(format!("holdfast-bench-{}", std::process::id()));
             fs::create_dir(&folder).ok()?;
             let group = Self { folder, peak };
             let limit = group.folder.join(limit);
-            // Without control of memory the file is not there; nothing may be made of it.
+            // Without the memory controller the file is missing, and must not be created.
             limit.exists().then_some(())?;
             fs::write(limit, (limit_mib << 20).to_string()).ok()?;
-            // What does not fit is not to be moved out to a disk.
+            // What exceeds the limit must not be swapped out.
             let _ = fs::write(group.folder.join("memory.swap.max"), "0");
             Some(group)
         })
     }
 
-    /// The command as one that runs inside of the group.
+    /// Returns the command, wrapped so that it runs inside the group.
     pub(super) fn wrap(&self, command: &Command) -> Command {
         let mut wrapped = Command::new("sh");
         wrapped
@@ -55,7 +55,7 @@ impl MemoryGroup {
         wrapped
     }
 
-    /// The most that the group ever had, in MiB.
+    /// Returns the peak memory of the group, in MiB.
     pub(super) fn peak_mib(&self) -> Result<u64> {
         let text = fs::read_to_string(self.folder.join(self.peak))?;
         Ok(text.trim().parse::<u64>()?.div_ceil(1 << 20))
@@ -64,12 +64,12 @@ impl MemoryGroup {
 
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
-        // Empty: its process has ended.
+        // The group is empty, because its process has ended.
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
-/// The most that a process ever had, in MiB.
+/// Returns the peak memory of a process, in MiB.
 pub(super) fn peak_mib(id: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

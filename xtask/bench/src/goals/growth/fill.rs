@@ -1,10 +1,10 @@
-//! Years of sessions, written by SQL: through the service they would take days.
+//! Years of sessions, written by SQL, because the service would take days.
 
 use super::Size;
 use std::process::{Command, Stdio};
 use xtask_kit::cmd::{Result, run};
 
-/// Fills the work-session database at this address.
+/// Fills the work-session database at this URL.
 pub(super) fn fill(url: &str, size: &Size) -> Result {
     let sqlite = url.strip_prefix("sqlite://");
     let (series, indexes_off, indexes_on, end) = match sqlite {
@@ -65,7 +65,7 @@ pub(super) fn fill(url: &str, size: &Size) -> Result {
     run(command.stdout(Stdio::null()))
 }
 
-/// PostgreSQL builds an index at once several times faster than row by row.
+/// PostgreSQL builds an index in one go several times faster than row by row.
 const INDEXES_OFF: &str = "SET synchronous_commit = off; SET maintenance_work_mem = '512MB'; SET work_mem = '256MB';
 CREATE TEMP TABLE saved AS SELECT indexname, indexdef FROM pg_indexes
 WHERE schemaname = 'public' AND tablename = 'sessions' AND indexname <> 'sessions_pkey';
@@ -75,7 +75,7 @@ const INDEXES_ON: &str = "
 DO $$ DECLARE def text; BEGIN FOR def IN SELECT indexdef FROM saved LOOP EXECUTE def; END LOOP; END $$;
 ";
 
-/// Minutes before this morning: session `k` of a user lies `k / each_day` days back, an hour apart within the day.
+/// The start of a user's session `k`: `k / each_day + 1` days ago, from 6:00 UTC on, with an hour between the sessions of a day.
 const POSTGRES_AT: &str = "(date_trunc('day', now() AT TIME ZONE 'utc') - interval '1 day' * (k / {each_day} + 1) \
     + interval '1 hour' * (6 + k % {each_day}))";
 const SQLITE_AT: &str = "strftime('%Y-%m-%d %H:%M:%S', 'now', 'start of day', '-' || (k / {each_day} + 1) || ' days', \
@@ -83,7 +83,7 @@ const SQLITE_AT: &str = "strftime('%Y-%m-%d %H:%M:%S', 'now', 'start of day', '-
 const POSTGRES_DAY: &str = "CAST(at AS DATE)";
 const SQLITE_DAY: &str = "date(at)";
 
-/// Complete sessions of 25 minutes and 2.5 points each.
+/// Inserts complete sessions of 25 minutes and 2.5 points each.
 const SESSIONS: &str = "
 INSERT INTO sessions (session_id, user_id, username, client, category, planned_duration, planning_note, project_id,
  project_name, status, started_at, expected_end_at, ended_at, zone, local_day, utc_offset, submitted_at, start_time,

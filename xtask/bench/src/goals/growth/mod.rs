@@ -1,4 +1,4 @@
-//! Whether what a user reads costs the same with a short history among few as with a long one among many.
+//! Compares the reads of a user with a short history among few users, and with a long one among many.
 
 mod fill;
 
@@ -16,25 +16,25 @@ use xtask_stand::http::{Client, text};
 use xtask_stand::people::register;
 use xtask_stand::servers::{Postgres, PrivateRabbit};
 
-/// What the larger may take of the smaller.
+/// The largest ratio of the time on the large database to that on the small one.
 const LIMIT: f64 = 1.5;
 /// Sessions of the large database on SQLite.
 const ON_SQLITE: u64 = 1_000_000;
 /// Requests of one measurement.
 const REQUESTS_OF_A_ROUND: usize = 100;
 
-/// How much there is.
+/// The size of a database.
 struct Size {
     /// Sessions of the user who reads.
     own: u64,
     own_each_day: u64,
-    /// Sessions of everybody.
+    /// Sessions of all users.
     all: u64,
-    /// Sessions of each of the others.
+    /// Sessions of each other user.
     each: u64,
 }
 
-/// Sessions of some users.
+/// The sessions of some users.
 struct Part {
     first_user: u64,
     users: u64,
@@ -59,7 +59,7 @@ impl Size {
         }
     }
 
-    /// The reader, who is account 1 of the identity service.
+    /// Returns the sessions of the reader, who is account 1 of the identity service.
     fn own(&self) -> Part {
         Part {
             first_user: 1,
@@ -89,10 +89,10 @@ pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Read once in five seconds, whoever asks meanwhile.
+/// Read from the database once in five seconds, however many clients ask for it.
 const BOARD: &str = "/api/leaderboard?period=all";
 
-/// The requests, `{from}`, `{to}` and `{since}` to be filled in.
+/// The requests, with placeholders `{from}`, `{to}` and `{since}`.
 const REQUESTS: [(&str, &str); 9] = [
     ("user/data", "/api/user/data"),
     ("leaderboard, ever", BOARD),
@@ -150,7 +150,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
             size.all,
             begun.elapsed().as_secs_f64()
         );
-        // The reader's own rollups as the service makes them, in each detail.
+        // The service itself computes the reader's rollups, in every detail.
         let mut rebuild = worksession(&url, folder, &rabbit, part);
         run(rebuild.args(["admin", "rebuild-rollups", "--user", "1"]))?;
         let serve = |remember: &str| {
@@ -180,7 +180,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
     for (request, path) in REQUESTS {
         rows.push(compare(name, request, path, &mut clients, options)?);
     }
-    // What it costs once in five seconds grows with the people on the board, and promises nothing.
+    // This read happens once in five seconds. Its cost grows with the users on the board, and has no goal.
     rows.push(Row {
         goal: Goal::Told,
         ..compare(
@@ -194,7 +194,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The same request to both, in turns: of each round the medians.
+/// Sends the same request to both services in turns. Each sample has the medians of a round.
 fn compare(
     backend: &'static str,
     name: &'static str,
@@ -211,7 +211,7 @@ fn compare(
         unit: Unit::Milliseconds,
         ..Row::new(work, "the same with 10,000 sessions", Goal::Below(LIMIT))
     };
-    // The first round warms both up.
+    // The first round warms up both services.
     for round in 0..=options.rounds {
         let mut of_round = Vec::new();
         for (client, path) in clients.iter_mut().zip(&paths) {
@@ -229,7 +229,7 @@ fn compare(
     Ok(row)
 }
 
-/// Milliseconds of a measurement's requests, sorted.
+/// Returns the sorted milliseconds of one measurement's requests.
 fn times(client: &mut Client, path: &str) -> Result<Vec<f64>> {
     let mut times = Vec::new();
     for _ in 0..REQUESTS_OF_A_ROUND {
@@ -241,7 +241,7 @@ fn times(client: &mut Client, path: &str) -> Result<Vec<f64>> {
     Ok(times)
 }
 
-/// The path with a year that ends today, and with the cursor of now.
+/// Fills in a year that ends today, and the current cursor.
 fn fill_in(path: &str, client: &mut Client) -> Result<String> {
     let day = client.json("/api/analytics/tracking")?;
     let to = text(&day, "/to");

@@ -1,4 +1,4 @@
-//! glewlwyd of Debian, a single sign-on server in C, with everything in SQLite.
+//! glewlwyd from Debian, a single sign-on server in C, with all its data in SQLite.
 
 use super::Peer;
 use super::tokens::{TokenPeer, form};
@@ -22,9 +22,9 @@ pub(in crate::goals) const GLEWLWYD: TokenPeer = TokenPeer {
     token: "/api/bench/token",
 };
 
-/// What the figures are said to be of.
+/// The version that the published figures describe.
 const VERSION: &str = "2.7.5";
-/// What its package needs of Debian 12. The package itself is unpacked only: installed, it would start a service.
+/// The libraries that its package needs on Debian 12. The package itself is only unpacked: installed, it would start a service.
 const LIBRARIES: [&str; 11] = [
     "libcbor0.8",
     "libconfig9",
@@ -38,7 +38,7 @@ const LIBRARIES: [&str; 11] = [
     "libulfius2.7",
     "libyder2.0",
 ];
-/// The settings that say where modules of each kind lie, and their folders below that of all modules.
+/// The settings for the folders of each kind of module, and these folders below that of all modules.
 const MODULES: [(&str, &str); 5] = [
     ("user_module_path", "user"),
     ("user_middleware_module_path", "user_middleware"),
@@ -46,10 +46,10 @@ const MODULES: [(&str, &str); 5] = [
     ("user_auth_scheme_module_path", "scheme"),
     ("plugin_module_path", "plugin"),
 ];
-/// Who sign in at the same time.
+/// Concurrent sign-ins.
 const SIGNING_IN: usize = 8;
 
-/// With so many access tokens and refresh tokens of people, and the plugin that gives them out.
+/// Prepares a server with this many access and refresh tokens of users, and the plugin that issues them.
 fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     let package = install()?;
     let folder = fresh_folder_on_disk("peer-")?;
@@ -82,7 +82,7 @@ fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     Ok(peer)
 }
 
-/// The folder of its package.
+/// Unpacks its package and returns the folder.
 fn install() -> Result<PathBuf> {
     for program in ["sqlite3", "openssl"] {
         if envs::which(program).is_none() {
@@ -93,7 +93,7 @@ fn install() -> Result<PathBuf> {
     let program = folder.join("usr/bin/glewlwyd");
     if !program.is_file() {
         servers::unpack("glewlwyd", &folder)?;
-        // Debian has no module of this kind, and the program complains of the folder's absence.
+        // Debian has no module of this kind, and the program logs an error if the folder is missing.
         std::fs::create_dir_all(folder.join("usr/lib/glewlwyd/user_middleware"))?;
     }
     let version = || output(Command::new(&program).arg("--version"));
@@ -102,7 +102,7 @@ fn install() -> Result<PathBuf> {
     }
     match version()?.trim() {
         VERSION => Ok(folder),
-        other => fail(format!("glewlwyd is {other} here, not {VERSION}")),
+        other => fail(format!("glewlwyd has version {other}, not {VERSION}")),
     }
 }
 
@@ -112,11 +112,11 @@ fn make_database(package: &Path, file: &Path) -> Result {
     sqlite.arg("-bail").arg(file).stdin(File::open(&tables)?);
     match sqlite.stdout(Stdio::null()).status()?.success() {
         true => Ok(()),
-        false => fail(format!("{} does not run", tables.display())),
+        false => fail(format!("sqlite3 failed on {}", tables.display())),
     }
 }
 
-/// What differs from what it does by itself.
+/// Returns the settings that differ from the defaults.
 fn settings(package: &Path, folder: &Path) -> String {
     let modules = MODULES.map(|(setting, kind)| {
         let path = package.join("usr/lib/glewlwyd").join(kind);
@@ -134,7 +134,7 @@ fn settings(package: &Path, folder: &Path) -> String {
     )
 }
 
-/// A client and the plugin that gives it tokens, with a signature as ours.
+/// Creates a client, and the plugin that issues tokens for it, with the same kind of signature as the product.
 fn configure(address: &str, folder: &Path) -> Result {
     let mut client = Client::new(address, "");
     let person = json!({"username": "admin", "password": "password"}).to_string();
@@ -170,7 +170,7 @@ fn configure(address: &str, folder: &Path) -> Result {
     Ok(())
 }
 
-/// For ES256, in PEM.
+/// Creates a key pair for ES256, in PEM.
 fn key_pair(folder: &Path) -> Result<(String, String)> {
     let file = folder.join("key.pem");
     let openssl = |arguments: &[&str], file: &Path| {
@@ -191,7 +191,7 @@ fn key_pair(folder: &Path) -> Result<(String, String)> {
     Ok((std::fs::read_to_string(&file)?, public))
 }
 
-/// So many tokens of one kind, each of a sign-in.
+/// Signs in this many times, and returns one kind of token of each sign-in.
 fn sign_in(address: &str, kind: &str, count: usize) -> Result<Vec<String>> {
     let next = AtomicUsize::new(0);
     let person = "grant_type=password&scope=g_profile&username=admin&password=password";
@@ -201,7 +201,7 @@ fn sign_in(address: &str, kind: &str, count: usize) -> Result<Vec<String>> {
             let (status, said) = client.send_with("POST", GLEWLWYD.token, &form(), person)?;
             let pair: Value = serde_json::from_str(&said).unwrap_or_default();
             match text(&pair, kind) {
-                "" => return fail(format!("glewlwyd lets nobody in: {status} {said}")),
+                "" => return fail(format!("sign-in at glewlwyd failed: {status} {said}")),
                 token => made.push(token.to_owned()),
             }
         }

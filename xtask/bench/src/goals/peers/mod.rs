@@ -1,5 +1,5 @@
-//! Other people's programs that do such work: installed from the registries at pinned versions, each on fresh data and a
-//! free port, and asked with the tools that ask ours.
+//! Third-party programs that do comparable work: installed from registries at pinned versions, each on fresh data and a free
+//! port, and measured with the same tools as the product.
 
 mod glewlwyd;
 mod oidc_provider;
@@ -20,24 +20,24 @@ pub(super) use glewlwyd::GLEWLWYD;
 pub(super) use oidc_provider::OIDC_PROVIDER;
 pub(super) use tokens::{Resident, TokenPeer, TokenServer, all_active};
 
-/// Until what a start needed is given back.
+/// The time after which memory that only the start needed is released.
 pub(super) const REST: Duration = Duration::from_secs(5);
 
-/// A peer that answers over HTTP, and its data.
+/// A peer that answers over HTTP, with its data.
 pub(super) struct Peer {
-    /// Its program on this port.
+    /// Returns the command that runs it on this port.
     command: Box<dyn Fn(u16) -> Command>,
-    /// What it answers with 200 as soon as it can do its work.
+    /// The path that answers 200 as soon as the peer is ready.
     ready: &'static str,
     folder: TempDir,
 }
 
-/// A peer that runs. Dropping it stops it.
+/// A running peer. Dropping it stops it.
 struct Running {
     program: Program,
     /// `http://HOST:PORT`
     address: String,
-    /// From exec to ready.
+    /// Milliseconds from exec to ready.
     ms: f64,
 }
 
@@ -56,7 +56,7 @@ impl Peer {
         })
     }
 
-    /// Milliseconds from exec to ready; then it is ended as a crash would end it.
+    /// Returns the milliseconds from exec to ready, then kills the peer as a crash would.
     pub(super) fn start_and_end(&self) -> Result<f64> {
         let mut running = self.start()?;
         running.program.process().signal("KILL");
@@ -73,25 +73,25 @@ impl Running {
         system::resident_mb(self.process())
     }
 
-    /// What is resident once what the start needed is given back.
+    /// Returns the resident memory once what only the start needed is released.
     fn idle_mb(&mut self) -> Result<f64> {
         nap(REST)?;
         self.resident_mb()
     }
 }
 
-/// Where the pins and the scripts of a peer stand.
+/// Returns the folder with the pins and scripts of a peer.
 fn source(peer: &str) -> PathBuf {
     envs::root().join("xtask/bench/peers").join(peer)
 }
 
-/// The lines of a file that need not end with one.
+/// Returns the lines of a file. The last line need not end with a line break.
 fn lines(file: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(file).context(|| file.display().to_string())?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Polls a path that answers 200 once all is ready, without a pause: the figure is the service's, not the poll's.
+/// Polls a path that answers 200 once all is ready, every half millisecond, so that polling adds little to the time.
 pub(super) fn wait_ready(port: u16, path: &str, started: Instant) -> Result {
     let mut client = Client::new(&format!("http://127.0.0.1:{port}"), "");
     loop {

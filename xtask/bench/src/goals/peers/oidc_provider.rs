@@ -1,4 +1,4 @@
-//! oidc-provider, a library of Node.js, with everything in its process's memory.
+//! oidc-provider, a library for Node.js, with all its data in memory.
 
 use super::tokens::TokenPeer;
 use super::{Peer, source};
@@ -15,7 +15,7 @@ pub(in crate::goals) const OIDC_PROVIDER: TokenPeer = TokenPeer {
     token: "/token",
 };
 
-/// With so many access tokens and refresh tokens, which it makes before it answers.
+/// Prepares a server with this many access and refresh tokens, which it creates before it answers.
 fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     let (node, scripts) = runtimes::node_with("oidc-provider", &source("oidc-provider"))?;
     let folder = fresh_folder_on_disk("peer-")?;
@@ -27,7 +27,7 @@ fn prepare(access: usize, refresh: usize) -> Result<Peer> {
             .arg(port.to_string())
             .arg(&tokens)
             .args([access.to_string(), refresh.to_string()])
-            // Otherwise libraries do work that only a developer wants.
+            // Otherwise libraries do extra work for developers.
             .env("NODE_ENV", "production");
         command
     };

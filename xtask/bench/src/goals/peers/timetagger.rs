@@ -1,4 +1,4 @@
-//! TimeTagger, which keeps the records of one person's time in SQLite.
+//! TimeTagger, which stores the time records of one user in SQLite.
 
 use super::{Peer, Running, source};
 use crate::goals::rounds::{Options, written};
@@ -14,10 +14,10 @@ use xtask_stand::runtimes;
 const NAME: &str = "TimeTagger";
 const DESCRIBED: &str = "TimeTagger 26.1.3 on Python, SQLite";
 const RECORDS_PATH: &str = "/timetagger/api/v2/records";
-/// Records of a round, each in a request of its own.
+/// Records in a round, each in its own request.
 const RECORDS: usize = 1_500;
 const CONNECTIONS: usize = 32;
-/// `{"method":"localhost"}` in base64: whoever is on this machine is let in.
+/// `{"method":"localhost"}` in base64, which signs in any client on this machine.
 const FROM_HERE: &str = "eyJtZXRob2QiOiJsb2NhbGhvc3QifQ==";
 
 pub(in crate::goals) fn rows(options: &Options) -> Result<Vec<Row>> {
@@ -26,7 +26,7 @@ pub(in crate::goals) fn rows(options: &Options) -> Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     let peer = prepare()?;
-    // The first start makes the data that the measured one finds.
+    // The first start creates the data that the measured one finds.
     peer.start_and_end()?;
     Ok(vec![record_writes(work, &peer, options)?])
 }
@@ -70,7 +70,7 @@ fn sign_in(running: &Running) -> Result<String> {
     let (status, answer) = client.send("POST", path, FROM_HERE)?;
     let told: Value = serde_json::from_str(&answer).unwrap_or_default();
     match text(&told, "/token") {
-        "" => fail(format!("{NAME} lets nobody in: {status} {answer}")),
+        "" => fail(format!("sign-in at {NAME} failed: {status} {answer}")),
         token => Ok(token.to_owned()),
     }
 }
@@ -85,7 +85,7 @@ fn write_round(running: &mut Running, token: &str, round: usize) -> Result<Sampl
     Ok(sample)
 }
 
-/// Half an hour after the one before it.
+/// Returns a record of 25 minutes that begins half an hour after the one before it.
 fn record(n: usize) -> Shot {
     let start = 1_700_000_000 + n * 1800;
     let record = json!([{
@@ -100,13 +100,13 @@ fn record(n: usize) -> Shot {
     }
 }
 
-/// A record that is refused is answered with 200, too.
+/// Checks each response for a rejected record, which is answered with 200, too.
 fn check(outcome: &Outcome) -> Result {
     for body in &outcome.bodies {
         let told: Value = serde_json::from_str(body).unwrap_or_default();
         let accepted = told.pointer("/accepted").and_then(Value::as_array);
         if accepted.is_none_or(Vec::is_empty) {
-            return fail(format!("{NAME} did not take a record: {body}"));
+            return fail(format!("{NAME} rejected a record: {body}"));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Peers that give out tokens and say what a token is worth.
+//! Peers that issue and introspect tokens.
 
 use super::{Peer, Running, lines};
 use crate::goals::refreshing::{RefreshWords, refreshed};
@@ -12,24 +12,24 @@ use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
 use xtask_stand::http::Client;
 
-/// What ours is asked about, too.
+/// As many as the product is measured with.
 const ACCESS_TOKENS: usize = 1_000;
 
-/// Who gives out tokens.
+/// A peer that issues tokens.
 pub(in crate::goals) struct TokenPeer {
-    /// As its package is called.
+    /// The name of its package.
     pub(in crate::goals) name: &'static str,
     /// Its version, and where its tokens are.
     pub(in crate::goals) described: &'static str,
-    /// Installs it and gives it so many people with an access token, and so many with a refresh token.
+    /// Installs it, and creates this many users with an access token, and this many with a refresh token.
     pub(in crate::goals) prepare: fn(usize, usize) -> Result<Peer>,
-    /// Where it answers.
+    /// The path of introspection.
     pub(super) introspection: &'static str,
     pub(super) token: &'static str,
 }
 
 impl TokenPeer {
-    /// Prepares it and starts it.
+    /// Prepares the peer and starts it.
     pub(in crate::goals) fn serve(&self, access: usize, refresh: usize) -> Result<TokenServer> {
         let peer = (self.prepare)(access, refresh)?;
         let running = peer.start()?;
@@ -47,7 +47,7 @@ impl TokenPeer {
         Ok(server)
     }
 
-    /// What it holds in memory at rest, and after its tokens were asked about as fast as it answered.
+    /// Returns its resident memory, idle and after introspections as fast as it answers.
     pub(in crate::goals) fn resident(&self, options: &Options) -> Result<Resident> {
         let mut server = self.serve(ACCESS_TOKENS, 0)?;
         let idle = server.running.idle_mb()?;
@@ -59,27 +59,27 @@ impl TokenPeer {
     }
 }
 
-/// Megabytes.
+/// Resident memory in megabytes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::goals) struct Resident {
     pub(in crate::goals) idle: f64,
     pub(in crate::goals) busy: f64,
 }
 
-/// A peer that runs, and the tokens that it gave out.
+/// A running peer, with the tokens that it has issued.
 pub(in crate::goals) struct TokenServer {
     // Dropped in this order: the program before its data.
     running: Running,
     introspection: &'static str,
     token: &'static str,
-    /// A line each.
+    /// A file with one token a line.
     access: PathBuf,
     refresh: Vec<String>,
     _peer: Peer,
 }
 
 impl TokenServer {
-    /// As fast as it is answered what the access tokens are worth.
+    /// Introspects the access tokens as fast as the peer answers.
     pub(in crate::goals) fn introspections(&mut self, time: Duration) -> Result<Sample> {
         let url = format!("{}{}", self.running.address, self.introspection);
         let request = Request {
@@ -90,7 +90,7 @@ impl TokenServer {
         asked(self.running.process(), &request, time)
     }
 
-    /// Every refresh token once; its successor takes its place.
+    /// Uses every refresh token once. Its successor takes its place.
     pub(in crate::goals) fn refreshes(&mut self) -> Result<Sample> {
         let words = RefreshWords {
             path: self.token,
@@ -102,7 +102,7 @@ impl TokenServer {
     }
 }
 
-/// Whoever knows none of the tokens answers quickly, and with 200.
+/// Checks that all tokens are active: a server that knows none of them answers fast, and with 200.
 pub(in crate::goals) fn all_active(address: &str, path: &str, tokens: &[String]) -> Result {
     let mut client = Client::new(address, "");
     for token in tokens {
@@ -110,15 +110,13 @@ pub(in crate::goals) fn all_active(address: &str, path: &str, tokens: &[String])
             client.send_with("POST", path, &form(), &format!("token={token}"))?;
         let told: Value = serde_json::from_str(&answer).unwrap_or_default();
         if told.pointer("/active") != Some(&Value::Bool(true)) {
-            return fail(format!(
-                "an access token is worth nothing: {status} {answer}"
-            ));
+            return fail(format!("an access token is not active: {status} {answer}"));
         }
     }
     Ok(())
 }
 
-/// What a client says of itself when it sends a form.
+/// Returns the headers of a form, with the client's credentials.
 pub(super) fn form() -> String {
     format!("Content-Type: application/x-www-form-urlencoded\r\nAuthorization: {CLIENT}\r\n")
 }

@@ -1,11 +1,11 @@
-//! What cargo knows of the dependencies.
+//! The dependencies, as cargo reports them.
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, PackageId};
 use std::collections::BTreeSet;
 use xtask_kit::cmd::{Result, cargo};
 use xtask_kit::envs;
 
-/// What cargo knows of the workspace and all it uses.
+/// Returns the metadata of the workspace and all its dependencies.
 pub(crate) fn metadata() -> Result<Metadata> {
     let mut command = MetadataCommand::new();
     command
@@ -15,8 +15,8 @@ pub(crate) fn metadata() -> Result<Metadata> {
     Ok(command.exec()?)
 }
 
-/// Everything these packages reach by normal and build dependencies. Build dependencies count,
-/// because the C libraries come in through them; what only tests use is not linked.
+/// Returns all packages that these reach through normal and build dependencies. Build dependencies count, because the C
+/// libraries come in through them; dependencies of tests are not linked.
 pub(crate) fn reached(
     metadata: &Metadata,
     roots: impl IntoIterator<Item = PackageId>,

@@ -1,10 +1,10 @@
-//! `cargo xtask events`: docs/events.md and its schemas against the types.
+//! `cargo xtask events`: compares docs/events.md and its schemas with the event types.
 
 use xtask_kit::cmd::{Result, cargo, run};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Write the schemas instead of comparing them; one that breaks its version's promise is not written
+    /// Write the schemas instead of comparing them, except those that break the compatibility of their version
     #[arg(long)]
     write: bool,
 }

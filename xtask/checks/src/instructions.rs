@@ -1,5 +1,5 @@
-//! What a validation costs beside a request that does nothing, in instructions: the same on a busy machine as on an idle
-//! one, so that a change that makes the hottest path dearer is seen before it is in.
+//! The instructions of a validation relative to those of a request that does nothing. They are the same on a busy and on an
+//! idle machine, so that a change that makes the hottest path slower is seen before it is merged.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,16 +12,16 @@ use xtask_stand::http::Client;
 use xtask_stand::people::register;
 use xtask_stand::servers;
 
-/// Instructions of a validation of a remembered token, to those of the bare responder's answer. Whoever changes the path
-/// changes this line with it, and says why.
+/// The instructions of a validation of a cached token, relative to those of the bare responder. A change of that path
+/// changes this line, too, and says why.
 const RATIO: f64 = 3.67;
-/// How far from it is not said to be a change.
+/// The relative deviation that is not reported as a change.
 const TOLERANCE: f64 = 0.05;
-/// Requests that are counted, and those before them that make all warm.
+/// Requests that are counted, and requests before them that warm up everything.
 const REQUESTS: u32 = 1_000;
 const WARM: u32 = 300;
 
-/// Compares what both cost with what is written down here.
+/// Compares the measured ratio with the recorded one.
 pub(crate) fn check() -> Result {
     if envs::which("valgrind").is_none() {
         servers::install(&["valgrind"])?;
@@ -34,19 +34,19 @@ pub(crate) fn check() -> Result {
     let bare = responder(folder, bytes)?;
     let ratio = ours / bare;
     println!(
-        "validate: {ours:.0} instructions, a bare answer {bare:.0}: {ratio:.3} times ({RATIO:.3} ± {:.0} %)",
+        "validate: {ours:.0} instructions, a bare response {bare:.0}: {ratio:.3} times ({RATIO:.3} ± {:.0} %)",
         TOLERANCE * 100.0
     );
     if (ratio / RATIO - 1.0).abs() <= TOLERANCE {
         return Ok(());
     }
     fail(format!(
-        "a validation costs {ratio:.3} bare answers, and {RATIO:.3} are written down: if that is meant, change RATIO in {}",
+        "a validation costs {ratio:.3} bare responses, recorded are {RATIO:.3}: if the change is intended, update RATIO in {}",
         file!()
     ))
 }
 
-/// Instructions of a validation, and the bytes of its answer.
+/// Returns the instructions of a validation, and the bytes of its response.
 fn validation(folder: &Path) -> Result<(f64, usize)> {
     let mut command = counted("identity", folder);
     command
@@ -64,7 +64,7 @@ fn validation(folder: &Path) -> Result<(f64, usize)> {
     Ok((each(program, client, path, "identity", folder)?, bytes))
 }
 
-/// Instructions of an answer of the HTTP library alone, with a body of so many bytes.
+/// Returns the instructions of a response of the HTTP library alone, with a body of this size.
 fn responder(folder: &Path, bytes: usize) -> Result<f64> {
     let mut command = counted(RESPONDER, folder);
     command
@@ -76,7 +76,7 @@ fn responder(folder: &Path, bytes: usize) -> Result<f64> {
     each(program, client, "/api/auth/validate", RESPONDER, folder)
 }
 
-/// Valgrind is some fifty times as slow.
+/// The timeout of a request: Valgrind makes a program some fifty times slower.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn counted(name: &str, folder: &Path) -> Command {
@@ -88,7 +88,7 @@ fn counted(name: &str, folder: &Path) -> Command {
     command
 }
 
-/// Where callgrind is told what to do: what it leaves there goes with the folder.
+/// Returns the option for the folder of callgrind's control files, so that they are deleted with it.
 fn door(folder: &Path) -> String {
     format!("--vgdb-prefix={}", folder.join("vgdb").display())
 }
@@ -97,7 +97,7 @@ fn counts(name: &str, folder: &Path) -> String {
     folder.join(format!("{name}.counts")).display().to_string()
 }
 
-/// Instructions of one of many requests.
+/// Returns the instructions of one request, as a mean over many.
 fn each(
     mut program: Program,
     mut client: Client,
@@ -124,7 +124,7 @@ fn each(
     Ok(total / f64::from(REQUESTS))
 }
 
-/// The sum at the end of a dump.
+/// Returns the total at the end of a dump.
 fn total(dump: &Path) -> Result<f64> {
     let mut total: Option<f64> = None;
     let otherwise = format!("callgrind wrote no total into {}", dump.display());

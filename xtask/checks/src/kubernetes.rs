@@ -1,7 +1,7 @@
-//! `cargo xtask kubernetes`: deploy/kubernetes against the schemas of the API, against itself, against the paths
-//! in the code, and against the programs that it starts.
+//! `cargo xtask kubernetes`: checks deploy/kubernetes against the API schemas, itself, the paths in the code, and the programs
+//! that it starts.
 //!
-//! A rule is a function from what lies in the folder to complaints, so that its test can show it a bad case.
+//! A rule is a function from the content of the folder to complaints, so that its test can show it a bad case.
 
 mod environment;
 mod folder;
@@ -19,7 +19,7 @@ use crate::verdict::verdict;
 use xtask_kit::cmd::Result;
 use xtask_kit::{envs, system};
 
-/// The oldest version that knows all fields that we use, and the newest that there are schemas of.
+/// The oldest version that knows all fields in use, and the newest one with schemas.
 const VERSIONS: [&str; 2] = ["1.27", "1.37"];
 
 /// The programs, each with the prefix of its settings.
@@ -31,7 +31,7 @@ const PROGRAMS: [(&str, &str); 3] = [
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// All but what the programs say of their settings, for which they are built
+    /// Skip the check of the settings, for which the programs are built
     #[arg(long)]
     quick: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) fn kubernetes(options: &Options) -> Result {
     settings()
 }
 
-/// What can be said without the programs.
+/// Checks everything that needs no programs.
 pub(crate) fn manifests() -> Result {
     let folder = Folder::read(&envs::root().join("deploy/kubernetes"), &VERSIONS)?;
     let mut complaints = folder.complaints.clone();
@@ -58,13 +58,13 @@ pub(crate) fn manifests() -> Result {
     verdict("kubernetes", &complaints, &good)
 }
 
-/// Has each program, which must be built, check the environment and the files that its pods give it.
+/// Has each program, which must be built, check the environment and the files of its pods.
 pub(crate) fn settings() -> Result {
     let folder = Folder::read(&envs::root().join("deploy/kubernetes"), &[])?;
     let complaints = settings::check(&folder, |program| system::binary(false, program))?;
     verdict(
         "kubernetes",
         &complaints,
-        "each program takes its pods' settings",
+        "each program accepts its pods' settings",
     )
 }

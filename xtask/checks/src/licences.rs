@@ -1,11 +1,11 @@
-//! `cargo xtask licences`: cargo-deny, which holds the dependencies against deny.toml.
+//! `cargo xtask licences`: checks the dependencies with cargo-deny against deny.toml.
 
 use std::process::Command;
 use xtask_kit::cmd::{Result, run};
 use xtask_kit::envs;
 use xtask_stand::runtimes;
 
-/// The built program: compiling cargo-deny takes longer than all other checks together.
+/// The built cargo-deny: to compile it would take longer than all other checks together.
 const PINS: &str = "xtask/checks/src/licences/requirements.txt";
 
 pub(crate) fn licences() -> Result {

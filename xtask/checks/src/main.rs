@@ -1,8 +1,8 @@
-//! What can be said of the repository without running the product for long: rules of the text, pages that are made from
-//! types, licences, and what lies in `deploy`.
+//! Checks of the repository that need no long run of the product: rules of the text, pages that are made from types,
+//! licences, and the files in `deploy`.
 #![expect(
     clippy::print_stdout,
-    reason = "a command-line tool speaks on standard output"
+    reason = "a command-line tool prints to standard output"
 )]
 
 mod config_reference;
@@ -28,27 +28,27 @@ use xtask_kit::envs;
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 enum Check {
-    /// Check what the compiler does not: directions, lengths, where SQL stands
+    /// Check rules that the compiler does not know: dependency directions, file lengths, where SQL is
     Tidy,
     /// Check the licences and sources of the dependencies
     Licences,
-    /// Print what a program is made of, as a CycloneDX document
+    /// Print the components of a program as a CycloneDX document
     Sbom(sbom::Options),
-    /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
+    /// Check deploy/kubernetes against the API schemas, itself, the paths in the code, and the programs
     Kubernetes(kubernetes::Options),
     /// Check the alert rules, their tests and the dashboard
     Alerts(observe::Options),
     /// Check the units in deploy/systemd with systemd's own tools
     Systemd,
-    /// Check that every deployment in deploy/ sets what production must set
+    /// Check that every deployment in deploy/ has the settings that production needs
     Production,
-    /// Compare docs/openapi with what the services say of themselves
+    /// Compare docs/openapi with the services' own OpenAPI documents
     Openapi(openapi::Options),
-    /// Compare docs/configuration.md with the types that the configuration is read into
+    /// Compare docs/configuration.md with the configuration types
     Config(config_reference::Options),
-    /// Compare docs/events with the types of the events
+    /// Compare docs/events with the event types
     Events(events::Options),
-    /// Count the instructions of a validation, and compare them with what is written down
+    /// Count the CPU instructions of a token validation and compare them with the recorded number
     Instructions,
 }
 

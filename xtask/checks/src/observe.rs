@@ -1,8 +1,8 @@
-//! `cargo xtask alerts`: the alert rules and the dashboard under deploy/observe.
+//! `cargo xtask alerts`: checks the alert rules and the dashboard in deploy/observe.
 //!
-//! promtool says whether they are right in themselves. What it cannot know is checked here: that each figure they
-//! name is one that the sources register, that each alert is shown firing and silent, and that docs/operations.md
-//! says what to do. `--against` asks a Prometheus that scrapes running services.
+//! promtool checks the files themselves. This module checks what promtool cannot know: that the sources register each metric
+//! that the files name, that the tests show each alert firing and silent, and that docs/operations.md says what to do.
+//! `--against` queries a Prometheus that scrapes running services.
 
 mod files;
 mod live;
@@ -18,7 +18,7 @@ use xtask_stand::servers;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Run every expression on the Prometheus at this address too, and name the figures it has not
+    /// Also run every expression on the Prometheus at this address, and report metrics without series
     #[arg(long, value_name = "URL")]
     against: Option<String>,
 }
@@ -31,32 +31,32 @@ pub(crate) fn alerts(options: &Options) -> Result {
     }
 }
 
-/// All that needs no running service.
+/// Checks everything that needs no running service.
 pub(crate) fn check() -> Result {
     let root = envs::root();
     let files = Files::read(&root)?;
     let mut complaints = names::check(&files.expressions, &names::registered(&root)?);
     complaints.extend(files.untold());
     let (rules, all) = (files.alerts.len(), files.expressions.len());
-    let good = format!("{rules} rules and {all} expressions in all, of figures that there are");
+    let good = format!("{rules} rules, {all} expressions, all metrics are registered");
     verdict("alerts", &complaints, &good)?;
     promtool(&root.join(FOLDER))
 }
 
-/// Runs every expression on a Prometheus, by its base URL. Fails when one cannot be run, or when a figure has no
-/// series there at all.
+/// Runs every expression on the Prometheus with this base URL. Fails if one cannot be run, or if a metric has no series at
+/// all.
 pub(crate) fn against(prometheus: &str) -> Result {
     let files = Files::read(&envs::root())?;
     let complaints = live::silent(prometheus, &files.expressions)?;
     let count = files.expressions.len();
-    let good = format!("{count} expressions run on {prometheus}, each of figures that it has");
+    let good = format!("{count} expressions run on {prometheus}, all metrics have series");
     verdict("alerts", &complaints, &good)
 }
 
-/// Has promtool check the configuration with the rules, and run their tests.
+/// Runs promtool on the configuration with the rules, and on their tests.
 fn promtool(folder: &Path) -> Result {
     let Some(program) = program()? else {
-        println!("alerts: rules and their tests are skipped, there is no promtool here");
+        println!("alerts: rules and their tests are skipped, promtool is not installed");
         return Ok(());
     };
     let promtool = || {
@@ -69,8 +69,8 @@ fn promtool(folder: &Path) -> Result {
     run(promtool().args(["test", "rules", "alerts_test.yml"]))
 }
 
-/// The one in `PATH`; a build server takes it out of Debian's package of Prometheus, whose installation would also
-/// start a server.
+/// Returns promtool from `PATH`. A build server extracts it from Debian's package of Prometheus, which would start a server
+/// if it were installed.
 fn program() -> Result<Option<PathBuf>> {
     if let Some(found) = envs::which("promtool") {
         return Ok(Some(found));

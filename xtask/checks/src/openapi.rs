@@ -1,11 +1,11 @@
-//! `cargo xtask openapi`: docs/openapi against what the services say of themselves.
+//! `cargo xtask openapi`: compares docs/openapi with the services' own OpenAPI documents.
 
 use crate::verdict::compare;
 use std::process::Command;
 use xtask_kit::cmd::{Result, output};
 use xtask_kit::system;
 
-/// Each service's program and its file.
+/// The program of each service, and its file.
 const SERVICES: [(&str, &str); 2] = [
     ("identity-service", "docs/openapi/identity.json"),
     ("worksession-service", "docs/openapi/worksession.json"),

@@ -1,4 +1,4 @@
-//! What every deployment in deploy/ that serves other people has to set.
+//! The settings of every deployment in deploy/ that is for production.
 
 use crate::source::{Source, below};
 use crate::verdict::verdict;
@@ -12,14 +12,14 @@ use xtask_kit::envs;
 /// The environment of all parts of a deployment together.
 type Settings = BTreeMap<String, String>;
 
-/// A deployment's name, the file whose variables fill the others in, if there is one, and its files; later ones hold.
+/// A deployment: its name, the file with the variables of the others, if there is one, and its files. Later files win.
 struct Deployment {
     name: &'static str,
     variables: Option<&'static str>,
     files: &'static [&'static str],
 }
 
-/// All of them. A file in deploy/ that sets something and is in none of these is a failure.
+/// All deployments. A file in deploy/ that contains settings and is in none of these is a failure.
 const DEPLOYMENTS: [Deployment; 4] = [
     Deployment {
         name: "compose",
@@ -66,7 +66,7 @@ const DEPLOYMENTS: [Deployment; 4] = [
     },
 ];
 
-/// What a value has to be.
+/// What a value must be.
 #[derive(Clone, Copy)]
 enum Rule {
     Https,
@@ -77,7 +77,7 @@ enum Rule {
 
 const A_YEAR: u64 = 31_536_000;
 
-/// What each deployment sets.
+/// The settings that each deployment must have.
 const REQUIRED: [(&str, Rule); 9] = [
     ("IDENTITY__BASE_URL", Rule::Https),
     ("WORKSESSION__BASE_URL", Rule::Https),
@@ -90,7 +90,7 @@ const REQUIRED: [(&str, Rule); 9] = [
     ("IDENTITY__ADMIN__REQUIRE_TOTP", Rule::True),
 ];
 
-/// Ends of names, and what no value of theirs has in it.
+/// Endings of names, and what their values must not contain.
 const REFUSED: [(&str, &[&str]); 7] = [
     ("RATE_LIMITS__ENABLED", &["false"]),
     ("ALLOW_INSECURE_COOKIES", &["true"]),
@@ -110,11 +110,14 @@ pub(crate) fn production() -> Result {
         let found = judge(&deployment.read(&root)?).into_iter();
         complaints.extend(found.map(|it| format!("{name}: {it}")));
     }
-    let good = format!("{} deployments set what they must", DEPLOYMENTS.len());
+    let good = format!(
+        "{} deployments have the required settings",
+        DEPLOYMENTS.len()
+    );
     verdict("production", &complaints, &good)
 }
 
-/// What is wrong with a deployment's settings.
+/// Returns the complaints about a deployment's settings.
 fn judge(settings: &Settings) -> Vec<String> {
     let mut complaints = Vec::new();
     for (key, rule) in REQUIRED {
@@ -132,7 +135,7 @@ fn judge(settings: &Settings) -> Vec<String> {
             }
         };
         if !is_kept {
-            complaints.push(format!("{key} is {value:?} and has to be {wanted}"));
+            complaints.push(format!("{key} is {value:?} but must be {wanted}"));
         }
     }
     for (key, value) in settings {
@@ -140,19 +143,19 @@ fn judge(settings: &Settings) -> Vec<String> {
         let mut parts = refused.flat_map(|(_, parts)| *parts);
         if let Some(part) = parts.find(|part| value.contains(**part)) {
             complaints.push(format!(
-                "{key} is {value:?}, and {part:?} is for development"
+                "{key} is {value:?}, but {part:?} is for development"
             ));
         }
     }
     complaints
 }
 
-/// Files below deploy/ that name settings and are in no deployment.
+/// Finds files below deploy/ that name settings and are in no deployment.
 fn strays(root: &Path) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for Source { path, text } in below(&root.join("deploy"))? {
         let name = format!("deploy/{path}");
-        // Text about settings, and clients, which are none.
+        // Documents about settings, and files with OAuth clients, which are not settings.
         let is_about = name.ends_with(".md") || name.ends_with(".toml");
         let is_known = DEPLOYMENTS.iter().any(|it| it.files.contains(&&*name));
         let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -187,7 +190,7 @@ impl Deployment {
     }
 }
 
-/// The settings in a file, by the end of its name.
+/// Reads the settings of a file, by the extension of its name.
 fn read(file: &str, text: &str) -> Result<Settings> {
     if file.ends_with(".yml") || file.ends_with(".yaml") {
         let mut settings = Settings::new();
@@ -201,7 +204,7 @@ fn read(file: &str, text: &str) -> Result<Settings> {
     Ok(settings)
 }
 
-/// `NAME=value` lines, those that stand behind `#` to be uncommented or behind systemd's `Environment=` too.
+/// Returns `NAME=value` lines, including those behind a `#` to be uncommented and those behind systemd's `Environment=`.
 fn lines(text: &str) -> Settings {
     let of = |line: &str| {
         let line = line.trim_start_matches('#');
@@ -213,7 +216,7 @@ fn lines(text: &str) -> Settings {
     text.lines().filter_map(of).collect()
 }
 
-/// Settings as keys of a map, as compose has them, and as maps with a name and a value, as Kubernetes has them.
+/// Collects settings that are keys of a map, as in compose files, or maps with a name and a value, as in Kubernetes.
 fn collect(value: &Value, settings: &mut Settings) {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
@@ -240,7 +243,7 @@ fn collect(value: &Value, settings: &mut Settings) {
     }
 }
 
-/// Puts values in the place of `${NAME}`, `${NAME-other}` and `${NAME:-other}`.
+/// Replaces `${NAME}`, `${NAME-other}` and `${NAME:-other}` by their values.
 fn fill_in(text: &str, variables: &Settings) -> String {
     let mut rest = text;
     let mut filled = String::new();

@@ -1,6 +1,6 @@
-//! `cargo xtask sbom PROGRAM`: what a program is made of, as a CycloneDX 1.6 document.
+//! `cargo xtask sbom PROGRAM`: prints the components of a program as a CycloneDX 1.6 document.
 //!
-//! The same lock file gives the same bytes: no time, no serial number, everything in order.
+//! The same lock file gives the same bytes: there is no time and no serial number, and everything is sorted.
 
 use crate::dependencies::{metadata, reached};
 use cargo_metadata::{Metadata, Package, PackageId};
@@ -19,7 +19,7 @@ pub(crate) fn sbom(options: &Options) -> Result {
     Ok(())
 }
 
-/// The document of a program.
+/// Returns the document of a program.
 pub(crate) fn text(program: &str) -> Result<String> {
     let document = document(&metadata()?, program)?;
     Ok(serde_json::to_string_pretty(&document)?)
@@ -27,7 +27,7 @@ pub(crate) fn text(program: &str) -> Result<String> {
 
 fn document(metadata: &Metadata, program: &str) -> Result<Value> {
     let Some(root) = of_program(metadata, program) else {
-        return fail(format!("no crate of this workspace makes `{program}`"));
+        return fail(format!("no crate of this workspace builds `{program}`"));
     };
     let ids = reached(metadata, [root.id.clone()]);
     let of = |id: &PackageId| metadata.packages.iter().find(|package| package.id == *id);
@@ -66,14 +66,14 @@ fn component(package: &Package, name: &str, kind: &str) -> Value {
         fields.insert("purl".to_owned(), reference(package).into());
     }
     if let Some(licence) = &package.license {
-        // Older manifests separate alternatives by a slash, which is no operator of SPDX.
+        // Older manifests separate alternatives by a slash, which is not an operator of SPDX.
         let expression = licence.replace('/', " OR ");
         fields.insert("licenses".to_owned(), json!([{ "expression": expression }]));
     }
     component
 }
 
-/// The package's name in the document: its package URL.
+/// Returns the name of a package in the document: its package URL.
 fn reference(package: &Package) -> String {
     format!("pkg:cargo/{}@{}", package.name, package.version)
 }

@@ -3,17 +3,17 @@
 use std::path::Path;
 use xtask_kit::cmd::Result;
 
-/// Directories that hold nothing we wrote.
+/// Folders without files of this repository.
 const SKIPPED: [&str; 4] = [".git", "target", "data", "node_modules"];
 
-/// A text file: its path from the folder, with `/`, and its lines.
+/// A text file: its path from the folder, with `/`, and its text.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// All of a folder in order, but for what nobody of us wrote.
+/// Returns all text files of a folder in order, except those in skipped folders.
 pub(crate) fn below(folder: &Path) -> Result<Vec<Source>> {
     let mut files = Vec::new();
     collect(folder, folder, &mut files)?;

@@ -1,4 +1,4 @@
-//! The units in deploy/systemd, against what systemd itself says of them.
+//! Checks the units in deploy/systemd with systemd's own tools.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,9 +7,9 @@ use xtask_kit::envs;
 use xtask_stand::servers;
 
 const UNITS: &str = "deploy/systemd";
-/// How much each unit could do, in tenths of what `systemd-analyze security` counts, 100 being everything: what
-/// they have, and no more. What is left is the network, which they are for, the host's root directory, and in
-/// two of them the priority of the threads that hash passwords.
+/// The highest exposure of each unit, in tenths of the score of `systemd-analyze security` (100 is everything): what the
+/// units have now, and no more. What remains is the network, which they need, the host's root directory, and in two of
+/// them the priority of the threads that hash passwords.
 const EXPOSURE: [(&str, u32); 4] = [
     ("holdfast.service", 12),
     ("identity-service.service", 12),
@@ -17,13 +17,13 @@ const EXPOSURE: [(&str, u32); 4] = [
     ("worksession-service.service", 11),
 ];
 
-/// Checks syntax, references and how much each unit could do. A build server installs systemd for it.
+/// Checks the syntax, references and exposure of each unit. A build server installs systemd for it.
 pub(crate) fn check() -> Result {
     if envs::which("systemd-analyze").is_none() && envs::is_ci() {
         servers::install(&["systemd"])?;
     }
     if envs::which("systemd-analyze").is_none() {
-        println!("systemd: skipped, there is no systemd-analyze here");
+        println!("systemd: skipped, systemd-analyze is not installed");
         return Ok(());
     }
     let folder = tempfile::tempdir()?;
@@ -31,7 +31,7 @@ pub(crate) fn check() -> Result {
     if !units.iter().eq(EXPOSURE.map(|(unit, _)| unit).iter()) {
         let units = units.join(", ");
         return fail(format!(
-            "{UNITS} holds {units}: xtask/checks/src/systemd.rs lists others"
+            "{UNITS} contains {units}, but xtask/checks/src/systemd.rs lists other units"
         ));
     }
     let command = || {
@@ -53,8 +53,8 @@ pub(crate) fn check() -> Result {
     Ok(())
 }
 
-/// Copies the units with what is dropped into them; the names of the units. Their programs need not be
-/// installed here, so that one that is everywhere stands in for them.
+/// Copies the units with their drop-ins, and returns the names of the units. Their programs need not be installed here, so
+/// each one is replaced by a program that exists everywhere.
 fn copy(from: &Path, to: &Path) -> Result<Vec<String>> {
     let mut units = Vec::new();
     for entry in std::fs::read_dir(from).context(|| from.display().to_string())? {

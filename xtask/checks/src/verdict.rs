@@ -1,9 +1,9 @@
-//! What a check says when it is done.
+//! The result of a check.
 
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::envs;
 
-/// Prints what is wrong, and fails with how much that is; else says what is good.
+/// Prints the complaints and fails with their number, or prints the good result.
 pub(crate) fn verdict(check: &str, complaints: &[String], good: &str) -> Result {
     if complaints.is_empty() {
         println!("{check}: {good}");
@@ -12,10 +12,10 @@ pub(crate) fn verdict(check: &str, complaints: &[String], good: &str) -> Result 
     for complaint in complaints {
         println!("{check}: {complaint}");
     }
-    fail(format!("{check} found {} places", complaints.len()))
+    fail(format!("{check} found {} problems", complaints.len()))
 }
 
-/// Compares a file of the checkout with what the code says now, or writes it.
+/// Compares a file of the checkout with its new content, or writes it.
 pub(crate) fn compare(check: &str, file: &str, now: &str, write: bool) -> Result {
     let path = envs::root().join(file);
     if write {
@@ -23,7 +23,7 @@ pub(crate) fn compare(check: &str, file: &str, now: &str, write: bool) -> Result
         println!("{check}: wrote {file}");
     } else if std::fs::read_to_string(path).unwrap_or_default() != now {
         return fail(format!(
-            "{file} is not what the code says: cargo xtask {check} --write"
+            "{file} is out of date: run `cargo xtask {check} --write`"
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What a configuration is when nothing is set: `impl Default`, read as far as such bodies go.
+//! The default of a configuration: `impl Default`, as far as this check can read such bodies.
 
 use super::source::{Crate, Sources, derives, named};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use syn::{
 };
 use xtask_kit::cmd::{Result, fail};
 
-/// A default. Numbers and switches are texts as they would be set.
+/// A default. Numbers and switches are texts, as they would be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Unset,
@@ -16,10 +16,10 @@ pub(super) enum Value {
     Fields(Fields),
 }
 
-/// A struct's fields, by their names in the code.
+/// The fields of a struct, by their names in the code.
 pub(super) type Fields = BTreeMap<String, Value>;
 
-/// The default of a struct.
+/// Returns the default of a struct.
 pub(super) fn of_struct(sources: &Sources, from: &str, name: &str) -> Result<Fields> {
     let (part, item) = sources.get_struct(from, name)?;
     if derives(&item.attrs, "Default")? {
@@ -63,7 +63,7 @@ pub(super) fn of_struct(sources: &Sources, from: &str, name: &str) -> Result<Fie
     }
 }
 
-/// What `Default` makes of a type.
+/// Returns the value that `Default` gives a type.
 fn of_type(sources: &Sources, from: &str, ty: &Type) -> Result<Value> {
     let Some((name, _)) = named(ty) else {
         return fail(format!("{from}: a type that is not a name"));
@@ -78,12 +78,12 @@ fn of_type(sources: &Sources, from: &str, ty: &Type) -> Result<Value> {
     }
 }
 
-/// Reads one body of `default`.
+/// Reads the body of a `default`.
 struct Reader<'a> {
     sources: &'a Sources,
     part: &'a Crate,
     of: &'a str,
-    /// What `let` has bound.
+    /// The values that `let` has bound.
     known: Fields,
 }
 
@@ -91,7 +91,7 @@ impl Reader<'_> {
     fn refuse<T>(&self, what: &str) -> Result<T> {
         let Self { part, of, .. } = self;
         fail(format!(
-            "{}: the default of {of} has {what}, which is not understood",
+            "{}: the default of {of} has {what}, which this check cannot read",
             part.name
         ))
     }
@@ -109,7 +109,7 @@ impl Reader<'_> {
                 self.known.insert(name.ident.to_string(), value);
             }
             (Pat::Struct(_), Value::Fields(fields)) => self.known.extend(fields),
-            _ => return self.refuse("a `let` of another form"),
+            _ => return self.refuse("an unsupported `let`"),
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Reader<'_> {
                 Lit::Str(text) => Ok(Value::Text(text.value())),
                 Lit::Bool(it) => Ok(Value::Text(it.value.to_string())),
                 Lit::Int(it) => Ok(Value::Text(it.base10_digits().to_owned())),
-                _ => self.refuse("a literal of another kind"),
+                _ => self.refuse("an unsupported literal"),
             },
             Expr::Paren(inner) => self.value(&inner.expr),
             Expr::Binary(it) if matches!(it.op, BinOp::Mul(_)) => {
@@ -137,21 +137,21 @@ impl Reader<'_> {
             Expr::Path(path) => self.named(&path.path),
             Expr::Call(call) => self.call(call),
             Expr::MethodCall(call) => self.method(call),
-            _ => self.refuse("an expression of another kind"),
+            _ => self.refuse("an unsupported expression"),
         }
     }
 
     fn text(&self, expr: &Expr) -> Result<String> {
         match self.value(expr)? {
             Value::Text(text) => Ok(text),
-            _ => self.refuse("something else where a single value belongs"),
+            _ => self.refuse("no single value where one is expected"),
         }
     }
 
     fn number(&self, expr: &Expr) -> Result<u64> {
         match self.text(expr)?.parse() {
             Ok(number) => Ok(number),
-            Err(_) => self.refuse("something else where a number belongs"),
+            Err(_) => self.refuse("no number where one is expected"),
         }
     }
 
@@ -173,7 +173,7 @@ impl Reader<'_> {
 
     fn call(&self, call: &ExprCall) -> Result<Value> {
         let Expr::Path(func) = &*call.func else {
-            return self.refuse("a call of no name");
+            return self.refuse("a call of something without a name");
         };
         let (owner, name) = ends(&func.path);
         let args: Vec<&Expr> = call.args.iter().collect();
@@ -184,7 +184,7 @@ impl Reader<'_> {
             (Some("SocketAddr"), "from", [Expr::Tuple(pair)]) => {
                 match pair.elems.iter().collect::<Vec<_>>().as_slice() {
                     [ip, port] => self.address(ip, port),
-                    _ => self.refuse("an address of another form"),
+                    _ => self.refuse("an unsupported address"),
                 }
             }
             (Some("CommaList" | "Vec"), "new" | "default", []) => Ok(Value::List(Vec::new())),
@@ -204,7 +204,7 @@ impl Reader<'_> {
         )))
     }
 
-    /// Those that make an owned value of a borrowed one.
+    /// Reads a method that makes an owned value of a borrowed one.
     fn method(&self, call: &ExprMethodCall) -> Result<Value> {
         let name = call.method.to_string();
         let args: Vec<&Expr> = call.args.iter().collect();
@@ -218,7 +218,7 @@ impl Reader<'_> {
     }
 }
 
-/// The last two names of a path.
+/// Returns the last two names of a path.
 fn ends(path: &syn::Path) -> (Option<String>, String) {
     let mut names = path.segments.iter().rev().map(|it| it.ident.to_string());
     let last = names.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! From a configuration's struct to the keys that can be set.
+//! The keys of a configuration, from its struct.
 
 use super::defaults::{Fields, Value, of_struct};
 use super::serde::{is_skipped, is_strict};
@@ -9,16 +9,16 @@ use xtask_kit::cmd::{Result, fail};
 /// A key, without its part's prefix.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// As in the file: `database`, `pool_size`.
+    /// Its path in the file: `database`, `pool_size`.
     pub(super) path: Vec<String>,
-    /// What may be written.
+    /// The form of its value.
     pub(super) form: String,
     pub(super) is_secret: bool,
     pub(super) default: Value,
     pub(super) meaning: String,
 }
 
-/// Tables that only the file can hold, any number of each: `[[identity.oauth_clients]]`.
+/// Tables that only the file can contain, any number of each: `[[identity.oauth_clients]]`.
 pub(super) struct Tables {
     pub(super) path: Vec<String>,
     pub(super) meaning: String,
@@ -31,7 +31,7 @@ pub(super) struct Keys {
     pub(super) tables: Vec<Tables>,
 }
 
-/// The keys of a part, its struct being called `Config`.
+/// Returns the keys of a part, whose struct is called `Config`.
 pub(super) fn of_part(sources: &Sources, part: &str) -> Result<Keys> {
     let mut keys = Keys::default();
     let defaults = of_struct(sources, part, "Config")?;
@@ -44,27 +44,27 @@ pub(super) fn of_part(sources: &Sources, part: &str) -> Result<Keys> {
     Ok(keys)
 }
 
-/// A struct, and where its keys stand.
+/// A struct, and the path of its keys.
 struct Place<'a> {
     from: &'a str,
     name: &'a str,
     path: Vec<String>,
 }
 
-/// What a field's type says of its key.
+/// What the type of a field says about its key.
 enum Kind {
     Single { form: String, is_secret: bool },
     Group(String),
     Tables(String),
 }
 
-/// A struct's own keys first, then those of the structs in it.
+/// Collects a struct's own keys, then those of the structs in it.
 fn collect(sources: &Sources, place: &Place<'_>, defaults: &Fields, keys: &mut Keys) -> Result {
     let (part, item) = sources.get_struct(place.from, place.name)?;
     let of = format!("{}: {}", part.name, place.name);
     if !derives(&item.attrs, "Deserialize")? || !is_strict(&item.attrs, &of)? {
         return fail(format!(
-            "{of}: a struct of the configuration derives Deserialize and has #[serde(default, deny_unknown_fields)]"
+            "{of}: a configuration struct must derive Deserialize and have #[serde(default, deny_unknown_fields)]"
         ));
     }
     let mut groups = Vec::new();
@@ -106,7 +106,7 @@ fn collect(sources: &Sources, place: &Place<'_>, defaults: &Fields, keys: &mut K
                 let mut inside = Keys::default();
                 collect(sources, &place, &defaults, &mut inside)?;
                 if !inside.tables.is_empty() {
-                    return fail(format!("{of}: tables in tables are not understood"));
+                    return fail(format!("{of}: tables in tables are not supported"));
                 }
                 keys.tables.push(Tables {
                     path,
@@ -149,7 +149,9 @@ fn kind(sources: &Sources, from: &str, ty: &Type, of: &str) -> Result<Kind> {
                     form: format!("list: {form}"),
                     is_secret,
                 }),
-                Kind::Group(_) | Kind::Tables(_) => fail(format!("{of}: a list of structs")),
+                Kind::Group(_) | Kind::Tables(_) => {
+                    fail(format!("{of}: a list of structs is not supported"))
+                }
             };
         }
         ("Vec", Some(inner)) => {
@@ -160,7 +162,7 @@ fn kind(sources: &Sources, from: &str, ty: &Type, of: &str) -> Result<Kind> {
                 )),
             };
         }
-        (_, Some(_)) => return fail(format!("{of}: the type {name}<…> is not understood")),
+        (_, Some(_)) => return fail(format!("{of}: the type {name}<…> is not supported")),
         (_, None) => {}
     }
     if let Some((form, is_secret)) = single(&name) {
@@ -172,13 +174,13 @@ fn kind(sources: &Sources, from: &str, ty: &Type, of: &str) -> Result<Kind> {
     match sources.find_struct(from, &name)? {
         Some(_) => Ok(Kind::Group(name)),
         None => fail(format!(
-            "{of}: the type {name} is not understood; name the file that it stands in, or what may be written for it, in \
+            "{of}: the type {name} is unknown; add the file that defines it, or the form of its values, in \
              xtask/checks/src/config_reference"
         )),
     }
 }
 
-/// How a value of a type is written, and whether it is a secret.
+/// Returns the form of a type's values, and whether they are secret.
 fn single(name: &str) -> Option<(&'static str, bool)> {
     Some(match name {
         "bool" => ("`true`, `false`", false),

@@ -1,7 +1,7 @@
-//! `cargo xtask config`: docs/configuration.md against the types that the configuration is read into.
+//! `cargo xtask config`: compares docs/configuration.md with the configuration types.
 //!
-//! The types are read as text, so that the tool needs no service. What is not understood is a failure: a
-//! key that is missing on the page would be worse than no page.
+//! The types are read as text, so that the tool needs no service. Anything that cannot be read is a failure: a page on which
+//! a key is missing would be worse than no page.
 
 mod defaults;
 mod keys;
@@ -20,7 +20,7 @@ use syn::{Expr, Item, Stmt};
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::envs;
 
-/// A part: its crate, the prefix of its variables, and what it is called on the page.
+/// A part: its crate, the prefix of its variables, and its title on the page.
 struct Part {
     folder: &'static str,
     prefix: &'static str,
@@ -45,7 +45,7 @@ const PARTS: [Part; 3] = [
     },
 ];
 
-/// The files that the types stand in.
+/// The files that define the types.
 const FILES: [(&str, &[&str]); 4] = [
     (
         SHARED,
@@ -71,7 +71,7 @@ const FILES: [(&str, &[&str]); 4] = [
 ];
 
 const PAGE: &str = "docs/configuration.md";
-/// The first of the parts, and what stands behind them.
+/// The heading of the first part, and the heading after the last one.
 const FIRST: &str = "## The identity service\n";
 const BEHIND: &str = "## The standalone\n";
 
@@ -88,7 +88,7 @@ pub(crate) fn config(options: &Options) -> Result {
     compare("config", PAGE, &describe(&root, &page)?, options.write)
 }
 
-/// The page with its parts made anew; what stands before and behind them is written by hand.
+/// Returns the page with new tables of the parts. The text before and after them is written by hand.
 fn describe(root: &Path, page: &str) -> Result<String> {
     let sources = Sources::read(&root.join("crates"), &FILES)?;
     let around = page.split_once(FIRST).zip(page.split_once(BEHIND));
@@ -107,7 +107,9 @@ fn describe(root: &Path, page: &str) -> Result<String> {
     let mut words = before.split(is_other).chain(behind.split(is_other));
     let is_known = |word: &str| names.iter().any(|name| name.ends_with(word));
     if let Some(word) = words.find(|word| word.contains("__") && !is_known(word)) {
-        return fail(format!("{PAGE} names {word}, which is a key of no part"));
+        return fail(format!(
+            "{PAGE} names {word}, which is not a key of any part"
+        ));
     }
     Ok(format!("{before}{}\n{BEHIND}{behind}", made.finish()))
 }
@@ -123,7 +125,7 @@ fn write_part(page: &mut Page, part: &Part, keys: &Keys) {
     for tables in &keys.tables {
         let table = format!("{}.{}", part.prefix.to_lowercase(), tables.path.join("."));
         page.text(&format!("### `[[{table}]]`, in the file only"));
-        // The comment begins with the table's name, which has just been said.
+        // The comment begins with the table's name, which the heading already contains.
         let meaning = tables
             .meaning
             .split_once("]]`: ")
@@ -140,14 +142,14 @@ fn capitalised(text: &str) -> String {
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
-/// `…_FILE` works by a key's name, and the page says that it does: each secret's name has to be one of those.
+/// Checks that `…_FILE`, which the page promises for each secret, is read: that depends on the ending of the key's name.
 fn check_secrets(sources: &Sources, part: &Part, keys: &Keys) -> Result {
     let endings = secret_endings(sources)?;
     for key in keys.keys.iter().filter(|key| key.is_secret) {
         let name = environment(part.prefix, &key.path);
         if !endings.iter().any(|ending| name.ends_with(ending.as_str())) {
             return fail(format!(
-                "{name} is a secret, and {name}_FILE is not read: its name ends in none of {}",
+                "{name} is a secret, but {name}_FILE is not read: the name must end in one of {}",
                 endings.join(", ")
             ));
         }
@@ -155,7 +157,7 @@ fn check_secrets(sources: &Sources, part: &Part, keys: &Keys) -> Result {
     Ok(())
 }
 
-/// The endings of names for which `…_FILE` is read.
+/// Returns the endings of names for which `…_FILE` is read.
 fn secret_endings(sources: &Sources) -> Result<Vec<String>> {
     let mut statements = sources.get_fn(SHARED, "from_file")?.block.stmts.iter();
     let endings = statements.find_map(|statement| match statement {

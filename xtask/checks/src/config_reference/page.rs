@@ -1,4 +1,4 @@
-//! The page itself.
+//! The Markdown of the page.
 
 use super::defaults::Value;
 use super::keys::Key;
@@ -20,7 +20,7 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// A table whose columns stand under each other, but for the last, which is as long as its sentences.
+    /// Adds a table with aligned columns, except the last one, which contains sentences.
     pub(super) fn table<const N: usize>(&mut self, header: [&str; N], rows: &[[String; N]]) {
         let mut widths = header.map(width);
         for row in rows {
@@ -57,8 +57,7 @@ fn width(cell: &str) -> usize {
     cell.chars().count()
 }
 
-/// A key's row. In the environment `prefix` stands before it; in a table of the file it has none, and
-/// no `_FILE` either.
+/// Returns a key's row. A variable begins with `prefix`. A key of a table in the file has no prefix, and no `_FILE`.
 pub(super) fn row(key: &Key, prefix: Option<&str>) -> [String; 4] {
     let name = match prefix {
         Some(prefix) => environment(prefix, &key.path),
@@ -77,7 +76,7 @@ pub(super) fn row(key: &Key, prefix: Option<&str>) -> [String; 4] {
     ]
 }
 
-/// `IDENTITY__DATABASE__POOL_SIZE`.
+/// Returns the name of a variable, such as `IDENTITY__DATABASE__POOL_SIZE`.
 pub(super) fn environment(prefix: &str, path: &[String]) -> String {
     format!("{prefix}__{}", path.join("__")).to_uppercase()
 }
@@ -93,7 +92,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A bar would end the cell.
+/// Escapes bars, which would end a cell.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('|', "\\|")
 }

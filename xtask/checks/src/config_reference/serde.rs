@@ -1,19 +1,19 @@
-//! What serde's attributes say. One that is not known here is a failure: it may change what a key is called or how its
-//! value is written.
+//! The attributes of serde. An unknown one is a failure, because it may change the name of a key or the form of its
+//! value.
 
 use super::source::text;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Expr};
 use xtask_kit::cmd::{Result, fail};
 
-/// Functions that read a value and change neither its name nor how it is written.
+/// Functions that read a value and change neither its name nor its form.
 const READERS: [&str; 2] = ["read_url", "read_optional_url"];
 
-/// Whether fields of a struct that are not given have a default, and others than its own are refused.
+/// Whether missing fields of a struct have a default, and unknown fields are rejected.
 pub(super) fn is_strict(attributes: &[Attribute], of: &str) -> Result<bool> {
     let (mut has_default, mut refuses_unknown) = (false, false);
     each(attributes, of, |meta| {
-        // `default = …` is something else.
+        // `default = …` has another meaning.
         has_default |= meta.path.is_ident("default") && !meta.input.peek(syn::Token![=]);
         refuses_unknown |= meta.path.is_ident("deny_unknown_fields");
         Ok(meta.path.is_ident("default") || meta.path.is_ident("deny_unknown_fields"))
@@ -21,11 +21,11 @@ pub(super) fn is_strict(attributes: &[Attribute], of: &str) -> Result<bool> {
     Ok(has_default && refuses_unknown)
 }
 
-/// Whether a field is no key.
+/// Whether a field is not a key.
 pub(super) fn is_skipped(attributes: &[Attribute], of: &str) -> Result<bool> {
     let mut is_skipped = false;
     if attributes.iter().any(|it| it.path().is_ident("cfg")) {
-        return fail(format!("{of}: whether it is there depends on the build"));
+        return fail(format!("{of}: whether it exists depends on the build"));
     }
     each(attributes, of, |meta| {
         is_skipped |= meta.path.is_ident("skip");
@@ -38,7 +38,7 @@ pub(super) fn is_skipped(attributes: &[Attribute], of: &str) -> Result<bool> {
     Ok(is_skipped)
 }
 
-/// Hands each of serde's attributes to `known`, which says whether it is understood.
+/// Passes each attribute of serde to `known`, which returns whether it is understood.
 fn each(
     attributes: &[Attribute],
     of: &str,
@@ -47,7 +47,7 @@ fn each(
     for attribute in attributes.iter().filter(|it| it.path().is_ident("serde")) {
         let parsed = attribute.parse_nested_meta(|meta| match known(&meta)? {
             true => Ok(()),
-            false => Err(meta.error("an attribute of serde that is not understood")),
+            false => Err(meta.error("a serde attribute that is not understood")),
         });
         if let Err(cause) = parsed {
             return fail(format!("{of}: {cause}"));

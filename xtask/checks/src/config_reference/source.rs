@@ -1,16 +1,16 @@
-//! The files in which the configuration's types stand, parsed.
+//! The files that define the configuration's types, parsed.
 
 use std::path::Path;
 use syn::{Attribute, Expr, ExprLit, Item, ItemConst, ItemStruct, Lit, Meta, Type};
 use xtask_kit::cmd::{Context, Result, fail};
 
-/// One crate's types, by the crate's folder.
+/// The types of one crate, by the crate's folder.
 pub(super) struct Crate {
     pub(super) name: &'static str,
     items: Vec<Item>,
 }
 
-/// All that is read. A type is looked for in the crate that names it, then in [`SHARED`].
+/// All crates that are read. A type is looked up in the crate that names it, then in [`SHARED`].
 pub(super) struct Sources(Vec<Crate>);
 
 /// The crate whose types the others use.
@@ -32,7 +32,7 @@ impl Sources {
         Self::parse(sources)
     }
 
-    /// The same from texts.
+    /// Parses the texts of the files.
     pub(super) fn parse(texts: Vec<(&'static str, Vec<String>)>) -> Result<Self> {
         let mut crates = Vec::new();
         for (name, texts) in texts {
@@ -45,7 +45,7 @@ impl Sources {
         Ok(Self(crates))
     }
 
-    /// The struct of this name, and the crate that it stands in.
+    /// Finds a struct, and the crate that defines it.
     pub(super) fn find_struct(
         &self,
         from: &str,
@@ -57,7 +57,7 @@ impl Sources {
         })
     }
 
-    /// The same, which has to be there.
+    /// Returns a struct, and the crate that defines it; fails if there is none.
     pub(super) fn get_struct(&self, from: &str, name: &str) -> Result<(&Crate, &ItemStruct)> {
         match self.find_struct(from, name)? {
             Some(found) => Ok(found),
@@ -67,7 +67,7 @@ impl Sources {
         }
     }
 
-    /// The constant of this name.
+    /// Finds a constant, and the crate that defines it.
     pub(super) fn find_const(
         &self,
         from: &str,
@@ -79,7 +79,7 @@ impl Sources {
         })
     }
 
-    /// The crate's own function of this name; methods are not among them.
+    /// Returns a function; fails if there is none. Methods are not found.
     pub(super) fn get_fn(&self, of: &str, name: &str) -> Result<&syn::ItemFn> {
         let found = self.find(of, name, |item| match item {
             Item::Fn(item) if item.sig.ident == name => Some(item),
@@ -117,7 +117,7 @@ impl Sources {
 }
 
 impl Crate {
-    /// The body of `impl Default for NAME`.
+    /// Returns the body of `impl Default for NAME`.
     pub(super) fn default_body(&self, name: &str) -> Option<&syn::Block> {
         self.items.iter().find_map(|item| match item {
             Item::Impl(it) if is_default_of(it, name) => {
@@ -139,7 +139,7 @@ fn is_default_of(item: &syn::ItemImpl, name: &str) -> bool {
     is_default && named(&item.self_ty).is_some_and(|(own, _)| own == name)
 }
 
-/// A type's last name, and the type in its angle brackets if there is one.
+/// Returns the last name of a type, and the type in its angle brackets, if there is one.
 pub(super) fn named(ty: &Type) -> Option<(String, Option<&Type>)> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last()?;
@@ -154,7 +154,7 @@ pub(super) fn named(ty: &Type) -> Option<(String, Option<&Type>)> {
     Some((last.ident.to_string(), inner))
 }
 
-/// Whether a derive of this name stands above the item.
+/// Whether the attributes of an item derive this name.
 pub(super) fn derives(attributes: &[Attribute], name: &str) -> Result<bool> {
     let mut found = false;
     for attribute in attributes.iter().filter(|it| it.path().is_ident("derive")) {
@@ -166,8 +166,8 @@ pub(super) fn derives(attributes: &[Attribute], name: &str) -> Result<bool> {
     Ok(found)
 }
 
-/// The documentation above an item, as one line of Markdown. It has to be there, and to be fit for a page
-/// beside which there is no code.
+/// Returns the documentation of an item as one line of Markdown. It must exist, and must not link to code, which is not on
+/// the page.
 pub(super) fn doc(attributes: &[Attribute], of: &str) -> Result<String> {
     let mut words = Vec::new();
     for attribute in attributes.iter().filter(|it| it.path().is_ident("doc")) {
@@ -191,7 +191,7 @@ pub(super) fn doc(attributes: &[Attribute], of: &str) -> Result<String> {
     Ok(line)
 }
 
-/// The text of a literal.
+/// Returns the text of a string literal.
 pub(super) fn text(value: &Expr) -> Option<String> {
     match value {
         Expr::Lit(ExprLit {

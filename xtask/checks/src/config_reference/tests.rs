@@ -6,7 +6,7 @@ use xtask_kit::envs;
 
 const ATTRIBUTES: &str = "#[derive(Debug, Deserialize)]\n#[serde(default, deny_unknown_fields)]";
 
-/// The rows of a part whose files hold this, or why there are none.
+/// Returns the rows of a part with this source, or why there are none.
 fn rows(text: &str) -> Result<Vec<[String; 4]>, String> {
     let text = text.replace("#config", ATTRIBUTES);
     let sources = Sources::parse(vec![("part", vec![text])]).map_err(|it| it.to_string())?;
@@ -14,7 +14,7 @@ fn rows(text: &str) -> Result<Vec<[String; 4]>, String> {
     Ok(keys.keys.iter().map(|key| row(key, Some("PART"))).collect())
 }
 
-/// A struct with one field, and its default.
+/// Returns a struct with one field, and its default.
 fn one(field: &str, default: &str) -> String {
     format!(
         "#config struct Config {{ {field} }}\n\

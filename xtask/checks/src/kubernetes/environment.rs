@@ -1,4 +1,4 @@
-//! What containers are given: variables of their own program, addresses that are there, time to end in.
+//! Checks what containers are given: variables of their own program, addresses that exist, enough time to stop.
 
 use super::PROGRAMS;
 use super::folder::{Folder, text};
@@ -6,9 +6,9 @@ use super::workload::{Workload, variables};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is read beside a program's own settings.
+/// The variables that every program reads beside its own settings.
 const COMMON: [&str; 2] = ["RUST_LOG", "LOG_FORMAT"];
-/// Seconds that a server takes after its drain for requests under way, and a relay for what it publishes.
+/// Seconds after the drain that a server needs for requests in progress, and a relay for what it publishes.
 const FINISHING: u64 = 10 + 12;
 
 pub(super) fn check(folder: &Folder) -> Vec<String> {
@@ -23,12 +23,12 @@ pub(super) fn check(folder: &Folder) -> Vec<String> {
     complaints
 }
 
-/// The program that a container runs, with the prefix of its settings.
+/// Returns the program that a container runs, with the prefix of its settings.
 pub(super) fn program_of(container: &Value) -> Result<(&'static str, &'static str), String> {
     let first = text(container, "/command/0");
     let mut programs = PROGRAMS.into_iter();
     let program = programs.find(|(program, _)| *program == first);
-    program.ok_or_else(|| format!("its command begins with {first:?}, which is no program of ours"))
+    program.ok_or_else(|| format!("its command {first:?} is not a program of Holdfast"))
 }
 
 fn check_container(
@@ -42,7 +42,7 @@ fn check_container(
     if text(container, "/image").rsplit('/').next() != Some(program) {
         complaints.push(format!("the image is not that of {program}"));
     }
-    // Settings of other parts are ignored, and so is a prefix that is misspelt.
+    // Programs ignore settings of other parts, and so a misspelt prefix, too.
     let own = |name: &str| {
         name.strip_prefix(prefix)
             .is_some_and(|rest| rest.starts_with("__"))
@@ -50,7 +50,7 @@ fn check_container(
     let strange = variables
         .keys()
         .filter(|name| !own(name) && !COMMON.contains(&name.as_str()));
-    complaints.extend(strange.map(|name| format!("{name} is no setting of {program}")));
+    complaints.extend(strange.map(|name| format!("{name} is not a setting of {program}")));
     for (name, value) in &variables {
         complaints.extend(unknown_service(folder, name, value));
     }
@@ -60,7 +60,7 @@ fn check_container(
     Ok(complaints)
 }
 
-/// What calls something here by its name has to find it.
+/// Checks that a URL without a domain names an existing Service and port.
 fn unknown_service(folder: &Folder, name: &str, value: &str) -> Option<String> {
     let authority = value.strip_prefix("http://")?.split('/').next()?;
     let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
@@ -90,13 +90,13 @@ fn too_little_time(
         .and_then(|value| value.parse::<u64>().ok())
     else {
         return Some(format!(
-            "{key} has to stand beside terminationGracePeriodSeconds"
+            "{key} must be set beside terminationGracePeriodSeconds"
         ));
     };
     let grace = workload.spec().get("terminationGracePeriodSeconds");
     let grace = grace.and_then(Value::as_u64).unwrap_or(30);
     let needed = drain + FINISHING;
-    (grace < needed).then(|| format!("is killed after {grace} s, and needs {needed} to end"))
+    (grace < needed).then(|| format!("is killed after {grace} s, but needs {needed} s to stop"))
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
                 json!("x/other"),
                 "not that of notifier",
             ),
-            ("/containers/0/command", json!(["sh"]), "no program of ours"),
+            ("/containers/0/command", json!(["sh"]), "not a program"),
             (
                 "/containers/0/envFrom/0/configMapRef/name",
                 json!("n"),
@@ -147,17 +147,17 @@ mod tests {
             (
                 variable,
                 json!({"name": "NOTIFER__LISTEN", "value": "1"}),
-                "NOTIFER__LISTEN is no setting",
+                "NOTIFER__LISTEN is not a setting",
             ),
             (
                 variable,
                 json!({"name": "IDENTITY__LISTEN", "value": "1"}),
-                "IDENTITY__LISTEN is no setting",
+                "IDENTITY__LISTEN is not a setting",
             ),
             (
                 variable,
                 json!({"name": "NOTIFIER__A", "valueFrom": {}}),
-                "is taken from elsewhere",
+                "has a valueFrom",
             ),
             (
                 variable,

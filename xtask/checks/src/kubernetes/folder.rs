@@ -1,4 +1,4 @@
-//! What lies in the folder: manifests as JSON, and the other files as text.
+//! The content of the folder: manifests as JSON, the other files as text.
 
 use crate::source::below;
 use serde_json::Value;
@@ -11,21 +11,21 @@ use xtask_stand::runtimes;
 
 pub(crate) use xtask_stand::http::text;
 
-/// What kustomize reads first.
+/// The file that kustomize reads first.
 pub(super) const KUSTOMIZATION: &str = "kustomization.yaml";
 const HERE: &str = "xtask/checks/src/kubernetes";
 
-/// The folder with everything in it.
+/// The folder with its content.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
     pub(super) manifests: Vec<Manifest>,
-    /// Every other file's text, by its path from the folder; those that git ignores too.
+    /// The texts of all other files, by their paths from the folder; files that git ignores are included.
     pub(super) files: BTreeMap<String, String>,
-    /// What the schemas have against the manifests.
+    /// The errors that the schemas find in the manifests.
     pub(super) complaints: Vec<String>,
 }
 
-/// One document of a file.
+/// A document of a file.
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) file: String,
@@ -33,19 +33,19 @@ pub(super) struct Manifest {
 }
 
 impl Folder {
-    /// Reads the folder, and holds its manifests against the schemas of these versions.
+    /// Reads the folder, and validates its manifests with the schemas of these versions.
     pub(super) fn read(path: &Path, versions: &[&str]) -> Result<Self> {
         let here = envs::root().join(HERE);
         let python = runtimes::python_with("kubernetes", &here.join("requirements.txt"))?;
         let mut read = Command::new(python);
         read.arg(here.join("manifests.py")).arg(path).args(versions);
         let read: Value = serde_json::from_str(&output(&mut read)?)
-            .context(|| "what manifests.py says of the manifests".to_owned())?;
+            .context(|| "the output of manifests.py".to_owned())?;
         let manifests = items(&read, "/manifests").iter().map(|one| Manifest {
             file: text(one, "/file").to_owned(),
             document: one.get("document").cloned().unwrap_or_default(),
         });
-        // Manifests are read by the script.
+        // The script reads the manifests.
         let files = below(path)?.into_iter();
         let files = files.filter(|file| !file.path.ends_with(".yaml"));
         Ok(Self {
@@ -55,25 +55,25 @@ impl Folder {
         })
     }
 
-    /// What kustomize is told; nothing when the file is missing.
+    /// Returns the kustomization, or null if the file is missing.
     pub(super) fn kustomization(&self) -> &Value {
         let mut manifests = self.manifests.iter();
         let found = manifests.find(|manifest| manifest.file == KUSTOMIZATION);
         found.map_or(&Value::Null, |manifest| &manifest.document)
     }
 
-    /// Everything that is sent to a cluster.
+    /// Returns all manifests that are sent to a cluster.
     pub(super) fn sent(&self) -> impl Iterator<Item = &Manifest> {
         let manifests = self.manifests.iter();
         manifests.filter(|manifest| manifest.file != KUSTOMIZATION)
     }
 
-    /// Those of one kind.
+    /// Returns the manifests of one kind.
     pub(super) fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &Manifest> {
         self.sent().filter(move |manifest| manifest.kind() == kind)
     }
 
-    /// What a generated ConfigMap holds, by key: the lines of its `envs` and the texts of its `files`.
+    /// Returns the content of a generated ConfigMap, by key: the lines of its `envs` and the texts of its `files`.
     pub(super) fn config_map(&self, name: &str) -> Option<BTreeMap<String, String>> {
         let mut generators = items(self.kustomization(), "/configMapGenerator").iter();
         let generator = generators.find(|generator| text(generator, "/name") == name)?;
@@ -93,7 +93,7 @@ impl Folder {
         Some(holds)
     }
 
-    /// What a Secret holds, by key, as the example beside it shows.
+    /// Returns the content of a Secret, by key, as the example shows it.
     pub(super) fn secret(&self, name: &str) -> Option<BTreeMap<String, String>> {
         let example = self.files.get(&format!("secrets/{name}.example.env"))?;
         Some(lines(example).collect())
@@ -105,25 +105,25 @@ impl Manifest {
         text(&self.document, "/kind")
     }
 
-    /// As complaints name it.
+    /// Returns the name of the manifest in complaints.
     pub(super) fn title(&self) -> String {
         let name = text(&self.document, "/metadata/name");
         format!("{}: {} {name}", self.file, self.kind())
     }
 }
 
-/// The items at a place, or none.
+/// Returns the array at a JSON pointer, or an empty one.
 pub(crate) fn items<'a>(value: &'a Value, place: &str) -> &'a [Value] {
     let found = value.pointer(place).and_then(Value::as_array);
     found.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The texts among the items at a place.
+/// Returns the strings in the array at a JSON pointer.
 pub(super) fn texts<'a>(value: &'a Value, place: &str) -> impl Iterator<Item = &'a str> {
     items(value, place).iter().filter_map(Value::as_str)
 }
 
-/// The settings of a file with a `KEY=VALUE` a line, as kustomize and kubectl read it.
+/// Returns the settings of a file with one `KEY=VALUE` a line, as kustomize and kubectl read it.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (String, String)> {
     let lines = text.lines().map(str::trim_start);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -137,7 +137,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (String, String)> {
 pub(super) mod tests {
     use super::*;
 
-    /// A folder of these documents, the first of them kustomization.yaml, and these files.
+    /// Returns a folder with these documents, the first of them kustomization.yaml, and these files.
     pub(in crate::kubernetes) fn folder<const N: usize>(
         documents: [Value; N],
         files: &[(&str, &str)],

@@ -1,4 +1,4 @@
-//! What manifests say of each other: selectors select somebody, ports by name are there, backends exist.
+//! Checks the references between manifests: selectors select pods, named ports and backends exist.
 
 use super::folder::{Folder, Manifest, items, text, texts};
 use super::workload::Workload;
@@ -38,7 +38,7 @@ pub(super) fn check(folder: &Folder) -> Vec<String> {
     complaints
 }
 
-/// What one manifest says of others.
+/// The references of one manifest.
 struct Links<'a> {
     manifest: &'a Manifest,
     workloads: &'a [Workload<'a>],
@@ -54,13 +54,13 @@ impl Links<'_> {
     fn follow(&mut self, value: &Value) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.follow(item)),
-            // Pods in namespaces that a rule selects are others'.
+            // Pods that a rule selects in other namespaces are not in this folder.
             Value::Object(fields) if !fields.contains_key("namespaceSelector") => {
                 for (key, value) in fields {
                     match (key.as_str(), value) {
                         ("matchLabels", labels) => self.select(labels),
                         ("matchExpressions", _) => {
-                            self.complain("matchExpressions are not understood by this check");
+                            self.complain("this check does not support matchExpressions");
                         }
                         ("port" | "targetPort", Value::String(port)) => self.call(port),
                         _ => self.follow(value),
@@ -71,7 +71,7 @@ impl Links<'_> {
         }
     }
 
-    /// The pods of one Deployment, but for a policy, which may be about several.
+    /// Checks that labels select the pods of one Deployment. Those of a NetworkPolicy may select several.
     fn select(&mut self, labels: &Value) {
         let found = self.workloads.iter().filter(|it| it.has(labels));
         let names: Vec<String> = found.map(Workload::title).collect();
@@ -80,7 +80,7 @@ impl Links<'_> {
             [] => self.complain(&format!("no pod has the labels {labels}")),
             _ if self.manifest.kind() == "NetworkPolicy" => {}
             _ => self.complain(&format!(
-                "{labels} are labels of {}",
+                "{labels} selects the pods of {}",
                 names.join(" and of ")
             )),
         }
@@ -93,7 +93,7 @@ impl Links<'_> {
             ports.any(|own| text(own, "/name") == port)
         };
         if !containers.any(has_port) {
-            self.complain(&format!("nobody has the port {port}"));
+            self.complain(&format!("no container has the port {port}"));
         }
     }
 }
@@ -129,7 +129,7 @@ fn ingress(manifest: &Manifest, folder: &Folder) -> Vec<String> {
     complaints
 }
 
-/// Whether a Service has the port that an Ingress names, or numbers.
+/// Whether a Service has the port that an Ingress refers to by name or by number.
 fn offers(service: &Value, wanted: &Value) -> bool {
     let mut ports = items(service, "/spec/ports").iter();
     ports.any(|port| match (wanted.get("name"), wanted.get("number")) {

@@ -1,4 +1,4 @@
-//! What lies in the folder and what kustomization.yaml names are the same.
+//! Checks that kustomization.yaml names exactly what the folder contains.
 
 use super::folder::{Folder, KUSTOMIZATION, items, text, texts};
 use super::workload::Workload;
@@ -45,13 +45,13 @@ fn is_settings(name: &str) -> bool {
 fn differences(listed: &BTreeSet<&str>, present: &BTreeSet<&str>, list: &str) -> Vec<String> {
     let missing = listed.difference(present);
     let missing =
-        missing.map(|it| format!("{KUSTOMIZATION}: {list} lists {it}, which is not here"));
+        missing.map(|it| format!("{KUSTOMIZATION}: {list} lists {it}, which does not exist"));
     let unlisted = present.difference(listed);
     let unlisted = unlisted.map(|it| format!("{KUSTOMIZATION}: {list} does not list {it}"));
     missing.chain(unlisted).collect()
 }
 
-/// kustomize takes the value of a key without `=` from whoever calls it.
+/// Finds keys without `=`, whose value kustomize would take from its own environment.
 fn bare_lines(name: &str, text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
     let bare =

@@ -1,4 +1,4 @@
-"""Prints the manifests in a folder as JSON, and what the schemas of some versions of Kubernetes have against them."""
+"""Prints the manifests in a folder as JSON, with the errors that the schemas of some Kubernetes versions find in them."""
 
 import json
 import pathlib
@@ -8,19 +8,19 @@ import kubernetes_validate
 import yaml
 
 FOLDER, VERSIONS = pathlib.Path(sys.argv[1]), sys.argv[2:]
-# Read by kustomize and never sent to a cluster.
+# kustomize reads these, and never sends them to a cluster.
 OURS = "kustomize.config.k8s.io/"
 
 
 class Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML would take the last."""
+    """Rejects duplicate keys, of which YAML would take the last."""
 
 
 def mapping(loader, node):
     keys = [loader.construct_object(key) for key, _ in node.value]
     twice = {key for key in keys if keys.count(key) > 1}
     if twice:
-        raise yaml.constructor.ConstructorError(None, None, f"twice here: {twice.pop()}", node.start_mark)
+        raise yaml.constructor.ConstructorError(None, None, f"duplicate key: {twice.pop()}", node.start_mark)
     return loader.construct_mapping(node, deep=True)
 
 

@@ -1,20 +1,20 @@
-//! What the Ingress forwards against the paths in the code: each that users call, and none of the others.
+//! Compares the paths that the Ingress forwards with those in the code: all that users call, and none of the others.
 
 use super::folder::{Folder, items, text};
 use crate::source::Source;
 use serde_json::Value;
 
-/// Each Service that users reach, with the crates whose paths it answers.
+/// The Services that users reach, each with the crates that define its paths.
 const SERVICES: [(&str, &[&str]); 2] = [
     ("identity-service", &["identity-service"]),
     ("worksession-service", &["worksession-service", "dashboard"]),
 ];
-/// What every service answers to users without a line in a crate of its own.
+/// The paths that every service serves to users without naming them in its own crate.
 const DESCRIPTION: [&str; 2] = ["/docs", "/openapi.json"];
-/// What every service answers to the cluster alone.
+/// The paths that every service serves only inside the cluster.
 const INTERNAL: [&str; 3] = ["/metrics", "/health/live", "/health/ready"];
 
-/// Compares with the sources of all crates.
+/// Compares the Ingress with the sources of all crates.
 pub(super) fn check(folder: &Folder, sources: &[Source]) -> Vec<String> {
     let mut complaints = Vec::new();
     for (service, crates) in SERVICES {
@@ -28,7 +28,7 @@ pub(super) fn check(folder: &Folder, sources: &[Source]) -> Vec<String> {
             match paths_of(source, &own) {
                 Ok(paths) => answered.extend(paths),
                 Err(what) => complaints.push(format!(
-                    "crates/{}: which path endpoint({what}) has is not understood by this check",
+                    "crates/{}: this check cannot read the path of endpoint({what})",
                     source.path
                 )),
             }
@@ -38,7 +38,7 @@ pub(super) fn check(folder: &Folder, sources: &[Source]) -> Vec<String> {
         let missing = answered
             .iter()
             .filter(|path| !forwarded.iter().any(|rule| rule.takes(path)));
-        complaints.extend(missing.map(|path| format!("ingress: {service} is not given {path}")));
+        complaints.extend(missing.map(|path| format!("ingress: {service} lacks {path}")));
         let internal = INTERNAL
             .iter()
             .filter(|path| forwarded.iter().any(|rule| rule.takes(path)));
@@ -52,7 +52,7 @@ pub(super) fn check(folder: &Folder, sources: &[Source]) -> Vec<String> {
     complaints
 }
 
-/// The crate of a file.
+/// Returns the crate of a file.
 fn owner(source: &Source) -> &str {
     source.path.split('/').next().unwrap_or_default()
 }
@@ -68,13 +68,13 @@ struct Rule<'a> {
 }
 
 impl Rule<'_> {
-    /// Whether it takes a path, as the API defines it: a prefix ends where a segment ends.
+    /// Whether the rule matches a path, as the API defines it: a prefix ends at a segment's end.
     fn takes(&self, path: &str) -> bool {
         let below = || path.strip_prefix(self.path.trim_end_matches('/'));
         match self.kind {
             "Exact" => path == self.path,
             "Prefix" => below().is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
-            // Each controller takes it for something else: then everything is taken.
+            // Each controller interprets other kinds in its own way, so they count as matching everything.
             _ => true,
         }
     }
@@ -92,7 +92,7 @@ fn forwarded<'a>(folder: &'a Folder, service: &str) -> Vec<Rule<'a>> {
     .collect()
 }
 
-/// The paths that a file registers; else the argument that names none.
+/// Returns the paths that a file registers, or the argument whose path cannot be read.
 fn paths_of<'a>(source: &'a Source, all: &[&'a Source]) -> Result<Vec<String>, String> {
     let mut paths = Vec::new();
     for after in source.text.split("endpoint(").skip(1) {
@@ -131,7 +131,7 @@ fn paths_of<'a>(source: &'a Source, all: &[&'a Source]) -> Result<Vec<String>, S
     Ok(paths)
 }
 
-/// The values of a constant: that of the file itself, else all that the crate knows by this name.
+/// Returns the values of a constant: that of the file itself, otherwise all with this name in the crate.
 fn constants<'a>(name: &str, source: &'a Source, all: &[&'a Source]) -> Vec<&'a str> {
     let opening = format!("const {name}: &str = \"");
     let value = |it: &'a Source| {

@@ -1,4 +1,4 @@
-//! The programs themselves on what their pods give them: a key that a program does not know stops it.
+//! Runs the programs with the settings of their pods: a program rejects a key that it does not know.
 
 use super::environment::program_of;
 use super::folder::{Folder, texts};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use xtask_kit::cmd::{Context, Result, fail};
 
-/// What an example leaves for its reader to make: as `openssl rand -base64 32` prints it.
+/// A value for what an example leaves to its reader, in the format of `openssl rand -base64 32`.
 const MADE: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// Runs `check-config` for each container, with the files that it mounts under a folder of this run.
+/// Runs `check-config` for each container, with its mounted files in a temporary folder.
 pub(super) fn check(folder: &Folder, binary: impl Fn(&str) -> PathBuf) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for workload in Workload::all(folder) {
@@ -27,7 +27,7 @@ pub(super) fn check(folder: &Folder, binary: impl Fn(&str) -> PathBuf) -> Result
     Ok(complaints)
 }
 
-/// What one container is given.
+/// The settings and files of a container.
 struct Given {
     title: String,
     program: &'static str,
@@ -43,7 +43,7 @@ fn prepare(
 ) -> std::result::Result<Given, String> {
     let titled = |cause: String| format!("{}: {cause}", workload.title());
     let (program, _) = program_of(container).map_err(titled)?;
-    // A Job knows only what it needs, and `check-config` asks for what a server needs.
+    // A Job has only the settings that it needs, but `check-config` requires those of a server.
     let servers = Workload::all(folder).filter(Workload::is_server);
     let servers = servers.flat_map(|it| it.containers().map(move |container| (it, container)));
     let given_by = servers
@@ -59,7 +59,7 @@ fn prepare(
         .chain(texts(container, "/args"))
         .map(str::to_owned)
         .collect();
-    // `serve` or `migrate`, in whose place `check-config` comes.
+    // `check-config` takes the place of `serve` or `migrate`.
     options.pop();
     Ok(Given {
         title: workload.title(),
@@ -71,7 +71,7 @@ fn prepare(
 }
 
 impl Given {
-    /// What the program has against it.
+    /// Returns the program's error, if it rejects the settings.
     fn refusal(self, binary: impl Fn(&str) -> PathBuf) -> Result<Option<String>> {
         let program = binary(self.program);
         if !program.is_file() {
@@ -118,7 +118,7 @@ impl Given {
         Ok(())
     }
 
-    /// Where a mounted file lies now, if this is the path of one; anything else as it is.
+    /// Returns the new path of a mounted file; anything else stays as it is.
     fn moved(&self, given: &str, root: &Path) -> OsString {
         if self.files.contains_key(given) {
             lies(root, given).into()
@@ -139,7 +139,7 @@ mod tests {
     use serde_json::json;
     use std::os::unix::fs::PermissionsExt;
 
-    /// Knows one key, wants a key of 32 bytes in a file, and reads a file in another one.
+    /// Rejects one key, requires a key of 32 bytes in a file, and reads a file that another one names.
     const PROGRAM: &str = r#"#!/bin/sh
 [ "$*" = "--config $2 check-config" ] || { echo "error: called as $*" >&2; exit 1; }
 [ -z "$NOTIFIER__ODD" ] || { echo "error: odd" >&2; exit 1; }

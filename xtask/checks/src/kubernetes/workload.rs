@@ -1,10 +1,10 @@
-//! The pods that manifests make, and their containers.
+//! The pods of the manifests, and their containers.
 
 use super::folder::{Folder, Manifest, items, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a Deployment or a Job makes pods from.
+/// A Deployment or a Job, which creates pods.
 #[derive(Clone, Copy)]
 pub(super) struct Workload<'a> {
     pub(super) manifest: &'a Manifest,
@@ -13,7 +13,7 @@ pub(super) struct Workload<'a> {
 }
 
 impl<'a> Workload<'a> {
-    /// All of a folder.
+    /// Returns all workloads of a folder.
     pub(super) fn all(folder: &'a Folder) -> impl Iterator<Item = Self> {
         folder.sent().filter_map(|manifest| {
             let template = manifest.document.pointer("/spec/template")?;
@@ -48,7 +48,7 @@ impl<'a> Workload<'a> {
         first.iter().chain(then)
     }
 
-    /// What the containers find where: the paths of mounted files, each with its text.
+    /// Returns the paths of a container's mounted files, each with its text.
     pub(super) fn mounted(
         &self,
         folder: &Folder,
@@ -68,7 +68,7 @@ impl<'a> Workload<'a> {
     }
 }
 
-/// The files of a volume, each with its text.
+/// Returns the files of a volume, each with its text.
 fn held(folder: &Folder, volume: &Value) -> Result<BTreeMap<String, String>, String> {
     let (secret, map) = (
         text(volume, "/secret/secretName"),
@@ -99,7 +99,7 @@ fn held(folder: &Folder, volume: &Value) -> Result<BTreeMap<String, String>, Str
     chosen.collect()
 }
 
-/// What a container is started with: the ConfigMaps that it names, then its own. Later ones win.
+/// Returns the environment of a container: the ConfigMaps that it names, then its own variables. Later values win.
 pub(super) fn variables(
     folder: &Folder,
     container: &Value,
@@ -114,7 +114,7 @@ pub(super) fn variables(
         let (name, value) = (text(variable, "/name"), text(variable, "/value"));
         if variable.get("valueFrom").is_some() {
             return Err(format!(
-                "{name} is taken from elsewhere: mount a file and name it"
+                "{name} has a valueFrom: mount a file and name it instead"
             ));
         }
         variables.insert(name.to_owned(), value.to_owned());

@@ -1,36 +1,36 @@
-//! What stands in the files: the rules, their tests, the dashboard, and the page that says what to do.
+//! The content of the files: the rules, their tests, the dashboard, and the page that says what to do.
 
 use crate::kubernetes::{items, text};
 use serde_json::Value;
 use std::path::Path;
 use xtask_kit::cmd::{Context, Result};
 
-/// Where they stand, from the root.
+/// Their folder, from the root.
 pub(super) const FOLDER: &str = "deploy/observe";
 const RULES: &str = "alerts.yml";
 const TESTS: &str = "alerts_test.yml";
 const DASHBOARD: &str = "grafana/dashboards/holdfast.json";
 const PAGE: &str = "docs/operations.md";
-/// The part of the page whose headings are alerts.
+/// The part of the page that has a heading for each alert.
 const PART: &str = "## What each alert means and what to do";
 
-/// An expression in PromQL, and where it stands.
+/// An expression in PromQL, and where it is written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Expression {
     pub(super) place: String,
     pub(super) text: String,
 }
 
-/// The files, read.
+/// The files, parsed.
 pub(super) struct Files {
     pub(super) alerts: Vec<Alert>,
-    /// Those of the rules, then those of the dashboard.
+    /// The expressions of the rules, then those of the dashboard.
     pub(super) expressions: Vec<Expression>,
     tests: Value,
     page: String,
 }
 
-/// A rule that fires.
+/// An alerting rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Alert {
     name: String,
@@ -53,7 +53,7 @@ impl Files {
             text: alert.expression.clone(),
         });
         let mut expressions: Vec<Expression> = of_rules.collect();
-        // JSON is YAML too.
+        // JSON is YAML, too.
         shown(&yaml(DASHBOARD)?, "the dashboard", &mut expressions);
         Ok(Self {
             alerts,
@@ -63,8 +63,8 @@ impl Files {
         })
     }
 
-    /// A complaint for each alert that is not told of: by tests that show it firing and silent, and by a heading of
-    /// the page, to which its annotation leads.
+    /// Returns a complaint for each alert that lacks a test that shows it firing, one that shows it silent, or a heading of the
+    /// page to which its annotation links.
     pub(super) fn untold(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         let lines = self.page.lines().skip_while(|line| *line != PART);
@@ -116,7 +116,7 @@ fn shows(tests: &Value, alert: &str) -> (bool, bool) {
     (!fires.is_empty(), !silent.is_empty())
 }
 
-/// Every `expr` of the dashboard, with the title of what shows it.
+/// Collects every `expr` of the dashboard, with the title of its panel.
 fn shown(value: &Value, title: &str, found: &mut Vec<Expression>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| shown(value, title, found)),
@@ -126,7 +126,7 @@ fn shown(value: &Value, title: &str, found: &mut Vec<Expression>) {
                 match value.as_str() {
                     Some(text) if key == "expr" => found.push(Expression {
                         place: format!("{DASHBOARD}, {title}"),
-                        // What Grafana puts in, for a step of a minute.
+                        // The value that Grafana inserts at a step of one minute.
                         text: text.replace("$__rate_interval", "1m"),
                     }),
                     _ => shown(value, title, found),

@@ -1,4 +1,4 @@
-//! The expressions, run on a Prometheus.
+//! Runs the expressions on a Prometheus.
 
 use super::files::Expression;
 use super::names;
@@ -8,11 +8,11 @@ use std::fmt::Write;
 use xtask_kit::cmd::{Context, Result, fail};
 use xtask_stand::http::Client;
 
-/// Has series only while an alert is pending or fires.
+/// Has series only while an alert is pending or firing.
 const NONE_IN_PEACE: &str = "ALERTS";
 
-/// A complaint for each expression that cannot be run, and for each figure without any series, with the first place
-/// that names it.
+/// Returns a complaint for each expression that cannot be run, and for each metric without series, with the first place that
+/// names it.
 pub(super) fn silent(prometheus: &str, expressions: &[Expression]) -> Result<Vec<String>> {
     let mut client = Client::new(prometheus, "");
     let mut complaints = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn silent(prometheus: &str, expressions: &[Expression]) -> Result<Vec
         }
     }
     for (name, place) in places.iter().filter(|(name, _)| *name != NONE_IN_PEACE) {
-        // Prometheus has figures of its own process under the names of ours.
+        // Prometheus exports metrics of its own process under the same names as the product.
         let own = name.starts_with("prometheus_");
         let selector = format!(
             "{name}{{job{}\"prometheus\"}}",
@@ -39,9 +39,9 @@ pub(super) fn silent(prometheus: &str, expressions: &[Expression]) -> Result<Vec
     Ok(complaints)
 }
 
-/// How many series an expression has now.
+/// Returns the number of series that an expression has now.
 fn series(client: &mut Client, expression: &str) -> Result<usize> {
-    // Counted there: a long answer would come in chunks.
+    // Prometheus counts them, because it would send a long response in chunks.
     let query = format!("query={}", encoded(&format!("count({expression})")));
     let form = "Content-Type: application/x-www-form-urlencoded\r\n";
     let answer = client.ask("POST", "/api/v1/query", form, &query)?;
@@ -56,13 +56,13 @@ fn series(client: &mut Client, expression: &str) -> Result<usize> {
     }
 }
 
-/// For a form: everything but letters and digits as its bytes.
+/// Encodes a text for a form: everything but letters and digits as its bytes.
 fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() {
             encoded.push(char::from(byte));
         } else {
-            // Writing to a string does not fail.
+            // Writing to a String cannot fail.
             let _ = write!(encoded, "%{byte:02X}");
         }
         encoded

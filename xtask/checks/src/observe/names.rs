@@ -1,4 +1,4 @@
-//! The names of figures: in expressions, and where the sources register them.
+//! The names of metrics: in expressions, and where the sources register them.
 
 use super::files::Expression;
 use crate::source::below;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use xtask_kit::cmd::Result;
 
-/// What stands before the name of a figure where one is registered.
+/// The code that precedes the name of a metric where it is registered.
 const REGISTER: [&str; 10] = [
     "Opts::new(",
     "HistogramOpts::new(",
@@ -20,7 +20,7 @@ const REGISTER: [&str; 10] = [
     "outcomes(",
 ];
 
-/// What the collector of a process's figures registers by itself.
+/// The metrics that the process collector registers by itself.
 const OF_THE_PROCESS: [&str; 7] = [
     "process_cpu_seconds_total",
     "process_max_fds",
@@ -31,13 +31,13 @@ const OF_THE_PROCESS: [&str; 7] = [
     "process_virtual_memory_bytes",
 ];
 
-/// Made by Prometheus from what it scrapes.
+/// The metrics that Prometheus makes from what it scrapes.
 const OF_PROMETHEUS: [&str; 2] = ["ALERTS", "up"];
 
-/// Figures of programs that are not ours. Whether they exist only a running one can say.
+/// Prefixes of metrics of third-party programs. Only a running one can tell whether they exist.
 const OF_OTHERS: [&str; 2] = ["prometheus_", "rabbitmq_"];
 
-/// Words that are followed by the names of labels.
+/// Words that precede the names of labels.
 const BEFORE_LABELS: [&str; 6] = [
     "by",
     "without",
@@ -47,13 +47,13 @@ const BEFORE_LABELS: [&str; 6] = [
     "group_right",
 ];
 
-/// A complaint for each name in an expression that nothing registers.
+/// Returns a complaint for each name in an expression that nothing registers.
 pub(super) fn check(expressions: &[Expression], registered: &BTreeSet<String>) -> Vec<String> {
     let mut complaints = Vec::new();
     for Expression { place, text } in expressions {
         let names = figures(text);
         if names.is_empty() {
-            complaints.push(format!("{place} names no figure"));
+            complaints.push(format!("{place} names no metric"));
         }
         let unknown = names.iter().filter(|name| !is_known(name, registered));
         complaints.extend(unknown.map(|name| format!("{place}: nothing registers {name}")));
@@ -73,7 +73,7 @@ fn is_known(name: &str, registered: &BTreeSet<String>) -> bool {
         || OF_OTHERS.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The names that the services' sources register.
+/// Returns the names that the services' sources register.
 pub(super) fn registered(root: &Path) -> Result<BTreeSet<String>> {
     let files = below(&root.join("crates"))?;
     let sources = files
@@ -91,7 +91,7 @@ fn registered_in(source: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The figures that an expression names: words with an underscore that are neither functions nor labels.
+/// Returns the metrics of an expression: words with an underscore that are neither functions nor labels.
 pub(super) fn figures(expression: &str) -> BTreeSet<String> {
     let text = bare(expression);
     let mut found = BTreeSet::new();
@@ -120,7 +120,7 @@ fn is_first(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || c == ':'
 }
 
-/// Without what stands in quotes, braces and brackets.
+/// Returns the expression without the content of quotes, braces and brackets.
 fn bare(expression: &str) -> String {
     let mut depth = 0;
     let unquoted = expression.split('"').step_by(2).flat_map(str::chars);
@@ -183,7 +183,7 @@ mod tests {
             complaints("rate(b_total[5m]) / a_seconds"),
             ["here: nothing registers b_total"]
         );
-        assert_eq!(complaints("vector(1)"), ["here names no figure"]);
+        assert_eq!(complaints("vector(1)"), ["here names no metric"]);
     }
 
     #[test]

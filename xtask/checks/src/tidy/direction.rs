@@ -1,11 +1,11 @@
-//! Which crate may stand on which.
+//! Checks which crates a crate may use.
 
 use crate::dependencies::metadata;
 use cargo_metadata::DependencyKind;
 use xtask_kit::cmd::Result;
 
-/// Each crate and the crates of this workspace it may use. A crate that is not listed may use none,
-/// and no crate may use it.
+/// Each crate, and the crates of this workspace that it may use. A crate that is not listed may use none, and none may use
+/// it.
 const ALLOWED: [(&str, &str); 20] = [
     ("auth-types", ""),
     ("event-types", "auth-types"),
@@ -14,9 +14,9 @@ const ALLOWED: [(&str, &str); 20] = [
     ("service-kit", "auth-types event-types db-kit"),
     ("image-kit", ""),
     ("web-kit", "service-kit"),
-    // It knows the services by their HTTP interfaces alone, so that it can be taken out.
+    // It knows the services only by their HTTP interfaces, so that it can be taken out.
     ("dashboard", "event-types service-kit web-kit"),
-    // Another service is in none of these three: services meet over HTTP and events.
+    // None of these three may use another service: services communicate over HTTP and events.
     (
         "identity-service",
         "auth-types event-types db-kit broker service-kit image-kit web-kit",
@@ -37,7 +37,7 @@ const ALLOWED: [(&str, &str); 20] = [
         "test-kit",
         "auth-types event-types db-kit broker service-kit",
     ),
-    // They know the product by its programs and its sources.
+    // These know the product as programs and as sources.
     ("xtask-kit", ""),
     ("xtask", "xtask-kit"),
     ("xtask-stand", "xtask-kit"),
@@ -55,7 +55,7 @@ pub(super) struct Edge {
     dev: bool,
 }
 
-/// All dependencies between crates of the workspace, as cargo sees them.
+/// Returns all dependencies between crates of the workspace, as cargo sees them.
 pub(super) fn workspace_edges() -> Result<Vec<Edge>> {
     let metadata = metadata()?;
     let packages = metadata.workspace_packages();

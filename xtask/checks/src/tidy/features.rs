@@ -1,5 +1,5 @@
-//! Tests may not choose other features of a dependency than the programs have: everything above it would be compiled
-//! twice, once for each.
+//! Checks that tests choose no other features of a dependency than the programs. Everything above that dependency would be
+//! compiled twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use xtask_kit::cmd::{Result, cargo, output};
@@ -7,7 +7,7 @@ use xtask_kit::cmd::{Result, cargo, output};
 /// The features of each package, by name and version.
 type Features = BTreeMap<String, BTreeSet<String>>;
 
-/// Reads what cargo chooses for the programs, and with their tests.
+/// Returns the features that cargo chooses for the programs alone, and for the programs with their tests.
 pub(super) fn chosen() -> Result<[Features; 2]> {
     let tree = |edges: &str| -> Result<Features> {
         let mut command = cargo();
@@ -33,7 +33,7 @@ fn parse(tree: &str) -> Features {
     features
 }
 
-/// Says which packages tests compile otherwise.
+/// Returns a complaint for each package that tests compile with other features.
 pub(super) fn check([programs, tests]: &[Features; 2]) -> Vec<String> {
     let mut complaints = Vec::new();
     for (package, chosen) in programs {
@@ -43,7 +43,7 @@ pub(super) fn check([programs, tests]: &[Features; 2]) -> Vec<String> {
         let more: Vec<&str> = more.difference(chosen).map(String::as_str).collect();
         if !more.is_empty() {
             complaints.push(format!(
-                "Cargo.toml: tests compile {package} once more, with {}; name that in [workspace.dependencies]",
+                "Cargo.toml: tests compile {package} once more, with {}; add that to [workspace.dependencies]",
                 more.join(", ")
             ));
         }

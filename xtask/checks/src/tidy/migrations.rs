@@ -1,4 +1,4 @@
-//! Migrations stand side by side: the same names for PostgreSQL and SQLite, each with a way back.
+//! Checks that migrations have the same names for PostgreSQL and SQLite, and that each one has a `down.sql`.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) fn check(paths: &[&str]) -> Vec<String> {
     let back = ways.map(|folder| format!("{folder}down.sql"));
     let back = back.filter(|file| !postgres.contains(file) && !sqlite.contains(file));
     alone
-        .chain(back.map(|file| format!("{file} is not there")))
+        .chain(back.map(|file| format!("{file} is missing")))
         .collect()
 }
 
@@ -43,7 +43,7 @@ mod tests {
         let complaints = check(&[WHOLE[0], WHOLE[2]]);
         assert_eq!(
             complaints,
-            ["migrations/identity/*/0001_first/down.sql is not there"]
+            ["migrations/identity/*/0001_first/down.sql is missing"]
         );
     }
 }

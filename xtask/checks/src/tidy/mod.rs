@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: rules of this repository that the compiler does not know.
+//! `cargo xtask tidy`: checks rules of this repository that the compiler does not know.
 //!
 //! A rule is a function from facts to complaints, so that its test can show it a bad case.
 
@@ -34,6 +34,6 @@ pub(crate) fn tidy(root: &Path) -> Result {
     verdict(
         "tidy",
         &complaints,
-        &format!("{} files, nothing to say", files.len()),
+        &format!("{} files, no complaints", files.len()),
     )
 }

@@ -1,4 +1,4 @@
-//! A test that docs/security.md names, as `` `crate module::test` ``, is a function of that crate in a file of that module.
+//! Checks that each test that docs/security.md names, as `` `crate module::test` ``, is in a file of that crate and module.
 
 use crate::source::Source;
 
@@ -11,14 +11,14 @@ pub(super) fn check(files: &[Source]) -> Vec<String> {
         .flat_map(|document| document.text.lines());
     lines
         .zip(1..)
-        // Between backticks stands every second part.
+        // Every second part is between backticks.
         .flat_map(|(line, n)| line.split('`').skip(1).step_by(2).map(move |code| (n, code)))
         .filter(|(_, code)| exists(files, code) == Some(false))
-        .map(|(n, code)| format!("{DOCUMENT}:{n} names {code}, which is not there"))
+        .map(|(n, code)| format!("{DOCUMENT}:{n} names {code}, which does not exist"))
         .collect()
 }
 
-/// Whether there is such a test; none when this names no test.
+/// Whether the test exists; `None` if this names no test.
 fn exists(files: &[Source], code: &str) -> Option<bool> {
     let (krate, path) = code.split_once(' ')?;
     let (module, test) = path.rsplit_once("::")?;
@@ -56,7 +56,7 @@ mod tests {
             "a-kit d::it_holds",
             "b-kit b::c::it_holds",
         ] {
-            let expected = format!("docs/security.md:2 names {bad}, which is not there");
+            let expected = format!("docs/security.md:2 names {bad}, which does not exist");
             assert_eq!(complaints(&format!("{good} `{bad}`")), [expected]);
         }
     }

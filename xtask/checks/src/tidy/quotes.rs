@@ -1,7 +1,7 @@
-//! Code that a document quotes is what stands in the file that it names: the file is run by a test.
+//! Checks that code quoted in a document equals the file that it names, which a test runs.
 //!
-//! A block that begins with `` ```python oauth/python/device.py `` quotes whole lines of that file, which
-//! is named from the document's folder.
+//! A block that begins with `` ```python oauth/python/device.py `` quotes whole lines of that file. The path is relative to
+//! the document's folder.
 
 use crate::source::Source;
 
@@ -15,7 +15,7 @@ pub(super) fn check(files: &[Source]) -> Vec<String> {
         .collect()
 }
 
-/// A block of a document that names the file it is from.
+/// A block of a document that names the file it comes from.
 #[derive(Debug, PartialEq, Eq)]
 struct Quote {
     line: usize,
@@ -57,15 +57,15 @@ fn complaint(document: &Source, quote: &Quote, files: &[Source]) -> Option<Strin
     let path = format!("{folder}/{file}");
     let path = path.trim_start_matches('/');
     match files.iter().find(|source| source.path == path) {
-        None => Some(format!("{place} quotes {path}, which is not there")),
+        None => Some(format!("{place} quotes {path}, which does not exist")),
         Some(source) if !has_lines(&source.text, text) => {
-            Some(format!("{place} is not what stands in {path}"))
+            Some(format!("{place} differs from {path}"))
         }
         Some(_) => None,
     }
 }
 
-/// Whether these lines stand in a text, one after the other and whole.
+/// Whether a text contains these lines, whole and one after the other.
 fn has_lines(text: &str, lines: &str) -> bool {
     !lines.trim().is_empty() && format!("\n{text}").contains(&format!("\n{lines}"))
 }

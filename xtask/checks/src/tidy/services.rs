@@ -1,10 +1,10 @@
-//! No feature of a service imports the `service.rs` of another feature: what two of them need stands below both.
+//! Checks that no feature of a service imports another feature's `service.rs`: what two features need belongs below both.
 //!
-//! Features are the folders of `src`, but for those of commands and pages: these, and what starts the service, are above.
+//! Features are the folders of `src` except those of commands and pages, which are above, as is the code that starts a service.
 
 use super::circles::Graph;
 
-/// What stands above the features, in `src`.
+/// The files and folders of `src` above the features.
 const ABOVE: [&str; 7] = [
     "app.rs",
     "cli",
@@ -27,7 +27,7 @@ pub(super) fn check(graphs: &[Graph]) -> Vec<String> {
     of_services.map(tell).collect()
 }
 
-/// The first part of a path below `src`.
+/// Returns the first part of a path below `src`.
 fn feature(file: &str) -> Option<&str> {
     file.split_once("/src/")?.1.split('/').next()
 }

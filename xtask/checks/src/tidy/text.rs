@@ -1,15 +1,14 @@
-//! Rules about the text of one file.
+//! Checks the text of one file.
 
 use crate::source::Source;
 
-/// Longer files hide what is in them.
+/// The greatest length of a file: longer ones hide what is in them.
 const LONGEST_FILE: usize = 400;
-/// A handler extracts, makes one call and answers.
+/// The greatest length of a handler, which extracts, makes one call and responds.
 const LONGEST_HANDLER: usize = 30;
-/// Where queries may be run beside the `queries.rs` files: the kits that own the access to the
-/// database.
+/// The crates that may run queries outside of `queries.rs` files: the kits that own the access to the database.
 const RUN_QUERIES: [&str; 3] = ["crates/db-kit/", "crates/broker/", "crates/test-kit/"];
-/// What only somebody who writes a query needs.
+/// Words that only code with queries needs.
 const QUERY_WORDS: [&str; 9] = [
     "RunQueryDsl",
     "QueryDsl",
@@ -49,7 +48,7 @@ fn too_long(file: &Source) -> Option<String> {
         .then(|| format!("{}: {lines} lines, at most {LONGEST_FILE}", file.path))
 }
 
-/// The numbered lines before the module of tests, if there is one in the file.
+/// Returns the numbered lines before the module of tests, if the file has one.
 fn without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines: Vec<&str> = text.lines().collect();
     let opens_tests = |(n, line): (usize, &&str)| {
@@ -82,7 +81,7 @@ fn query_outside(file: &Source) -> Vec<String> {
         .collect()
 }
 
-/// SQLite counts the values of a statement as they first appear, whatever number follows the `$`.
+/// Finds parameters out of order: SQLite numbers them as they first appear, whatever number follows the `$`.
 fn values_out_of_order(file: &Source) -> Option<String> {
     let mut next: u32 = 1;
     let lines = file.text.lines().filter(|_| file.path.ends_with(".sql"));
@@ -101,7 +100,7 @@ fn values_out_of_order(file: &Source) -> Option<String> {
     None
 }
 
-/// Handlers are the `async fn`s of a `routes.rs`; rustfmt ends each with a brace in its column.
+/// Finds handlers that are too long: `async fn`s of a `routes.rs`, which rustfmt ends with a brace in their column.
 fn long_handlers(file: &Source) -> Vec<String> {
     if !file.path.ends_with("/routes.rs") {
         return Vec::new();
@@ -129,7 +128,7 @@ fn long_handlers(file: &Source) -> Vec<String> {
     complaints
 }
 
-/// Built from halves, so that this file does not complain about itself.
+/// In halves, so that this file does not complain about itself.
 const UNFINISHED: [[&str; 2]; 5] = [
     ["to", "do!("],
     ["unimple", "mented!("],
@@ -160,7 +159,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(n, line)| (n + 1, line))
 }
 
-/// The line without its comment.
+/// Returns the line without its comment.
 fn code_of(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()
 }

@@ -58,7 +58,7 @@ fn entry() -> Value {
     })
 }
 
-/// The complaints about all of them, with one place of one of them changed.
+/// Returns the complaints after one value in one of the manifests is changed.
 fn changed(which: usize, place: &str, value: Value) -> Vec<String> {
     let mut all = [json!({}), server(), service(), policy(), budget(), entry()];
     *all[which].pointer_mut(place).unwrap() = value;

@@ -1,16 +1,16 @@
-//! Who imports whom in one crate.
+//! The imports between the files of one crate.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::module::{Module, Path};
 
-/// The files that each file imports, with the path by which it does.
+/// The files that each file imports, with the paths that do so.
 pub(in crate::tidy) struct Graph(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Graph {
     pub(super) fn of(mut modules: Vec<Module>) -> Self {
         if modules.iter().any(|it| it.file.ends_with("/src/lib.rs")) {
-            // The program uses the library as any other crate does.
+            // The program uses the library like any other crate.
             modules.retain(|it| !it.file.ends_with("/src/main.rs"));
         }
         let tests: HashSet<Path> = modules.iter().flat_map(|it| it.tests.clone()).collect();
@@ -21,7 +21,7 @@ impl Graph {
         Self(modules.iter().map(imports).collect())
     }
 
-    /// Each import: the file, the one that it imports, and the path by which it does.
+    /// Returns each import: the file, the file that it imports, and the path that does so.
     pub(in crate::tidy) fn imports(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.0.iter().flat_map(|(from, imports)| {
             let imports = imports.iter();
@@ -29,7 +29,7 @@ impl Graph {
         })
     }
 
-    /// Groups of files that each reach all others of their group.
+    /// Returns the groups of files that each reach all others of their group.
     pub(super) fn circles(&self) -> Vec<BTreeSet<&str>> {
         let reached: BTreeMap<&str, BTreeSet<&str>> = (self.0.keys())
             .map(|from| (from.as_str(), self.ways(from).into_keys().collect()))
@@ -46,7 +46,7 @@ impl Graph {
         circles
     }
 
-    /// The shortest way round within a circle, a line for each import.
+    /// Returns the shortest cycle in a group, one line for each import.
     pub(super) fn shortest(&self, circle: &BTreeSet<&str>) -> String {
         let rounds = circle.iter().filter_map(|start| {
             let ways = self.ways(start);
@@ -69,7 +69,7 @@ impl Graph {
         lines.collect()
     }
 
-    /// What can be reached from a file, and from which file it is reached first.
+    /// Returns the files that can be reached from a file, each with the file from which it is reached first.
     fn ways(&self, start: &str) -> BTreeMap<&str, &str> {
         let mut ways = BTreeMap::new();
         let mut waiting = VecDeque::from_iter(self.0.get_key_value(start));
@@ -85,7 +85,7 @@ impl Graph {
     }
 }
 
-/// The modules of a crate by their places.
+/// The modules of a crate, by their places.
 struct Lookup<'a>(HashMap<&'a [String], &'a Module>);
 
 impl Lookup<'_> {
@@ -93,7 +93,7 @@ impl Lookup<'_> {
         let mut imports = BTreeMap::new();
         for path in &module.used {
             let root = self.rooted(module, path);
-            // A module as a whole is not used yet.
+            // The import of a module as a whole does not use anything yet.
             let root = root.filter(|root| !self.0.contains_key(root.as_slice()));
             if let Some(file) = root.and_then(|root| self.find(&root, 0))
                 && file != module.file
@@ -104,7 +104,7 @@ impl Lookup<'_> {
         imports
     }
 
-    /// A path that stands in a module as one from the crate's root; none when it leads out of the crate.
+    /// Turns a path in a module into one from the crate's root; `None` if it leads out of the crate.
     fn rooted(&self, module: &Module, path: &[String]) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         let mut place = match first.as_str() {
@@ -125,7 +125,7 @@ impl Lookup<'_> {
         Some(place)
     }
 
-    /// The file that defines what a path from the root names.
+    /// Returns the file that defines what a path from the root names.
     fn find(&self, root: &[String], steps: usize) -> Option<&str> {
         let ends = (0..=root.len()).rev();
         let mut splits = ends.filter_map(|end| root.split_at_checked(end));
@@ -134,7 +134,7 @@ impl Lookup<'_> {
         let Some((name, rest)) = rest.split_first() else {
             return here;
         };
-        // Names can be passed on in a circle.
+        // Re-exports can form a cycle.
         if module.items.contains(name) || steps > self.0.len() {
             return here;
         }

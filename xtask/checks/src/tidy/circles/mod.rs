@@ -1,10 +1,10 @@
-//! No more than three files of a crate import each other in a circle.
+//! Checks that no more than three files of a crate import each other in a cycle.
 //!
-//! A file imports another one when it names what is written there: in a private `use`, or by a path in its code. A path is
-//! followed through modules and re-exports to the file in which the item is written. So a `mod.rs` that declares its
-//! children and passes their items on imports nothing. One whose own code calls them, to add their routes say, does: what
-//! the children need of it has to stand in another file. The call of a method names no file and is not seen, and tests may
-//! import what they like.
+//! A file imports another one when it names something defined there: in a private `use`, or by a path in its code. A path is
+//! followed through modules and re-exports to the file that defines the item. So a `mod.rs` that declares its children and
+//! re-exports their items imports nothing. If its own code calls them, to add their routes for example, it imports them, and
+//! what the children need of it has to move to another file. A method call names no file and is not seen. Tests may import
+//! anything.
 
 mod graph;
 mod module;
@@ -16,10 +16,10 @@ use crate::source::Source;
 pub(super) use graph::Graph;
 use module::Module;
 
-/// The most files of one circle.
+/// The largest number of files in a cycle.
 const MOST: usize = 3;
 
-/// Who imports whom, a graph for each crate.
+/// Returns the import graph of each crate.
 pub(super) fn graphs(files: &[Source]) -> Result<Vec<Graph>> {
     let mut crates: BTreeMap<&str, Vec<Module>> = BTreeMap::new();
     for file in files {
@@ -39,7 +39,7 @@ pub(super) fn check(graphs: &[Graph]) -> Vec<String> {
     for graph in graphs {
         for circle in graph.circles().iter().filter(|it| it.len() > MOST) {
             complaints.push(format!(
-                "{} files import each other, at most {MOST}; the shortest circle:{}",
+                "{} files import each other, at most {MOST}; the shortest cycle:{}",
                 circle.len(),
                 graph.shortest(circle)
             ));

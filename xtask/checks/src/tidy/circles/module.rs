@@ -1,4 +1,4 @@
-//! What one file says of others, read from its tokens: that sees into attributes and calls of macros as well.
+//! What a file defines and names, read from its tokens, so that attributes and macro calls count, too.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use std::collections::{HashMap, HashSet};
@@ -10,23 +10,23 @@ pub(super) type Path = Vec<String>;
 /// A file as a module of its crate.
 #[derive(Debug, Default)]
 pub(super) struct Module {
-    /// From the root of the checkout.
+    /// Its path from the root of the checkout.
     pub(super) file: String,
-    /// From the root of the crate.
+    /// Its module path from the root of the crate.
     pub(super) place: Path,
-    /// What is written here.
+    /// The items defined here.
     pub(super) items: HashSet<String>,
-    /// What a `use` brings in, by the name that it has here.
+    /// The paths that a `use` brings in, by their names here.
     pub(super) names: HashMap<String, Path>,
-    /// From where a `use` brings everything in.
+    /// The paths from which a `use` brings in everything.
     pub(super) globs: HashSet<Path>,
-    /// What is used here: all paths but those that are only passed on.
+    /// The paths that are used here: all but those that are only re-exported.
     pub(super) used: HashSet<Path>,
-    /// Child modules that are for tests alone.
+    /// Child modules that are only for tests.
     pub(super) tests: HashSet<Path>,
 }
 
-/// The module of a file below `src`; none for tests.
+/// Returns the module path of a file below `src`; `None` for tests.
 pub(super) fn place(path: &str) -> Option<Path> {
     let path = path.strip_suffix(".rs")?;
     let mut place: Path = path.split('/').map(str::to_owned).collect();
@@ -59,7 +59,7 @@ impl Module {
         Ok(reader.module)
     }
 
-    /// A module below this one.
+    /// Returns the path of a module below this one.
     pub(super) fn child(&self, name: &str) -> Path {
         let mut place = self.place.clone();
         place.push(name.to_owned());
@@ -74,7 +74,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A token from here on.
+    /// Returns the token at this offset from the current one.
     fn word(&self, offset: usize) -> &'a str {
         self.tokens.get(self.at + offset).map_or("", String::as_str)
     }
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             let word = self.word(0);
             match word {
                 "#" if self.is_test() => self.skip_item(),
-                // For whom an item can be seen says nothing of who is imported.
+                // The path in a visibility imports nothing.
                 "pub" if self.word(1) == "(" => {
                     self.at += 1;
                     self.skip_group();
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         path
     }
 
-    /// Reads what a `use` names, or one part of it.
+    /// Reads the paths of a `use`, or of one part of it.
     fn bring_in(&mut self, prefix: &[String], is_passed_on: bool) {
         let mut path = prefix.to_vec();
         while self.at < self.tokens.len() {
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether what begins here is for tests alone.
+    /// Whether an item only for tests begins here.
     fn is_test(&self) -> bool {
         let words = ["#", "[", "cfg", "(", "test", ")"];
         words
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
             .all(|(at, word)| self.word(at) == *word)
     }
 
-    /// Passes over an attribute and the item below it.
+    /// Skips an attribute and the item below it.
     fn skip_item(&mut self) {
         self.at += 1;
         self.skip_group();
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over what stands in brackets from here on.
+    /// Skips the brackets that begin here, with their content.
     fn skip_group(&mut self) {
         let mut depth = 0;
         while self.at < self.tokens.len() {

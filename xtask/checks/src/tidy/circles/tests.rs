@@ -25,7 +25,7 @@ fn a_circle_of_four_files_is_told_by_its_shortest_way() {
     let found = complaints(&FOUR);
     assert_eq!(
         found,
-        ["4 files import each other, at most 3; the shortest circle:\
+        ["4 files import each other, at most 3; the shortest cycle:\
           \n    crates/a/src/b.rs names crate::c::run of crates/a/src/c.rs\
           \n    crates/a/src/c.rs names d::go of crates/a/src/d.rs\
           \n    crates/a/src/d.rs names super::b::B of crates/a/src/b.rs"]
@@ -51,7 +51,7 @@ fn a_circle_of_three_files_and_what_only_tests_import_is_no_complaint() {
 
 #[test]
 fn what_is_passed_on_is_followed_to_where_it_is_written() {
-    // Each child needs `Thing`, which `a/mod.rs` passes on; none needs what stands in `a/mod.rs`.
+    // Each child needs `Thing`, which `a/mod.rs` re-exports. None needs anything defined in `a/mod.rs`.
     let facade = [
         ("lib.rs", "mod a; pub use a::{Thing, go as went};"),
         (
@@ -66,7 +66,7 @@ fn what_is_passed_on_is_followed_to_where_it_is_written() {
         ),
     ];
     assert!(complaints(&facade).is_empty());
-    // Now its own code calls the children, and they need what stands in it.
+    // Now the code of `a/mod.rs` calls the children, and they need what it defines.
     let wiring = facade.map(|(path, text)| match path {
         "a/mod.rs" => (
             path,

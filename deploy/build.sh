@@ -1,6 +1,6 @@
 #!/bin/sh
-# The steps of deploy/Dockerfile, each of which does nothing where PROGRAMS names a folder with programs that are
-# already built. The result lies in /out: a folder for what all images have, and one for each program.
+# The steps of deploy/Dockerfile. If PROGRAMS names a folder with built programs, they compile nothing. The result is in /out:
+# one folder for what all images need, and one for each program.
 set -eu
 
 programs="identity-service worksession-service notifier holdfast"
@@ -35,11 +35,11 @@ programs)
         [ -e "$PROGRAMS/$program" ] || continue
         mkdir -p "/out/$program/usr/local/bin" "/out/$program/usr/local/share/sbom"
         cp "$PROGRAMS/$program" "/out/$program/usr/local/bin/"
-        # The list of contents, which `cargo xtask sbom` writes.
+        # The SBOM, which `cargo xtask sbom` writes.
         [ ! -e "$PROGRAMS/$program.cdx.json" ] || cp "$PROGRAMS/$program.cdx.json" "/out/$program/usr/local/share/sbom/"
     done
 
-    # The authorities that hooks over https are trusted by; a slim runtime has none.
+    # The root certificates for hooks over https; a slim runtime has none.
     mkdir -p /out/system
     certificates=etc/ssl/certs/ca-certificates.crt
     if [ -e "/$certificates" ]; then

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Builds the images that docker-compose.yml and its companions need, out of Debian's packages: for machines that reach a
-# mirror of Debian and no registry of images. Needs root, debootstrap, and an engine that `docker` reaches.
+# Builds the images for docker-compose.yml and its companions from Debian's packages, on machines that reach a mirror of
+# Debian but no image registry. Needs root, debootstrap, and an engine that `docker` reaches.
 #
-#   sh deploy/airgap/images.sh > airgap.env      # says on standard output which variables name them
+#   sh deploy/airgap/images.sh > airgap.env      # prints the variables with the images' names
 #   docker-compose --env-file airgap.env up -d
 #
-# Our own programs are taken from the folder deploy/bin, where they lie as deploy/Dockerfile says.
+# The product's programs are taken from the folder deploy/bin, as described in deploy/Dockerfile.
 #
-# The major versions are those of the official images: PostgreSQL 17, RabbitMQ 4, Caddy 2. Each takes the same
-# variables and folders as the official one, as far as our files use them. An image that is there is not built again.
-# DEBIAN_MIRROR names another mirror than debootstrap's own. A tag ends with what the files of this folder are: when one of
-# them changes, the images are built anew; those of before stay until somebody removes them.
+# The major versions are those of the official images: PostgreSQL 17, RabbitMQ 4, Caddy 2. Each image takes the variables and
+# folders of the official one, as far as the compose files use them. An existing image is not built again. DEBIAN_MIRROR
+# names another mirror than debootstrap's default. A tag ends in a hash of the files in this folder: if one of them
+# changes, the images are built again. Old images stay until somebody removes them.
 set -eu
 cd "$(dirname "$0")"
 
 suite=trixie
-# Its own name, so that it is never taken for an official image.
+# A name of its own, so that it is never mistaken for an official image.
 name=holdfast-airgap
 
 version=$(cat -- * | sha256sum | cut -c 1-12)
@@ -28,13 +28,13 @@ if ! have "$base"; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
     debootstrap --variant=minbase --include=ca-certificates "$suite" "$folder" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >&2
-    # What a slim image does without.
+    # Slim images do not have these files.
     rm -rf "$folder"/var/cache/apt/* "$folder"/var/lib/apt/lists/* "$folder"/var/log/*
     rm -rf "$folder"/usr/lib/*/gconv
     for kind in doc info locale man; do
         rm -rf "$folder/usr/share/$kind"/*
     done
-    # mktemp keeps others out, and so would / of the image: not every program in it runs as root.
+    # mktemp denies access to others, and so would / of the image, in which not every program runs as root.
     chmod 755 "$folder"
     tar --directory "$folder" --create . | docker import - "$base" >&2
 fi

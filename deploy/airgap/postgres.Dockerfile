@@ -1,4 +1,4 @@
-# PostgreSQL 17 from Debian's packages, started as the official image is.
+# PostgreSQL 17 from Debian's packages, started like the official image.
 ARG BASE
 FROM ${BASE}
 RUN groupadd --system --gid 999 postgres && useradd --system --uid 999 --gid 999 --home-dir /var/lib/postgresql postgres \

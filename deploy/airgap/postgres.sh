@@ -1,7 +1,7 @@
 #!/bin/sh
-# The part of the official image's start that our files use: an empty folder becomes a cluster whose superuser has the
-# password of POSTGRES_PASSWORD_FILE, and the scripts of /docker-entrypoint-initdb.d run once, on a server that nobody
-# reaches over the network.
+# The part of the official image's entry point that the compose files use. In an empty folder it creates a cluster whose
+# superuser has the password in POSTGRES_PASSWORD_FILE, and runs the scripts of /docker-entrypoint-initdb.d once, on a
+# server that is not reachable over the network.
 set -eu
 
 if [ "$1" = postgres ] && [ ! -s "$PGDATA/PG_VERSION" ]; then

@@ -1,4 +1,4 @@
-# Prometheus 2 from Debian's packages, started as the official image is.
+# Prometheus 2 from Debian's packages, started like the official image.
 ARG BASE
 FROM ${BASE}
 RUN apt-get update && apt-get install --yes --no-install-recommends prometheus wget && rm -rf /var/lib/apt/lists/* \

@@ -1,4 +1,4 @@
-# RabbitMQ 4 with management and Prometheus from Debian's packages, started as the official image is.
+# RabbitMQ 4 with management and Prometheus from Debian's packages, started like the official image.
 ARG BASE
 FROM ${BASE}
 RUN groupadd --system --gid 999 rabbitmq && useradd --system --uid 999 --gid 999 --home-dir /var/lib/rabbitmq rabbitmq \

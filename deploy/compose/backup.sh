@@ -1,15 +1,15 @@
 #!/bin/sh
-# Copies databases and keys of docker-compose.yml into a new folder, while all of it runs:
+# Copies the databases and keys of docker-compose.yml into a new folder, while everything runs:
 #
 #   sh deploy/compose/backup.sh backups/today
 #
-# COMPOSE_PROJECT_NAME and COMPOSE_FILE choose the project as they do for docker-compose; COMPOSE is the command. Not in it:
-# what no part could read (the queue work.parked), mails that became files for want of a server, certificates.
+# COMPOSE_PROJECT_NAME and COMPOSE_FILE select the project, as for docker-compose; COMPOSE is the command. The backup lacks
+# dead letters (the queue work.parked), mails that became files because there is no mail server, and certificates.
 #
-# The order is that in which events travel, and each queue has been empty between the copy of its sender and that of its
-# reader: an event that its sender has handed over is with its receiver, and one that it has not is still in the
-# sender's outbox. One that is in both is known by its id. Where people work all the time no queue is empty by itself: the
-# broker takes nothing meanwhile, some ten seconds twice, and events wait in the outbox.
+# The order is that in which events travel, and each queue is empty at some time between the copy of its sender and that of
+# its reader. So an event that its sender has published is with its receiver, and any other is still in the sender's outbox.
+# An event that is in both is recognised by its id. Under constant load no queue becomes empty by itself. The broker
+# therefore accepts no messages twice, for some ten seconds each, and events wait in the outbox.
 set -eu
 umask 077
 
@@ -23,17 +23,17 @@ mkdir -p "$folder"
 
 queues() { $compose exec -T rabbitmq rabbitmqctl -q list_queues name messages; }
 
-# The broker stops reading from whoever publishes, and goes on delivering: what a limit of no memory is for.
+# Makes the broker stop reading from publishers while it delivers on: a memory limit of 0 does that.
 hold() { $compose exec -T rabbitmq rabbitmqctl -q set_vm_memory_high_watermark 0; }
 
-# The limit that is configured.
+# Restores the configured limit.
 release() {
     $compose exec -T rabbitmq rabbitmqctl -q eval '
         {ok, Limit} = application:get_env(rabbit, vm_memory_high_watermark),
         ok = vm_memory_monitor:set_vm_memory_high_watermark(Limit).' > /dev/null
 }
 
-# Until each of these queues was seen empty. What the broker says of them is up to five seconds old.
+# Waits until each of these queues has been empty. The broker's numbers are up to five seconds old.
 drained() {
     trap release EXIT
     trap 'exit 1' HUP INT TERM
@@ -75,4 +75,4 @@ if ! queues | awk '$1 == "work.parked" && $2 > 0 { exit 1 }'; then
     echo "backup.sh: some messages are parked, and not in the backup: notifier admin parked list" >&2
 fi
 : > "$folder/complete"
-echo "backup.sh: done; whoever has $folder can read everything and sign tokens" >&2
+echo "backup.sh: done; $folder is enough to read everything and sign tokens" >&2

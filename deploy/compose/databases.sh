@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run by the PostgreSQL image once, when its volume is empty: a user and a database for each part,
-# which the others cannot open.
+# The PostgreSQL image runs this once, when its volume is empty. It creates a user and a database for each part, which the
+# others cannot open.
 set -eu
 
 for part in identity worksession notifier; do

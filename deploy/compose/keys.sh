@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes what the parts of docker-compose.yml authenticate and seal with: once, into the volumes under /keys, one for
-# each part. What is there stays as it is. Volumes of the companions are filled when they come.
+# Makes the passwords and keys of docker-compose.yml once, in the volumes under /keys, one for each part. Existing files stay
+# as they are. The volumes of a companion are filled when it is added.
 set -eu
 
 secret() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
 password() { head -c 24 /dev/urandom | base64 | tr '+/' '-_' | tr -d '\n'; }
-# The volume, not the mode, decides who reads a file: the parts run under users of their own. A file is whole or as it was.
+# The volume, not the mode, decides who can read a file: the parts run as different users. A file is replaced atomically.
 write() {
     if [ -e "$1" ] && [ "$(cat "$1")" = "$2" ]; then return; fi
     printf '%s\n' "$2" > "$1.new"
@@ -18,8 +18,8 @@ if [ -e /keys/identity/.restoring ] && [ -z "${RESTORING:-}" ]; then
     fail "a restore was not finished; take the project down with its volumes, and restore again"
 fi
 
-# The dashboard's OAuth client. It follows the dashboard's address, to which sign-ins are sent over https or on
-# this machine only; at any other the dashboard says that it takes https.
+# The dashboard's OAuth client. It depends on the dashboard's address, to which sign-ins are sent only over https or on this
+# machine. At any other address, the dashboard reports that it requires https.
 [ -s /keys/worksession/dashboard-secret ] || write /keys/worksession/dashboard-secret "$(password)"
 case "$WORKSESSION_BASE_URL" in
     https://* | http://127.0.0.1 | http://127.0.0.1[:/]* | http://localhost | http://localhost[:/]*)
@@ -32,9 +32,9 @@ first_party = true" ;;
     *) write /keys/identity/clients.toml "[identity]" ;;
 esac
 
-# What is written by a user that the image does not know.
+# Volumes whose writer is a user that this image does not know.
 if [ -d /keys/proxy ]; then
-    # A volume without a file is given away once more, to whom the next user's image says.
+    # The file keeps the engine from changing the owner of an empty volume back to that of the next image.
     : > /keys/proxy/.ours
     chown 10001:10001 /keys/proxy
 fi
@@ -42,8 +42,8 @@ if [ -d /keys/grafana ] && [ ! -s /keys/grafana/password ]; then
     write /keys/grafana/password "$(password)"
 fi
 
-# What deploy/compose.production.yml hands over stands before what was made here. A key that opens what is in the databases
-# is not replaced unless the old one is handed over too.
+# The secrets of deploy/compose.production.yml take precedence over those made here. A key that opens data in the databases is
+# replaced only if the old one is passed, too.
 take_key() {
     [ -e "/run/secrets/$1" ] || return 0
     given=$(cat "/run/secrets/$1")
@@ -70,14 +70,14 @@ take_secrets() {
         esac
         write /keys/notifier/smtp-url "$(cat /run/secrets/smtp-url)"
     fi
-    # None, unless a key was changed.
+    # Old keys are empty, unless a key was changed.
     for file in identity/signing-key identity/shared-key worksession/shared-key notifier/shared-key; do
         [ -e "/keys/$file-old" ] || write "/keys/$file-old" ""
     done
 }
 
-# A user of RabbitMQ for each part, what each may do is in deploy/rabbitmq/definitions.json; one for who looks at parked
-# messages; one for programs of others that listen.
+# A RabbitMQ user for each part, with the permissions in deploy/rabbitmq/definitions.json; one for inspecting dead letters;
+# and one for third-party consumers.
 for user in identity worksession notifier parked consumer; do
     [ -s "/keys/rabbitmq/$user" ] || write "/keys/rabbitmq/$user" "$(password)"
 done

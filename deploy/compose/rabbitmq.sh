@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts RabbitMQ with the settings beside this file, a user for each part with the password from the volume of keys, and,
-# where CLUSTER_NODES names some, as one of these nodes.
+# Starts RabbitMQ with the settings beside this file and a user for each part, whose password is in the volume of keys. If
+# CLUSTER_NODES names nodes, RabbitMQ starts as one of them.
 set -eu
 umask 077
 
@@ -23,7 +23,7 @@ if [ -n "${CLUSTER_NODES:-}" ]; then
 fi
 export RABBITMQ_CONFIG_FILE="$settings"
 
-# Nodes and command line tools know each other by it.
+# Nodes and command-line tools authenticate each other with it.
 cookie=/var/lib/rabbitmq/.erlang.cookie
 rm -f "$cookie"
 cp /keys/cookie "$cookie"

@@ -4,7 +4,7 @@ import * as client from 'openid-client'
 
 const { HOLDFAST, CLIENT_ID } = process.env
 const issuer = new URL(HOLDFAST)
-// Plain http is for trying Holdfast on one machine.
+// Plain http is for trials on one machine.
 const trying = issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : undefined
 const config = await client.discovery(issuer, CLIENT_ID, undefined, client.None(), trying)
 

@@ -1,7 +1,7 @@
 // Signs a user in with Holdfast: the authorization code flow with PKCE.
 //
 // A web application does the same in two handlers, one that redirects to `address` and one behind
-// `redirect_uri`; this program listens on the user's own machine for the answer.
+// `redirect_uri`; this program listens on the user's machine for the redirect.
 
 import http from 'node:http'
 import { once } from 'node:events'
@@ -9,14 +9,14 @@ import * as client from 'openid-client'
 
 const { HOLDFAST, CLIENT_ID, CLIENT_SECRET } = process.env
 const issuer = new URL(HOLDFAST)
-// Plain http is for trying Holdfast on one machine.
+// Plain http is for trials on one machine.
 const trying = issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : undefined
 
-// Where everything is.
+// Discover the endpoints.
 const config = await client.discovery(issuer, CLIENT_ID, CLIENT_SECRET, undefined, trying)
-client.enableNonRepudiationChecks(config) // checks the id token's signature too
+client.enableNonRepudiationChecks(config) // also verifies the ID token's signature
 
-// Send the user to Holdfast. For a web application `redirect_uri` is a fixed https address.
+// Send the user to Holdfast. In a web application, `redirect_uri` is a fixed https address.
 const listener = http.createServer().listen(0, '127.0.0.1')
 await once(listener, 'listening')
 const redirect_uri = `http://127.0.0.1:${listener.address().port}/callback`
@@ -44,13 +44,13 @@ const tokens = await client.authorizationCodeGrant(config, new URL(request.url, 
 })
 console.log('Granted:', tokens.scope)
 
-// Who it is. `sub` is the user's number and never changes; the name can.
+// Read the claims. `sub` is the account's id and never changes; the username can.
 const { sub, preferred_username } = tokens.claims()
 console.log('Id token:', sub, preferred_username)
 const user = await client.fetchUserInfo(config, tokens.access_token, sub)
 console.log('User:', user.preferred_username)
 
-// The access token opens what was granted.
+// Call the API with the access token.
 const reply = await client.fetchProtectedResource(
   config,
   tokens.access_token,
@@ -59,15 +59,15 @@ const reply = await client.fetchProtectedResource(
 )
 console.log('Teams:', (await reply.json()).teams.length)
 
-// A refresh token works once and gives the next one: keep the new one.
+// A refresh token works once. Store the new one.
 const next = await client.refreshTokenGrant(config, tokens.refresh_token)
 console.log('Refreshed:', next.scope)
 
-// What a resource server of yours asks when it is handed a token.
+// A resource server introspects the tokens that it receives.
 let seen = await client.tokenIntrospection(config, next.access_token)
 console.log('Active:', seen.active, seen.username)
 
-// Signing out: either token ends the whole grant.
+// Sign out: revoking either token ends the whole grant.
 await client.tokenRevocation(config, next.refresh_token)
 seen = await client.tokenIntrospection(config, next.access_token)
 console.log('Active:', seen.active)

@@ -1,7 +1,7 @@
 """Signs a user in with Holdfast: the authorization code flow with PKCE.
 
 A web application does the same in two handlers, one that redirects to `address` and one
-behind `redirect_uri`; this program listens on the user's own machine for the answer.
+behind `redirect_uri`; this program listens on the user's machine for the redirect.
 """
 
 import os
@@ -21,7 +21,7 @@ CLIENT_SECRET = os.environ["CLIENT_SECRET"]
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Takes the redirect that ends the visit at Holdfast."""
+    """Receives the redirect from Holdfast."""
 
     def do_GET(self):
         self.send_response(200)
@@ -34,7 +34,7 @@ class Answer(BaseHTTPRequestHandler):
 
 
 def id_token_claims(token, metadata, nonce):
-    """The claims of the id token, once its signature and they themselves have been checked."""
+    """Returns the claims of the ID token after verifying its signature and checking the claims."""
     keys = KeySet.import_key_set(requests.get(metadata["jwks_uri"]).json())
     algorithms = metadata["id_token_signing_alg_values_supported"]
     signed = jwt.decode(token["id_token"], keys, algorithms=algorithms)
@@ -48,10 +48,10 @@ def id_token_claims(token, metadata, nonce):
     return claims
 
 
-# Where everything is.
+# Discover the endpoints.
 metadata = requests.get(f"{ISSUER}/.well-known/openid-configuration").json()
 
-# Send the user to Holdfast. For a web application `redirect_uri` is a fixed https address.
+# Send the user to Holdfast. In a web application, `redirect_uri` is a fixed https address.
 listener = HTTPServer(("127.0.0.1", 0), Answer)
 redirect_uri = f"http://127.0.0.1:{listener.server_port}/callback"
 session = OAuth2Session(
@@ -70,7 +70,7 @@ print("Open in a browser:", address, flush=True)
 # Holdfast sends the user back with a code, or with an error such as access_denied.
 listener.handle_request()
 answer = parse_qs(urlsplit(listener.answer).query)
-assert answer["iss"] == [metadata["issuer"]], "this answer is from somebody else"
+assert answer["iss"] == [metadata["issuer"]], "this response is from another issuer"
 token = session.fetch_token(
     metadata["token_endpoint"],
     authorization_response=redirect_uri + "?" + urlsplit(listener.answer).query,
@@ -79,28 +79,28 @@ token = session.fetch_token(
 )
 print("Granted:", token["scope"])
 
-# Who it is. `sub` is the user's number and never changes; the name can.
+# Read the claims. `sub` is the account's id and never changes; the username can.
 claims = id_token_claims(token, metadata, nonce)
 print("Id token:", claims["sub"], claims["preferred_username"])
 userinfo = session.get(metadata["userinfo_endpoint"]).json()
 assert userinfo["sub"] == claims["sub"]
 print("User:", userinfo["preferred_username"])
 
-# The access token opens what was granted.
+# Call the API with the access token.
 teams = session.get(f"{ISSUER}/api/teams").json()["teams"]
 print("Teams:", len(teams))
 
-# A refresh token works once and gives the next one: keep the new one.
+# A refresh token works once. Store the new one.
 before = token["refresh_token"]
 token = session.refresh_token(metadata["token_endpoint"])
 assert token["refresh_token"] != before
 print("Refreshed:", token["scope"])
 
-# What a resource server of yours asks when it is handed a token.
+# A resource server introspects the tokens that it receives.
 seen = session.introspect_token(metadata["introspection_endpoint"], token["access_token"]).json()
 print("Active:", seen["active"], seen["username"])
 
-# Signing out: either token ends the whole grant.
+# Sign out: revoking either token ends the whole grant.
 session.revoke_token(metadata["revocation_endpoint"], token["refresh_token"]).raise_for_status()
 seen = session.introspect_token(metadata["introspection_endpoint"], token["access_token"]).json()
 print("Active:", seen["active"])

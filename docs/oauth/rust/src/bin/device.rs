@@ -16,7 +16,7 @@ use openidconnect::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What openidconnect does not look for by itself in what Holdfast says of itself.
+/// Endpoints in Holdfast's metadata that openidconnect does not read by itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Endpoints {
     device_authorization_endpoint: DeviceAuthorizationUrl,

@@ -1,7 +1,7 @@
 //! Signs a user in with Holdfast: the authorization code flow with PKCE.
 //!
 //! A web application does the same in two handlers, one that redirects to `address` and one behind
-//! `redirect_uri`; this program listens on the user's own machine for the answer.
+//! `redirect_uri`; this program listens on the user's machine for the redirect.
 
 use std::collections::HashMap;
 use std::env;
@@ -23,7 +23,7 @@ use openidconnect::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What openidconnect does not look for by itself in what Holdfast says of itself.
+/// Endpoints in Holdfast's metadata that openidconnect does not read by itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Endpoints {
     introspection_endpoint: IntrospectionUrl,
@@ -55,11 +55,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
 
-    // Where everything is.
+    // Discover the endpoints.
     let holdfast = Holdfast::discover(&issuer, &http)?;
     let endpoints = holdfast.additional_metadata().clone();
 
-    // Send the user to Holdfast. For a web application the redirect URI is a fixed https address.
+    // Send the user to Holdfast. In a web application, the redirect URI is a fixed https address.
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let redirect_uri = format!("http://{}/callback", listener.local_addr()?);
     let client = CoreClient::from_provider_metadata(holdfast, client_id, Some(client_secret))
@@ -83,10 +83,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut take = |name: &str| {
         answer
             .remove(name)
-            .ok_or(format!("no {name} in the answer"))
+            .ok_or(format!("no {name} in the response"))
     };
     if take("state")? != *state.secret() || take("iss")? != issuer.as_str() {
-        return Err("this answer is not to our question".into());
+        return Err("this response does not match the request".into());
     }
     let tokens = client
         .exchange_code(AuthorizationCode::new(take("code")?))?
@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .request(&http)?;
     println!("Granted: {:?}", tokens.scopes());
 
-    // Who it is. `sub` is the user's number and never changes; the name can.
+    // Read the claims. `sub` is the account's id and never changes; the username can.
     let id_token = tokens.id_token().ok_or("no id token")?;
     let id_verifier = client.id_token_verifier();
     let claims = id_token.claims(&id_verifier, &nonce)?;
@@ -104,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         id_token.signing_key(&id_verifier)?,
     )?;
     if claims.access_token_hash() != Some(&hash) {
-        return Err("this access token is not the id token's".into());
+        return Err("the access token does not match the ID token".into());
     }
     let name = claims.preferred_username().ok_or("no name")?;
     println!("Id token: {} {}", **claims.subject(), **name);
@@ -116,21 +116,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         .request(&http)?;
     println!("User: {}", **user.preferred_username().ok_or("no name")?);
 
-    // The access token opens what was granted.
+    // Call the API with the access token.
     let teams = http
         .get(format!("{}/api/teams", issuer.as_str()))
         .bearer_auth(tokens.access_token().secret())
         .send()?;
     println!("Teams: {}", teams.error_for_status()?.text()?);
 
-    // A refresh token works once and gives the next one: keep the new one.
+    // A refresh token works once. Store the new one.
     let refresh_token = tokens.refresh_token().ok_or("no refresh token")?;
     let tokens = client
         .exchange_refresh_token(refresh_token)?
         .request(&http)?;
     println!("Refreshed: {:?}", tokens.scopes());
 
-    // What a resource server of yours asks when it is handed a token.
+    // A resource server introspects the tokens that it receives.
     let seen = client.introspect(tokens.access_token()).request(&http)?;
     println!(
         "Active: {} {}",
@@ -138,7 +138,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seen.username().unwrap_or_default()
     );
 
-    // Signing out: either token ends the whole grant. openidconnect does this over https only.
+    // Sign out: revoking either token ends the whole grant. openidconnect revokes over https only.
     let refresh_token = tokens.refresh_token().ok_or("no refresh token")?;
     client.revoke_token(refresh_token.into())?.request(&http)?;
     let seen = client.introspect(tokens.access_token()).request(&http)?;
@@ -146,7 +146,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes the redirect that ends the visit at Holdfast.
+/// Receives the redirect from Holdfast.
 fn answer(listener: &TcpListener) -> Result<HashMap<String, String>, Box<dyn Error>> {
     let (mut stream, _) = listener.accept()?;
     let mut line = String::new();

@@ -1,4 +1,4 @@
-"""Follows the sessions of a Holdfast, from a queue of its own: misses none, and does its work once for each.
+"""Consumes the session events of a Holdfast from its own queue: misses none, and does its work once for each.
 
 AMQP=amqp://user:password@127.0.0.1:5672 python3 consume.py
 """
@@ -14,41 +14,41 @@ import pika
 from pika.exceptions import AMQPError
 
 AMQP = os.environ["AMQP"]
-# With a prefix of the operator's before it, where there is one.
+# If the operator has set a prefix, it precedes this name.
 EXCHANGE = os.environ.get("EXCHANGE", "work.events")
-# A name that nobody else uses; the user `consumer` may declare what begins with `consumer.`. What is there when this program
-# is away waits for it.
+# A unique name; the user `consumer` may declare what begins with `consumer.`. The queue keeps events while this program is
+# not running.
 QUEUE = os.environ.get("QUEUE", "consumer.sessions")
 PARKED = QUEUE + ".parked"
 DATABASE = os.environ.get("DATABASE", "consumed.db")
 
 
 def work(database, event):
-    """What an event is good for; what it writes counts together with the note that the event was seen."""
+    """Processes an event. What it writes is committed together with the id of the event."""
     data = event["data"]
     print(event["type"], data["session_id"], data["user"]["username"], data["category"], flush=True)
 
 
 def take(database, body):
-    """Does the work, once however often the event comes. A type or a field that is not known is no error."""
+    """Processes an event once, however often it arrives. Unknown types and fields are no errors."""
     event = json.loads(body)
-    with database:  # one transaction: the note and the work, or neither
+    with database:  # one transaction for the id and the work
         note = database.execute("INSERT OR IGNORE INTO seen (id) VALUES (?)", (event["id"],))
         if note.rowcount == 1 and event["type"].startswith("session.") and event["type"].endswith(".v1"):
             work(database, event)
 
 
 def declare(channel):
-    """A queue that survives the broker's restarts, and one beside it for what this program cannot read."""
-    # Holdfast declares the exchange; here it is only seen to be there.
+    """Declares a durable queue, and a second one for events that this program cannot read."""
+    # Holdfast declares the exchange; this only checks that it exists.
     channel.exchange_declare(EXCHANGE, passive=True)
     quorum = {"x-queue-type": "quorum"}
     channel.queue_declare(PARKED, durable=True, arguments=quorum)
-    # An exchange of its own: whoever may publish to the default one may put messages into anybody's queue.
+    # A separate exchange, because permission for the default exchange would allow publishing to every queue.
     channel.exchange_declare(PARKED, exchange_type="fanout", durable=True)
     channel.queue_bind(PARKED, PARKED)
     arguments = quorum | {
-        "x-delivery-limit": 10,  # a message that ends this program every time is parked in the end
+        "x-delivery-limit": 10,  # a message that crashes this program ten times is parked
         "x-dead-letter-exchange": PARKED,
         "x-dead-letter-strategy": "at-least-once",
         "x-overflow": "reject-publish",
@@ -58,7 +58,7 @@ def declare(channel):
 
 
 def consume(database):
-    """Takes what comes, until the connection breaks."""
+    """Consumes events until the connection breaks."""
     with pika.BlockingConnection(pika.URLParameters(AMQP)) as connection:
         channel = connection.channel()
         declare(channel)
@@ -71,7 +71,7 @@ def consume(database):
                 print("Parked:", cause, file=sys.stderr)
                 channel.basic_nack(method.delivery_tag, requeue=False)
             else:
-                # Last: whoever is cut off before gets the event again.
+                # Last: after a crash before this line, the event arrives again.
                 channel.basic_ack(method.delivery_tag)
 
 
@@ -85,7 +85,7 @@ def main():
             consume(database)
         except AMQPError as cause:
             print("Not connected:", repr(cause), file=sys.stderr)
-        # At once after a good while, else with a pause.
+        # Reconnects at once after a long connection, otherwise after a pause.
         time.sleep(0 if time.monotonic() - began > 60 else 2)
 
 

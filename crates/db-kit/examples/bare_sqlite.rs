@@ -26,7 +26,7 @@ fn main() {
     let seconds = arguments.next().expect("seconds").parse().unwrap();
     let mut db = SqliteConnection::establish(&file).unwrap();
     db.batch_execute(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; \
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
          CREATE TABLE a (id TEXT PRIMARY KEY, user_id BIGINT NOT NULL, body TEXT NOT NULL, at TIMESTAMP NOT NULL); \
          CREATE INDEX a_user ON a (user_id, at); \
          CREATE TABLE b (id TEXT PRIMARY KEY, body TEXT NOT NULL, at TIMESTAMP NOT NULL); \

@@ -1,6 +1,6 @@
 //! Measures how many flushed transactions plain SQLite achieves, the yardstick of `cargo xtask bench`. Its arguments are a file
 //! that does not exist yet, `two_inserts` or `eight_upserts`, and a number of seconds. It prints transactions per second. It uses
-//! the allocator of the services, and checkpoints the WAL every 4,000 pages.
+//! the allocator of the services.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

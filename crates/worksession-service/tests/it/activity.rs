@@ -1,4 +1,4 @@
-//! What a team does on one of its projects, as its members see it.
+//! The activity on a team project, as the team's members see it.
 
 use broker::{Broker, Outcome};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -31,7 +31,7 @@ async fn told<T: EventData>(broker: &Broker, data: &T) {
     assert_eq!(tell(broker, Uuid::now_v7(), data).await, Outcome::Confirmed);
 }
 
-/// The notifier's ids of a start: of its event and of its session.
+/// Returns the ids of a start's event and session.
 fn of_start(service: &Service, started: &Value) -> (Uuid, Uuid) {
     let event = &events(service, "session.started.v1", &started["session_id"])[0];
     let id = |value: &Value| value.as_str().unwrap().parse().unwrap();
@@ -39,7 +39,7 @@ fn of_start(service: &Service, started: &Value) -> (Uuid, Uuid) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
+async fn members_see_each_others_sessions_and_notification_outcomes() {
     let (service, broker) = service().await;
     let (ada, bob) = (Person::member(&service, 7), Person::member(&service, 8));
     let project = ada.team_project().await;
@@ -57,7 +57,7 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
     let third = ada
         .start(changed(plan, &json!({"category": "design"})))
         .await;
-    // Neither on another project nor on none.
+    // A session on another project and one without a project do not count.
     let other =
         json!({"category": "coding", "duration": 25, "project_id": bob.team_project().await});
     bob.start(other).await;
@@ -147,7 +147,7 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
     );
     assert!(!page.to_string().contains("what only Ada knows"));
 
-    // The latest word holds: it was sent again, and got through.
+    // The latest outcome counts: the message was sent again and delivered.
     let (event_id, session_id) = of_start(&service, &first);
     let at = at + TimeDelta::hours(1);
     told(
@@ -171,7 +171,7 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_members_alone_even_of_a_public_project_and_stays_when_archived() {
+async fn activity_is_for_members_only_even_of_a_public_project_and_survives_archiving() {
     let (service, _stub) = Service::with_stub(0).await;
     let (ada, eve) = (Person::member(&service, 7), Person::outsider(&service, 8));
     let body = json!({"team_id": 3, "name": "Open", "is_public": true});
@@ -220,11 +220,11 @@ async fn it_is_for_members_alone_even_of_a_public_project_and_stays_when_archive
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_pages_follow_each_other() {
+async fn activity_pages_are_contiguous() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let project = ada.team_project().await;
-    // Five at each instant, of two members, between those of another project.
+    // Five sessions at each instant, of two members, between those of another project.
     let sessions: Vec<Past> = (0..530)
         .map(|n| Past {
             started_at: Past::nth(n / 5).started_at,
@@ -266,7 +266,7 @@ async fn its_pages_follow_each_other() {
                 None => break,
             }
         }
-        // Two words about one session do not make two entries of it.
+        // Two outcomes for one session do not make two entries.
         assert_eq!(seen.iter().collect::<Vec<_>>(), expected, "{size}");
     }
     let first = activity(&ada, &project, "limit=1").await;

@@ -9,7 +9,7 @@ use crate::person::{Person, honest};
 
 const PATH: &str = "/api/analytics/tracking";
 
-/// What the test did, by its own reckoning.
+/// A session as the test recorded it.
 struct Worked {
     day: NaiveDate,
     hour: u32,
@@ -19,7 +19,7 @@ struct Worked {
     points: f64,
 }
 
-/// Works for some weeks in a zone, and says what was done.
+/// Works for some weeks in a time zone; returns the sessions.
 async fn work(person: &Person<'_>, zone: Tz, project: &str) -> Vec<Worked> {
     let mut worked = Vec::new();
     let clock = &person.service.clock;
@@ -30,7 +30,7 @@ async fn work(person: &Person<'_>, zone: Tz, project: &str) -> Vec<Worked> {
         let local = person.service.time.now().with_timezone(&zone);
         let plan = json!({"category": category, "duration": minutes, "project_id": project});
         let started = person.start(plan).await;
-        // Every fifth one ends too early, and one brings nothing at all.
+        // Every fifth session ends too early, and one earns nothing.
         let done = match round {
             7 => 0,
             _ if round % 5 == 0 => minutes - 1,
@@ -53,7 +53,7 @@ async fn work(person: &Person<'_>, zone: Tz, project: &str) -> Vec<Worked> {
     worked
 }
 
-/// Sessions, minutes and hundredths of points by a key.
+/// Sums sessions, minutes and hundredths of points by a key.
 fn sums<K: Ord>(worked: &[Worked], key: impl Fn(&Worked) -> K) -> BTreeMap<K, (i64, i64, i64)> {
     let mut sums = BTreeMap::<K, (i64, i64, i64)>::new();
     for work in worked {
@@ -70,7 +70,7 @@ fn centi(points: f64) -> i64 {
     (points * 100.0).round() as i64
 }
 
-/// The buckets of an answer that are not empty, in their order.
+/// Returns the buckets of a response that are not empty, in their order.
 fn buckets(answer: &Value) -> Vec<(String, (i64, i64, i64))> {
     let read = |bucket: &Value| {
         let number = |name: &str| bucket[name].as_i64().unwrap();
@@ -83,7 +83,7 @@ fn buckets(answer: &Value) -> Vec<(String, (i64, i64, i64))> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_division_adds_up_to_what_was_worked() {
+async fn every_grouping_adds_up_to_the_sessions() {
     let (service, _stub) = Service::with_stub(0).await;
     let person = Person::member(&service, 8);
     person.set_zone("Asia/Tokyo").await;
@@ -155,7 +155,7 @@ async fn every_division_adds_up_to_what_was_worked() {
         assert_eq!(answer["totals"], totals, "{group}");
         assert_eq!(centi(answer["totals"]["points"].as_f64().unwrap()), all.2);
     }
-    // Another user's time is another user's.
+    // Another user sees none of it.
     let other = Person::member(&service, 9);
     let nothing = other.get(&format!("{PATH}?from={first}&to={last}")).await;
     assert_eq!(buckets(&nothing.expect(200).json()), []);
@@ -163,7 +163,7 @@ async fn every_division_adds_up_to_what_was_worked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_range_it_is_the_last_thirty_days_by_day() {
+async fn without_a_range_tracking_covers_the_last_thirty_days_by_day() {
     let (service, _stub) = Service::with_stub(0).await;
     let person = Person::member(&service, 8);
     person.work("coding", 25).await;
@@ -186,7 +186,7 @@ async fn without_a_range_it_is_the_last_thirty_days_by_day() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused() {
+async fn an_invalid_range_or_group_is_refused() {
     let (service, _stub) = Service::with_stub(0).await;
     let person = Person::member(&service, 8);
     let span = "from and to must span at most 366 days";

@@ -1,4 +1,4 @@
-//! Questions about tokens, over kept connections.
+//! Token validation over pooled connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::identity::{Service, ada};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_in_a_crowd_gets_the_answer_about_their_own_token() {
+async fn each_concurrent_request_gets_the_result_of_its_own_token() {
     let (service, stub) = Service::with_stub(0).await;
     let ask = async |id: i64| {
         let is_bad = id % 10 == 0;
@@ -31,7 +31,7 @@ async fn everybody_in_a_crowd_gets_the_answer_about_their_own_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kept_connection_that_was_closed_meanwhile_refuses_nobody() {
+async fn a_closed_pooled_connection_fails_no_request() {
     let (identity, closed) = forgetful().await;
     let service = Service::start(&format!("http://{identity}"), 0).await;
     for _ in 0..10 {
@@ -44,7 +44,7 @@ async fn a_kept_connection_that_was_closed_meanwhile_refuses_nobody() {
     service.stop().await;
 }
 
-/// An identity service that answers one question over each connection, and closes it at the second; how often it did.
+/// Starts an identity service that answers one validation per connection and closes at the second; counts the closes.
 async fn forgetful() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -62,7 +62,7 @@ async fn forgetful() -> (SocketAddr, Arc<AtomicUsize>) {
 async fn answer_once(mut stream: TcpStream, closed: Arc<AtomicUsize>) {
     let (mut seen, mut has_answered) = ([0; 4_096], false);
     while let Ok(length @ 1..) = stream.read(&mut seen).await {
-        // The service also asks whether it is believed.
+        // The service also checks whether it is a trusted proxy.
         let is_question = seen[..length].starts_with(b"GET /api/auth/validate");
         if is_question && has_answered {
             closed.fetch_add(1, Ordering::SeqCst);

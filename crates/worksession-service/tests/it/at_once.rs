@@ -1,4 +1,4 @@
-//! Starts and submits of different users, done as one by the database.
+//! Starts and submits of different users, which the database executes together.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use crate::identity::Service;
 use crate::locks::{Open, until_waiting};
 use crate::person::{Person, honest};
 
-/// More than are done together.
+/// More users than one batch holds.
 const CROWD: i64 = 80;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_crowd_that_starts_and_submits_at_once_everybody_gets_their_own() {
+async fn concurrent_starts_and_submits_of_many_users_each_get_their_own_result() {
     let (service, _stub) = Service::with_stub(0).await;
     let crowd: Vec<_> = (100..100 + CROWD)
         .map(|id| Person::outsider(&service, id))
         .collect();
     let plan = |nth: usize| json!({"category": format!("c{nth}"), "duration": 10 + nth});
-    // The second time each has a timer that runs, and every other one asks for that again.
+    // In the second round each user has a running timer, and every other user repeats that start.
     let mut before: Vec<Value> = Vec::new();
     for again in [false, true] {
         let starts = crowd.iter().enumerate().map(async |(nth, person)| {
@@ -55,7 +55,7 @@ async fn of_a_crowd_that_starts_and_submits_at_once_everybody_gets_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_somebody_elses_lock_keeps_nobody_waiting() {
+async fn a_request_that_waits_for_a_users_lock_delays_no_other_user() {
     if TestBackend::current() == TestBackend::Sqlite {
         return;
     }
@@ -71,7 +71,7 @@ async fn who_waits_for_somebody_elses_lock_keeps_nobody_waiting() {
         person.submit(honest(&started[nth], &service)).await
     };
     let lock = Open::begin(&service, held);
-    // As many as there are threads for it.
+    // As many requests as there are threads that may wait.
     let waiting = join(submit(&ada, 0), submit(&eve, 1));
     let beside = async {
         until_waiting(&service, 2).await;
@@ -82,7 +82,7 @@ async fn who_waits_for_somebody_elses_lock_keeps_nobody_waiting() {
     ada_submitted.expect(200);
     eve_submitted.expect(200);
 
-    // The second two have no counter yet: somebody is about to give them their first number.
+    // The second pair has no counter yet; another transaction is about to insert the first number.
     let first = "INSERT INTO user_sync (user_id, seq) VALUES (11, 1), (12, 1)";
     let [ann, bob] = [11, 12].map(|id| Person::outsider(&service, id));
     for (held, [one, other]) in [(held, [&ada, &eve]), (first, [&ann, &bob])] {

@@ -7,7 +7,7 @@ use test_kit::Reply;
 use crate::identity::{EXPIRES_AT, Service};
 use crate::identity_down::assert_unavailable;
 
-/// Method, path, scopes; `account` counts for the product's own clients alone.
+/// Method, path and required scopes; `account` needs a first-party client.
 const PROTECTED: &[(&str, &str, &str)] = &[
     ("GET", "/api/projects", "sessions:read"),
     ("POST", "/api/projects", "sessions:write"),
@@ -106,7 +106,7 @@ async fn call(service: &Service, method: &str, path: &str, token: Option<&str>) 
     let call = service
         .api
         .call(method.parse().unwrap(), path)
-        // What would be an endless answer is refused.
+        // The event stream refuses this header; its response would be endless.
         .header("accept", "application/json")
         .json(json!({}));
     match token {
@@ -116,7 +116,7 @@ async fn call(service: &Service, method: &str, path: &str, token: Option<&str>) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_good_token_every_endpoint_answers_401() {
+async fn without_a_valid_token_every_endpoint_answers_401() {
     let (service, _stub) = Service::with_stub(0).await;
     for (method, path, _) in PROTECTED.iter().copied() {
         for token in [None, Some("bad"), Some("")] {
@@ -133,7 +133,7 @@ async fn without_a_good_token_every_endpoint_answers_401() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_opens_what_its_scopes_name_and_nothing_else() {
+async fn a_token_allows_what_its_scopes_name_and_nothing_else() {
     let (service, _stub) = Service::with_stub(0).await;
     for (method, path, needed) in PROTECTED.iter().copied() {
         for (kind, scope) in ["user", "own"]
@@ -171,7 +171,7 @@ async fn a_token_opens_what_its_scopes_name_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_is_judged_before_body_query_and_id() {
+async fn the_token_is_checked_before_body_query_and_id() {
     let (service, _stub) = Service::with_stub(0).await;
     let post = |body: &'static str| {
         service
@@ -235,7 +235,7 @@ async fn the_token_is_judged_before_body_query_and_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn user_data_tells_no_token_from_a_bad_one() {
+async fn user_data_answers_403_without_a_token_and_401_for_a_bad_one() {
     let (service, _stub) = Service::with_stub(0).await;
     let path = "/api/user/data";
     let missing = service.api.get(path).send().await.expect(403);
@@ -283,7 +283,7 @@ async fn user_data_tells_no_token_from_a_bad_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_none_is_never_taken_for_one() {
+async fn an_invalid_response_of_the_identity_service_is_a_503() {
     let (service, _stub) = Service::with_stub(0).await;
     for token in [
         "broken",
@@ -297,7 +297,7 @@ async fn an_answer_that_is_none_is_never_taken_for_one() {
     ] {
         let reply = service.api.get("/api/projects").bearer(token).send().await;
         assert_unavailable(&reply);
-        // Between them a good one, or the identity service would be taken to be away.
+        // A valid response in between keeps the breaker closed.
         let good = service.api.get("/api/projects").bearer("user-");
         good.send().await.expect(200);
     }
@@ -305,7 +305,7 @@ async fn an_answer_that_is_none_is_never_taken_for_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_request_asks_unless_a_good_answer_may_be_remembered() {
+async fn every_request_validates_its_token_unless_a_valid_result_may_be_cached() {
     let (service, stub) = Service::with_stub(0).await;
     for _ in 0..3 {
         service
@@ -329,7 +329,7 @@ async fn every_request_asks_unless_a_good_answer_may_be_remembered() {
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     ask("user-").await.expect(200);
     assert_eq!(stub.asked(), 1 + 3 + 1, "for a second at most");
-    // Never past the token's end: the remembered answer is a moment old, the token has just expired.
+    // Never past the token's expiry: the cached result is recent, but the token has just expired.
     service
         .clock
         .set(DateTime::from_timestamp(EXPIRES_AT, 0).unwrap() - TimeDelta::seconds(1));
@@ -342,7 +342,7 @@ async fn every_request_asks_unless_a_good_answer_may_be_remembered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_request_id_goes_along_to_the_identity_service() {
+async fn the_request_id_is_forwarded_to_the_identity_service() {
     let (service, stub) = Service::with_stub(0).await;
     let call = service
         .api

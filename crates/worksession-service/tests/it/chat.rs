@@ -54,7 +54,7 @@ async fn chat(service: &Service, path: &str) -> Value {
         .clone()
 }
 
-/// The events in the outbox, as JSON; there is no notifier to take them.
+/// Returns the events in the outbox and their exchanges; no notifier consumes them.
 pub async fn events(service: &Service) -> Vec<(String, Event)> {
     let pool = service.database.pool(1);
     let rows: Vec<(String, String)> = pool
@@ -74,7 +74,7 @@ pub async fn events(service: &Service) -> Vec<(String, Event)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without_one() {
+async fn a_chat_address_is_published_sealed_and_its_removal_without_an_address() {
     let (service, _broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -95,7 +95,7 @@ async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without
 
     let mut events = events(&service).await;
     assert_eq!(events.len(), 2);
-    // Ids of one instant are in no order, and the clock stands still.
+    // The ids of one instant are unordered, and the clock stands still.
     events.sort_by_key(|(_, event)| data(event)["revision"].as_i64());
     for (exchange, event) in &events {
         assert_eq!(exchange, "work.private");
@@ -132,7 +132,7 @@ async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_leaves_sealed_too_and_what_it_is_told_of_travels_with_each_event() {
+async fn a_matrix_room_is_published_sealed_and_each_event_has_the_announce_list() {
     let (service, _broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -189,7 +189,7 @@ async fn a_room_leaves_sealed_too_and_what_it_is_told_of_travels_with_each_event
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_at_once_get_a_revision_each() {
+async fn concurrent_chat_changes_get_a_revision_each() {
     let (service, _broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -210,7 +210,7 @@ async fn changes_at_once_get_a_revision_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_notifier_switches_off_the_hook_it_means_and_no_newer_one() {
+async fn the_notifier_disables_only_the_revision_it_names() {
     let (service, broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -251,7 +251,7 @@ async fn the_notifier_switches_off_the_hook_it_means_and_no_newer_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_holds() {
+async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
     let (service, broker) = service().await;
     let started = service
         .api
@@ -307,7 +307,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     );
     assert_eq!(settled(&service).await, row("delivered", None));
 
-    // The session of this one is gone, and nothing is kept about it.
+    // The session of this outcome is gone, so nothing is stored.
     let of_gone = NotificationDelivered {
         notification: Notification {
             about: "session.started.v1".to_owned(),

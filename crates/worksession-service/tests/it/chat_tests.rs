@@ -1,4 +1,4 @@
-//! Test messages to a project's chat; the test is the notifier.
+//! Test messages to a project's chat; the test plays the notifier.
 
 use event_types::{ChatTestRequested, ChatTested};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::identity_events::{PATIENCE, World};
 use crate::person::Person;
 
-/// What the notifier says of a test.
+/// Returns the notifier's report on a test.
 fn tested(
     test_id: Uuid,
     project_id: i64,
@@ -26,7 +26,7 @@ fn tested(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_test_is_asked_of_the_notifier_and_its_end_is_shown_until_the_chat_changes() {
+async fn a_chat_test_is_requested_by_an_event_and_its_result_shown_until_the_chat_changes() {
     let world = World::start().await;
     let (_notifier, heard) = world.tests();
     let ada = Person::member(&world.service, 7);
@@ -56,7 +56,7 @@ async fn a_test_is_asked_of_the_notifier_and_its_end_is_shown_until_the_chat_cha
     ada.post(&path, json!({})).await.expect(202);
     let second = heard_one(&heard, 1).await;
 
-    // Of the first one nobody asks any more.
+    // The second test replaces the first, whose result is ignored.
     let late = tested(first.test_id, project, "delivered", None, &world);
     world.taken_in(world.tell(&late).await).await;
     let shown = || async { ada.get(&chat).await.expect(200).json()["chat"]["last_test"].clone() };
@@ -80,7 +80,7 @@ async fn a_test_is_asked_of_the_notifier_and_its_end_is_shown_until_the_chat_cha
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_owners_and_admins_test_a_chat() {
+async fn only_owners_and_admins_can_test_a_chat() {
     let world = World::start().await;
     let project = world.service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat/test");

@@ -1,5 +1,5 @@
-//! Rows of the contract and of the decisions that no other file walks through: each state of a plan, each name
-//! of a field, each limit at its edge, how long a key is remembered.
+//! What no other file covers of the contract and of the decisions: each state of a plan, each name of a field, each
+//! limit at its edge, and how long an idempotency key is valid.
 
 use broker::Broker;
 use chrono::TimeDelta;
@@ -34,7 +34,7 @@ async fn state(person: &Person<'_>, started: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_is_shown_in_every_state_and_stays_as_it_was() {
+async fn a_plan_is_shown_unchanged_in_every_state() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let first = ada.start_coding().await;
@@ -58,7 +58,7 @@ async fn a_plan_is_shown_in_every_state_and_stays_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_name_of_a_field_is_read_on_every_path() {
+async fn every_field_name_is_accepted_on_every_start_path() {
     let (service, _stub) = Service::with_stub(0).await;
     let owner = Person::member(&service, 1);
     let project = owner.team_project().await;
@@ -91,7 +91,7 @@ async fn every_name_of_a_field_is_read_on_every_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_limit_takes_what_lies_on_it() {
+async fn values_at_the_limits_are_accepted() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let wide = |characters: usize| "\u{1f9ea}".repeat(characters);
@@ -115,7 +115,7 @@ async fn each_limit_takes_what_lies_on_it() {
         let body = changed(honest(&started, &service), &fields);
         ada.submit(body).await.expect(200);
     }
-    // Nothing, null and what is not known are no errors.
+    // Absent, null and unknown fields are no errors.
     let started = ada
         .start(
             json!({"category": "a", "duration": 1, "note": null, "project_id": null, "more": [{}]}),
@@ -151,13 +151,13 @@ async fn keyed(person: &Person<'_>, key: &str, body: &Value) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_remembered_for_24_hours_and_by_its_own_user() {
+async fn an_idempotency_key_is_valid_for_24_hours_and_for_its_own_user() {
     let (service, _stub) = Service::with_stub(0).await;
     let (ada, bob) = (Person::outsider(&service, 7), Person::outsider(&service, 8));
     let long = json!({"category": "coding", "duration": 480});
     let other = json!({"category": "coding", "duration": 25});
     let first = keyed(&ada, "key", &long).await.expect(201).json();
-    // On any path, and not for somebody else.
+    // It is valid on every start path, and for this user only.
     let call = service
         .api
         .post("/api/clienta_timer_start")
@@ -169,7 +169,7 @@ async fn a_key_is_remembered_for_24_hours_and_by_its_own_user() {
         .await;
     assert_eq!(again.expect(200).json(), first);
     keyed(&bob, "key", &other).await.expect(201);
-    // Open until twelve hours after its planned end.
+    // The session is open until twelve hours after its planned end.
     service
         .clock
         .advance(TimeDelta::hours(20) - TimeDelta::seconds(1));
@@ -187,7 +187,7 @@ async fn a_key_is_remembered_for_24_hours_and_by_its_own_user() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn categories_are_a_list_only_where_that_is_asked_for() {
+async fn categories_are_restricted_only_if_configured() {
     let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
     let settings = json!({"identity_url": identity, "categories": {"suggested": "deep work, rest", "strict": true}});
     let service = Service::with(settings, Broker::memory()).await;
@@ -215,7 +215,7 @@ async fn categories_are_a_list_only_where_that_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_in_a_body_is_400_when_it_is_none_and_a_foreign_one_403() {
+async fn an_invalid_team_id_in_a_body_is_400_and_a_foreign_one_403() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     for odd in [
@@ -253,7 +253,7 @@ async fn an_id_in_a_body_is_400_when_it_is_none_and_a_foreign_one_403() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_archived_is_listed_only_when_it_is_asked_for() {
+async fn archived_projects_are_listed_only_on_request() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let made = ada
@@ -310,7 +310,7 @@ async fn what_is_archived_is_listed_only_when_it_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_projects_ends_somewhere() {
+async fn project_lists_are_limited_to_2000() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1999)";
@@ -346,7 +346,7 @@ async fn a_list_of_projects_ends_somewhere() {
             .json();
         assert_eq!(all[list].as_array().unwrap().len(), 2_000);
     }
-    // Others still make theirs.
+    // Other users can still create projects.
     let bob = Person::outsider(&service, 8);
     bob.post("/api/projects", json!({"name": "Mine"}))
         .await

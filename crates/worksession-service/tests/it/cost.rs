@@ -1,5 +1,5 @@
-//! What requests cost that are made all the time: statements of the database, of which each is a round trip on
-//! PostgreSQL, and bytes on the wire. Not how long they take, which is `cargo xtask bench`'s.
+//! The cost of frequent requests: statements of the database, each a round trip on PostgreSQL, and bytes on the
+//! wire. `cargo xtask bench` measures their time.
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -11,18 +11,18 @@ use crate::person::{Person, honest};
 struct Cost {
     method: &'static str,
     route: &'static str,
-    /// With those that begin and commit.
+    /// Statements on PostgreSQL, including those that begin and commit.
     postgres: u64,
-    /// Without those, which writes share.
+    /// Statements on SQLite without those, which writes share.
     sqlite: u64,
 }
 
 impl Cost {
-    /// Checks what the requests that `work` makes, one of this kind each time, need.
+    /// Checks the number of statements of the requests that `work` makes, one of this kind each time.
     async fn check(&self, service: &Service, work: impl AsyncFn()) {
         const TIMES: u64 = 4;
         let so_far = || service.api.statements(self.method, self.route);
-        // What is read once in a while is read.
+        // The first run fills the caches.
         work().await;
         let before = so_far().await;
         for _ in 0..TIMES {
@@ -38,7 +38,7 @@ impl Cost {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_is_one_statement_a_submit_three_and_what_a_client_shows_two() {
+async fn a_start_takes_one_statement_a_submit_three_and_user_data_two() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let start = Cost {
@@ -76,11 +76,11 @@ async fn a_start_is_one_statement_a_submit_three_and_what_a_client_shows_two() {
     service.stop().await;
 }
 
-/// Every client gets them at each session and each look at its numbers. They have 277, 325 and 600 bytes, and 15 % more
-/// as their bounds: a longer name has room, a further part or a list that grows has to be meant. The headers are those
-/// of every answer of both services, and bounded where validate's are.
+/// Clients get these responses at each session and whenever they show the user's numbers. They have 277, 325 and 600 bytes.
+/// The bounds are 15 % higher: a longer name fits, another field or a growing list does not. The headers are those of every
+/// response of both services; the test of the validate endpoint bounds them.
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_to_a_start_a_submit_and_what_a_client_shows_are_as_long_as_what_they_say() {
+async fn responses_to_a_start_a_submit_and_user_data_stay_short() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let plan = json!({"category": "coding", "duration": 25, "note": "the plan"});

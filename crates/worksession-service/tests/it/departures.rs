@@ -1,4 +1,4 @@
-//! Accounts that are gone, and what is left of them: nothing.
+//! Deleted accounts leave nothing behind.
 
 use std::sync::atomic::Ordering;
 
@@ -15,16 +15,16 @@ use crate::locks::{Open, until_waiting};
 use crate::person::{Person, changed, honest, statuses};
 use crate::rows::{self, Row};
 
-/// An id that no other value contains.
+/// The id of the deleted user, which no other value contains.
 const GONE: i64 = 7_340_034;
-/// After this no request of hers can still be under way.
+/// After this time, no request of the deleted user can still run.
 const SETTLED: TimeDelta = TimeDelta::minutes(3);
 
 fn sessions_of(user: i64) -> String {
     format!("SELECT count(*) AS number FROM sessions WHERE user_id = {user}")
 }
 
-/// Rows about her: with her id, her name, or one of her sessions.
+/// Returns the rows about the deleted user: with their id, their name or one of their sessions.
 fn about<'a>(rows: &'a [Row], sessions: &[String]) -> Vec<&'a Row> {
     let id = GONE.to_string();
     let is_hers = |row: &&Row| {
@@ -33,7 +33,7 @@ fn about<'a>(rows: &'a [Row], sessions: &[String]) -> Vec<&'a Row> {
     rows.iter().filter(is_hers).collect()
 }
 
-/// What lies there apart from what is on its way from one part to the other.
+/// Drops the rows that only track work in progress.
 fn lasting(rows: Vec<Row>) -> Vec<Row> {
     let passing = ["inbox", "outbox", "outbox_leases", "teams", "departures"];
     rows.into_iter()
@@ -56,7 +56,7 @@ async fn until_nothing_of_hers(service: &Service, sessions: &[String]) {
     .await;
 }
 
-/// Does everything that leaves a row, and gives the ids of the sessions.
+/// Does everything that leaves a row; returns the ids of the sessions.
 async fn live(world: &World, person: &Person<'_>) -> Vec<String> {
     person.set_zone("Europe/Berlin").await;
     let project = person
@@ -90,7 +90,7 @@ async fn live(world: &World, person: &Person<'_>) -> Vec<String> {
     for session in &sessions {
         told_in_chat(world, session).await;
     }
-    // Of an event that does not come: what is told of the others is not for here.
+    // Subscribed to an event that does not happen: deliveries about others are not the subject here.
     let webhook = json!({"url": "https://hooks.example/x", "events": ["session.abandoned.v1"]});
     let verified = person.token.replace("member", "verified");
     let service = person.service;
@@ -114,7 +114,7 @@ async fn live(world: &World, person: &Person<'_>) -> Vec<String> {
     sessions
 }
 
-/// The notifier says that the team was told of the session.
+/// Reports, as the notifier, that the chat got the message about the session.
 async fn told_in_chat(world: &World, session: &str) {
     let data = NotificationDelivered {
         notification: Notification {
@@ -136,7 +136,7 @@ async fn told_in_chat(world: &World, session: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_user_who_is_gone_is_left_in_any_table_and_everything_of_others_is() {
+async fn nothing_of_a_deleted_user_remains_in_any_table_and_everything_of_others_does() {
     let world = World::start().await;
     let (her, other) = (
         Person::member(&world.service, GONE),
@@ -149,7 +149,7 @@ async fn nothing_of_a_user_who_is_gone_is_left_in_any_table_and_everything_of_ot
     for table in rows::tables_of_users(&world.service) {
         assert!(
             about_her.iter().any(|row| row.table == table),
-            "let her leave a row in {table}, and see to it that it goes"
+            "live must leave a row in {table}, and the erasure must delete it"
         );
     }
     assert!(about_her.iter().any(|row| row.table == "notifications"));
@@ -162,20 +162,20 @@ async fn nothing_of_a_user_who_is_gone_is_left_in_any_table_and_everything_of_ot
 
     let told = world.tell(&user_gone(GONE)).await;
     until_nothing_of_hers(&world.service, &hers).await;
-    // The team's chat that she set is nobody's now, and waits for somebody to keep it.
+    // The team chat that the user configured has no creator now; it is paused until a manager adopts it.
     let mut left = lasting(rows::all(&world.service));
     left.retain(|row| row.table != "chat_integrations" || !row.text.contains("paused"));
     assert_eq!(left, stays);
     assert_eq!(other.data().await, data);
     assert_eq!(statuses(&world.service, 8).len(), others.len());
 
-    // The note itself goes when nothing can come any more, and so do events that wait.
+    // When no more requests can come, the row of the erasure itself goes, and so do unpublished events.
     world.service.clock.advance(SETTLED);
     until_closed(&world.service).await;
     let left = rows::all(&world.service);
     assert_eq!(about(&left, &hers), Vec::<&Row>::new());
 
-    // Told again, nothing happens: what is there now would be somebody's mistake, but no old event's matter.
+    // A redelivered event erases nothing: newer rows would be a mistake, but not one that an old event may correct.
     her.set_zone("Europe/Paris").await;
     world
         .tell_as(told, world.service.time.now(), &user_gone(GONE))
@@ -187,13 +187,13 @@ async fn nothing_of_a_user_who_is_gone_is_left_in_any_table_and_everything_of_ot
         .map(|row| row.table.as_str())
         .collect();
     assert_eq!(tables, ["user_settings", "user_sync"]);
-    // The team's project that she made goes on.
+    // The team project that the user created stays in use.
     let on_team = json!({"category": "coding", "duration": 25, "project_id": team_project_of(&hers, &before)});
     other.start(on_team).await;
     world.stop().await;
 }
 
-/// The project of her second session.
+/// Returns the project of the second session.
 fn team_project_of(sessions: &[String], rows: &[Row]) -> String {
     let row = rows
         .iter()
@@ -206,7 +206,7 @@ fn team_project_of(sessions: &[String], rows: &[Row]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_late_request_of_hers_writes_goes_too() {
+async fn what_a_late_request_of_a_deleted_user_writes_is_erased_too() {
     let world = World::start().await;
     let her = Person::member(&world.service, GONE);
     world.tell(&user_gone(GONE)).await;
@@ -215,7 +215,7 @@ async fn what_a_late_request_of_hers_writes_goes_too() {
         (rows::count(&world.service, noted) == 1).then_some(())
     })
     .await;
-    // What the identity service said a moment ago let these in.
+    // A validation from a moment ago admits these requests.
     her.work("coding", 1).await;
     her.set_zone("Europe/Berlin").await;
     her.post("/api/projects", json!({"name": "Diary"}))
@@ -231,7 +231,7 @@ async fn what_a_late_request_of_hers_writes_goes_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thousands_of_sessions_go_in_steps_while_others_work() {
+async fn thousands_of_sessions_are_erased_in_steps_while_others_work() {
     let world = World::start().await;
     let other = Person::member(&world.service, 8);
     rows::give_history(&world.service, GONE, 4_500);
@@ -255,12 +255,12 @@ async fn thousands_of_sessions_go_in_steps_while_others_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_told_of_sessions_while_they_go_is_not_left_behind() {
+async fn notifications_of_sessions_being_erased_are_erased_too() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }
     let world = World::start().await;
-    // The word first and then the deletion, each as far as it gets, and the other way round.
+    // First the outcome waits for a lock and the erasure comes second, then the other way round.
     for (gone, word_first) in [(GONE, true), (8, false)] {
         let started = Person::member(&world.service, gone).start_coding().await;
         let word = NotificationDelivered {
@@ -304,19 +304,19 @@ async fn what_is_told_of_sessions_while_they_go_is_not_left_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_that_was_cut_off_goes_on_at_the_next_start() {
+async fn an_interrupted_erasure_continues_at_the_next_start() {
     let mut world = World::start().await;
     rows::give_history(&world.service, GONE, 2_300);
     Person::member(&world.service, GONE)
         .set_zone("Europe/Berlin")
         .await;
-    // Its last step cannot be done now, and is done as a whole or not at all.
+    // The last step cannot run now, and runs as a whole or not at all.
     rows::execute(
         &world.service,
         "ALTER TABLE user_settings RENAME TO out_of_reach",
     );
     world.tell(&user_gone(GONE)).await;
-    // A thousand rows a step: all sessions and 1,700 categories.
+    // A thousand rows per step: all sessions and 1,700 categories.
     let categories = "SELECT count(*) AS number FROM user_category";
     wait_until("the first steps", PATIENCE, async || {
         (rows::count(&world.service, categories) == 600).then_some(())
@@ -335,8 +335,8 @@ async fn a_deletion_that_was_cut_off_goes_on_at_the_next_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_about_her_that_nobody_took_are_not_sent_any_more() {
-    // No notifier: events wait.
+async fn unpublished_events_about_a_deleted_user_are_deleted() {
+    // Without a notifier, events stay in the outbox.
     let (service, _stub) = Service::with_stub(0).await;
     let (her, other) = (Person::member(&service, GONE), Person::member(&service, 8));
     her.start_coding().await;
@@ -358,7 +358,7 @@ async fn events_about_her_that_nobody_took_are_not_sent_any_more() {
     service.stop().await;
 }
 
-/// As the consumer does; the eraser finds it at its next tick.
+/// Inserts what the consumer inserts; the eraser finds it at its next tick.
 fn note_gone(service: &Service) {
     rows::execute(
         service,
@@ -370,7 +370,7 @@ fn note_gone(service: &Service) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_submit_that_meets_the_deletion_is_settled_or_finds_no_session() {
+async fn a_submit_during_an_erasure_is_stored_or_finds_no_session() {
     let world = World::start().await;
     let her = Person::member(&world.service, GONE);
     let started = her.start_coding().await;
@@ -396,14 +396,14 @@ async fn a_submit_that_meets_the_deletion_is_settled_or_finds_no_session() {
             "{reply:?}"
         );
     }
-    // A submit that lost may have counted a change just after the first look: the second one finds that.
+    // A losing submit may have counted a change just after the first pass; the second pass finds it.
     world.service.clock.advance(SETTLED);
     until_closed(&world.service).await;
     until_nothing_of_hers(&world.service, &[]).await;
     world.stop().await;
 }
 
-/// Publishes an event that the identity area did not send, and waits until the service has made up its mind.
+/// Publishes an event that the identity service did not send, and waits until the service has asked about it.
 async fn forge<T: EventData>(world: &World, data: &T) {
     let asked = world.stub.existence_asked();
     let outcome = publish(world, Uuid::now_v7(), data).await;
@@ -419,7 +419,7 @@ async fn publish<T: EventData>(world: &World, id: Uuid, data: &T) -> Outcome {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forged_event_takes_nothing_from_whoever_the_identity_service_says_is_there() {
+async fn a_forged_event_erases_nothing_that_still_exists() {
     let world = World::start().await;
     let her = Person::member(&world.service, GONE);
     live(&world, &her).await;
@@ -443,9 +443,9 @@ async fn a_forged_event_takes_nothing_from_whoever_the_identity_service_says_is_
     world.stop().await;
 }
 
-/// RabbitMQ lets a message go by further keys that it does not check.
+/// RabbitMQ also routes a message by further keys, which it does not check.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_under_the_key_of_another_is_forged() {
+async fn an_event_under_another_types_routing_key_counts_as_forged() {
     let world = World::start().await;
     let her = Person::member(&world.service, GONE);
     live(&world, &her).await;
@@ -465,7 +465,7 @@ async fn an_event_under_the_key_of_another_is_forged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_waits_for_the_identity_service() {
+async fn an_erasure_waits_for_the_identity_service() {
     let world = World::start().await;
     let her = Person::member(&world.service, GONE);
     let hers = live(&world, &her).await;
@@ -476,7 +476,7 @@ async fn a_deletion_waits_for_the_identity_service() {
     world.settle().await;
     assert!(!about(&lasting(rows::all(&world.service)), &hers).is_empty());
     world.stub.is_away.store(false, Ordering::SeqCst);
-    // The broker in memory keeps nothing: its sender does.
+    // The memory broker stores nothing, so the sender publishes the event again.
     publish(&world, id, &user_gone(GONE)).await;
     until_nothing_of_hers(&world.service, &hers).await;
     world.stop().await;

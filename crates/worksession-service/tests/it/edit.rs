@@ -1,4 +1,4 @@
-//! What may be changed after the submit, and what never may.
+//! What a user may change after the submit, and what never changes.
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
@@ -20,7 +20,7 @@ async fn shown(person: &Person<'_>, id: &Value) -> Value {
     person.get(&path).await.expect(200).json()["session"].clone()
 }
 
-/// Works 25 minutes on a project and gives the start's answer and the submit's body.
+/// Works 25 minutes on a project; returns the response of the start and the body of the submit.
 async fn worked(person: &Person<'_>) -> (Value, Value) {
     let project = person.team_project().await;
     let plan =
@@ -43,7 +43,7 @@ fn last_change(service: &Service) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn note_rating_and_tags_change_and_nothing_else_does() {
+async fn an_edit_changes_note_rating_and_tags_and_nothing_else() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let (started, _) = worked(&ada).await;
@@ -85,7 +85,7 @@ async fn note_rating_and_tags_change_and_nothing_else_does() {
     let answer = patch(&ada, id, json!({"quality_rating": null})).await;
     assert_eq!(answer.expect(200).json()["session"], expected);
 
-    // Nothing to change is no change.
+    // An empty body changes nothing.
     let change_before = last_change(&service);
     let answer = patch(&ada, id, json!({})).await.expect(200).json();
     assert_eq!(
@@ -105,7 +105,7 @@ async fn note_rating_and_tags_change_and_nothing_else_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn locked_fields_may_come_back_as_they_are_and_never_change() {
+async fn an_edit_may_repeat_locked_fields_but_not_change_them() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let (started, _) = worked(&ada).await;
@@ -160,7 +160,7 @@ async fn locked_fields_may_come_back_as_they_are_and_never_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_edited_by_its_user_alone_and_after_the_submit() {
+async fn only_its_user_edits_a_session_and_only_after_the_submit() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let (done, _) = worked(&ada).await;
@@ -229,7 +229,7 @@ async fn a_session_is_edited_by_its_user_alone_and_after_the_submit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_submit_after_an_edit_gets_the_stored_answer_and_undoes_nothing() {
+async fn a_repeated_submit_after_an_edit_gets_the_stored_response_and_undoes_nothing() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let (started, body) = worked(&ada).await;
@@ -244,7 +244,7 @@ async fn a_repeated_submit_after_an_edit_gets_the_stored_answer_and_undoes_nothi
     .expect(200);
     assert_eq!(ada.submit(body.clone()).await.expect(200).text(), answer);
     assert_eq!(shown(&ada, id).await["note"], "edited");
-    // What the edit made of it is another submit.
+    // The body with the edited values counts as another submit.
     let other = changed(
         body,
         &json!({"note": "edited", "quality_rating": 5, "tags": []}),
@@ -255,7 +255,7 @@ async fn a_repeated_submit_after_an_edit_gets_the_stored_answer_and_undoes_nothi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_was_submitted_too_late_may_be_edited_too() {
+async fn a_session_submitted_too_late_can_be_edited_too() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let started = ada.start_coding().await;

@@ -1,4 +1,4 @@
-//! Sessions that are erased while their events are on their way: no webhook is told of them any more.
+//! Sessions that are erased while their events are in transit: no webhook is called about them.
 
 use event_types::{EventData, SessionStarted, WebhookDue};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::webhooks::make;
 
 const CALLS: &str = "SELECT count(*) AS number FROM webhook_deliveries";
 
-/// A session that was told to a webhook of the user's: its event as it was, and its id as SQL has it.
+/// Starts a session that triggers a webhook of the user; returns its event, and its id as an SQL literal.
 async fn told_once(world: &World, person: &Person<'_>) -> (Value, String) {
     let (_chat, _) = world.destinations();
     make(person, json!({"url": "https://hooks.example/x"})).await;
@@ -25,7 +25,7 @@ async fn told_once(world: &World, person: &Person<'_>) -> (Value, String) {
     (json!(due.event), format!("'{id}'"))
 }
 
-/// Publishes the event as one of another id.
+/// Publishes the event under a new id.
 async fn tell_anew(world: &World, mut event: Value) -> Uuid {
     let id = Uuid::now_v7();
     event["id"] = json!(id);
@@ -35,7 +35,7 @@ async fn tell_anew(world: &World, mut event: Value) -> Uuid {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_was_erased_before_its_event_came_is_told_to_no_webhook() {
+async fn an_erased_session_triggers_no_webhook() {
     let world = World::start().await;
     let (_chat, _) = world.destinations();
     let ada = Person::member(&world.service, 7);
@@ -51,9 +51,9 @@ async fn a_session_that_was_erased_before_its_event_came_is_told_to_no_webhook()
     world.stop().await;
 }
 
-/// SQLite has one writer: there the two come one after the other.
+/// Only PostgreSQL runs the erasure and the event at the same time; SQLite has one writer.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_being_erased_is_waited_for_and_told_to_no_webhook() {
+async fn a_session_under_erasure_triggers_no_webhook() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }

@@ -1,4 +1,4 @@
-//! What is told live, to whom, and for how long.
+//! What the event stream sends, to which users, and for how long.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -26,10 +26,10 @@ async fn shown(person: &Person<'_>, session: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ones_own_sessions_and_points_arrive_within_a_second() {
+async fn a_users_own_sessions_and_points_arrive_within_a_second() {
     let (service, _stub) = Service::live(json!({})).await;
     let ada = Person::outsider(&service, 7);
-    // What was before is not told.
+    // Earlier events are not sent.
     ada.start_coding().await;
     let mut tablet = Listener::open(&service.api, &ada.token).await;
     let mut phone = Listener::open(&service.api, &ada.token).await;
@@ -72,7 +72,7 @@ async fn ones_own_sessions_and_points_arrive_within_a_second() {
     assert_eq!(points["new_badges"], json!(["first_session"]));
     assert_eq!(points.as_object().unwrap().len(), 6);
 
-    // An edit earns nothing, now and later.
+    // An edit earns nothing, now or later.
     for (minutes, rating) in [(0, 4), (60, 5)] {
         service.clock.advance(TimeDelta::minutes(minutes));
         patch(&ada, &started, json!({"quality_rating": rating})).await;
@@ -85,7 +85,7 @@ async fn ones_own_sessions_and_points_arrive_within_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_are_told_who_works_on_their_projects_and_nobody_else_is() {
+async fn team_events_reach_only_the_members_of_the_projects_team() {
     let (service, _stub) = Service::live(json!({})).await;
     let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
     let eve = Person::outsider(&service, 9);
@@ -114,10 +114,10 @@ async fn members_are_told_who_works_on_their_projects_and_nobody_else_is() {
     ada.submit(done).await.expect(200);
     let completed = changed(expected, &json!({"status": "completed"}));
     assert_eq!(of_grace.expect("team").await, completed);
-    // What she says about it afterwards is hers.
+    // Later edits stay with their user.
     patch(&ada, &started, json!({"note": "another secret"})).await;
 
-    // Of one's own sessions one is told twice: as of the user's, and as of the team's.
+    // A user's own team session arrives twice: as the user's event and as the team's.
     let body = json!({"category": "design", "duration": 30, "project_id": project});
     let own = grace.start(body).await;
     let timer = of_grace.expect("timer").await;
@@ -125,21 +125,21 @@ async fn members_are_told_who_works_on_their_projects_and_nobody_else_is() {
     let team = of_grace.expect("team").await;
     assert_eq!(team["user"], json!({"id": 8, "username": "person8"}));
 
-    // Nothing of all that came to who is no member: her own start is the first she hears of.
+    // A non-member received none of this: the first event is about their own start.
     let hers = eve.start_coding().await;
     let timer = of_eve.expect("timer").await;
     assert_eq!(timer["session"]["session_id"], hers["session_id"]);
     service.stop().await;
 }
 
-/// Waits until the identity service was asked `times` times more, by streams alone.
+/// Waits for `times` more validations at the identity service, all of them by streams.
 async fn checks(stub: &Stub, times: usize) {
     let before = stub.asked();
     let more = async || (stub.asked() >= before + times).then_some(());
     test_kit::wait_until("checks", Duration::from_secs(10), more).await;
 }
 
-/// Reads up to what is told of that session.
+/// Reads up to the event about that session.
 async fn until(listener: &mut Listener, started: &Value) {
     loop {
         let (_, data) = listener.next().await.expect("the session is told of");
@@ -151,7 +151,7 @@ async fn until(listener: &mut Listener, started: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_leaves_the_team_is_told_no_more_after_the_next_check() {
+async fn a_former_member_gets_no_team_events_after_the_next_check() {
     let (service, stub) = Service::live(json!({"recheck_seconds": 1})).await;
     let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
     let project = ada.team_project().await;
@@ -168,16 +168,16 @@ async fn who_leaves_the_team_is_told_no_more_after_the_next_check() {
         one["session_id"]
     );
     stub.count_as(&grace.token, "outsider-8");
-    // Of two streams: each has an answer that came after the question before.
+    // Each of the two streams then has the result of a check that began after the change.
     checks(&stub, 4).await;
     let two = start("two").await;
     until(&mut of_ada, &two).await;
-    // What was handed out before comes before: had the team's start been told, it would be first.
+    // Events keep their order: one about the team's start would come first.
     let own = grace.start_coding().await;
     let timer = of_grace.expect("timer").await;
     assert_eq!(timer["session"]["session_id"], own["session_id"]);
 
-    // And who joins is told again.
+    // A new member gets team events again.
     stub.count_as(&grace.token, "member-8");
     checks(&stub, 4).await;
     start("three").await;
@@ -211,7 +211,7 @@ async fn a_stream_ends_with_its_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_nobody_vouches_for_the_token_only_ones_own_is_told_and_not_for_long() {
+async fn a_stream_with_an_unverifiable_token_sends_only_own_events_and_then_ends() {
     let (service, stub) = Service::live(json!({"recheck_seconds": 1})).await;
     let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
     let project = ada.team_project().await;
@@ -222,7 +222,7 @@ async fn while_nobody_vouches_for_the_token_only_ones_own_is_told_and_not_for_lo
     let body = json!({"category": "design", "duration": 30, "project_id": project});
     let told = ada.start(body).await;
     until(&mut of_ada, &told).await;
-    // With another token, which is vouched for.
+    // Under another token, which is still valid.
     let own = Person::outsider(&service, 8).start_coding().await;
     until(&mut of_grace, &own).await;
     stub.count_as(&grace.token, "member-8");
@@ -246,7 +246,7 @@ async fn while_nobody_vouches_for_the_token_only_ones_own_is_told_and_not_for_lo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_back_is_told_what_was_missed() {
+async fn a_reconnecting_stream_gets_the_missed_events() {
     let (service, _stub) = Service::live(json!({})).await;
     let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
     let eve = Person::outsider(&service, 9);
@@ -290,7 +290,7 @@ async fn who_comes_back_is_told_what_was_missed() {
     assert_eq!(told, expected);
     assert!(hello.id.as_deref() >= Some(last.as_str()), "{hello:?}");
 
-    // Too long ago, never given out, or from another time: ask again.
+    // Ids that are too old, invalid or never issued get a reset.
     service.clock.advance(TimeDelta::minutes(2));
     for odd in [last.as_str(), "7", "never", "99999999999999999"] {
         let mut listener = Listener::resume(&service.api, &grace.token, Some(odd)).await;
@@ -304,7 +304,7 @@ async fn who_comes_back_is_told_what_was_missed() {
     service.stop().await;
 }
 
-/// Starts sessions one after the other and submits every second one.
+/// Starts sessions one after another and submits every second one.
 async fn busy(person: &Person<'_>, rounds: usize) {
     for round in 0..rounds {
         let body = json!({"category": "coding", "duration": 25, "note": round.to_string()});
@@ -319,7 +319,7 @@ async fn busy(person: &Person<'_>, rounds: usize) {
     }
 }
 
-/// Whether the last session runs and every other one has ended.
+/// Whether exactly one session runs, so that all others have ended.
 fn is_settled(known: &HashMap<String, Value>) -> bool {
     let running = known
         .values()
@@ -327,7 +327,7 @@ fn is_settled(known: &HashMap<String, Value>) -> bool {
     running.count() == 1
 }
 
-/// What a client knows that is cut off after every few events.
+/// Returns the sessions that a client knows whose connection breaks after every few events.
 async fn hold_on(
     person: &Person<'_>,
     mut last: Option<String>,
@@ -359,7 +359,7 @@ async fn hold_on(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_cut_off_again_and_again_misses_nothing() {
+async fn a_client_that_reconnects_again_and_again_misses_nothing() {
     const SESSIONS: usize = 60;
     let (service, _stub) = Service::live(json!({})).await;
     let ada = Person::outsider(&service, 7);
@@ -377,7 +377,7 @@ async fn who_is_cut_off_again_and_again_misses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_process_does_is_told_too() {
+async fn changes_made_by_another_process_reach_the_stream() {
     let (service, _stub) = Service::live(json!({})).await;
     let ada = Person::outsider(&service, 7);
     let (other, api) = service.beside().await;

@@ -1,4 +1,4 @@
-//! All sessions as a file.
+//! The export of all sessions as a file.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn export(person: &Person<'_>, query: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_form_has_its_type_its_name_and_all_of_the_callers_sessions() {
+async fn each_format_has_its_content_type_its_file_name_and_all_of_the_callers_sessions() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let mut sessions: Vec<Past> = (0..450).map(Past::nth).collect();
@@ -89,14 +89,14 @@ async fn each_form_has_its_type_its_name_and_all_of_the_callers_sessions() {
         file.header("content-disposition")
             .ends_with("2026-11-23.ics\"")
     );
-    // The one that runs was not executed yet.
+    // The running session has no execution yet.
     assert_eq!(file.text().matches("BEGIN:VEVENT\r\n").count(), 449);
     assert!(file.text().ends_with("END:VEVENT\r\nEND:VCALENDAR\r\n"));
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_without_sessions_and_one_of_a_span_are_whole_too() {
+async fn an_export_without_sessions_or_of_a_time_span_is_a_complete_file() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let empty = json!({"success": true, "sessions": []});
@@ -116,7 +116,7 @@ async fn a_file_without_sessions_and_one_of_a_span_are_whole_too() {
         "{calendar}"
     );
 
-    // As many as make one page and two pages to the last.
+    // Exactly one page and exactly two pages are among the sizes.
     give(&service, &(0..400).map(Past::nth).collect::<Vec<_>>());
     let numbers = |file: &Value| file["sessions"].as_array().unwrap().len();
     for (query, expected) in [
@@ -157,7 +157,7 @@ async fn a_file_without_sessions_and_one_of_a_span_are_whole_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_sign_ins_at_the_product_itself_and_its_own_clients_export() {
+async fn only_first_party_sessions_and_clients_can_export() {
     let (service, _stub) = Service::with_stub(0).await;
     let everything = "user-openid+profile+email+teams+teams.write+sessions.read+sessions.write+integrations.write+account";
     for (token, status) in [
@@ -179,7 +179,7 @@ async fn only_sign_ins_at_the_product_itself_and_its_own_clients_export() {
             assert_eq!(reply.json(), json!({"error": "Insufficient scope"}));
         }
     }
-    // All the rest is open to what single sign-on handed over.
+    // An SSO session may use the other endpoints.
     service
         .api
         .get("/api/sessions")
@@ -190,7 +190,7 @@ async fn only_sign_ins_at_the_product_itself_and_its_own_clients_export() {
     service.stop().await;
 }
 
-/// A reader who takes the beginning of a file and then nothing.
+/// A reader that takes the beginning of a file and then stops.
 struct Slow {
     stream: TcpStream,
     text: Vec<u8>,
@@ -229,10 +229,10 @@ impl Slow {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_thousand_sessions_are_read_as_they_are_sent_and_slow_readers_hold_nothing() {
+async fn an_export_streams_from_the_database_and_slow_readers_hold_no_connection() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
-    // 25 MB: more than the sockets of both sides can hold.
+    // 25 MB, more than the sockets of both sides buffer.
     let sessions: Vec<Past> = (0..20_000)
         .map(|n| Past {
             planning_note: "x".repeat(1_000),
@@ -240,7 +240,7 @@ async fn twenty_thousand_sessions_are_read_as_they_are_sent_and_slow_readers_hol
         })
         .collect();
     give(&service, &sessions);
-    // More than there are connections to the database.
+    // More readers than database connections.
     let mut readers = Vec::new();
     for _ in 0..12 {
         readers.push(Slow::begin(&service).await);

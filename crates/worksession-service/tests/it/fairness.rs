@@ -1,5 +1,5 @@
-//! What a wrong clock, a lost answer or an unusual order must not change: what was worked is credited, and
-//! what is not believable is seen.
+//! What a wrong clock, a lost response or an unusual order must not change: work is credited, and implausible
+//! sessions are flagged.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use crate::identity::Service;
 use crate::person::{Person, changed, flags, honest, statuses, time};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_submit_by_a_wrong_clock_does_not_cost_the_session_that_runs() {
+async fn a_repeated_submit_with_a_wrong_clock_does_not_affect_the_running_session() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let plan = json!({"category": "coding", "duration": 25});
     let first = ada.start(plan.clone()).await;
     service.clock.advance(TimeDelta::minutes(25));
-    // The contract's own body names no session, and this client takes its local time for UTC.
+    // The body of the contract names no session, and this client takes its local time for UTC.
     let body = |started: &Value| {
         let local = |at: &Value| time(at) + TimeDelta::hours(2);
         let honest = honest(started, &service);
@@ -37,7 +37,7 @@ async fn a_repeated_submit_by_a_wrong_clock_does_not_cost_the_session_that_runs(
     service.stop().await;
 }
 
-/// Starts plans of eight hours, one at each of these hours.
+/// Starts a plan of eight hours at each of these hours.
 async fn start_each(person: &Person<'_>, hours: &[i64]) -> Vec<Value> {
     let mut started = Vec::new();
     let mut now = 0;
@@ -51,7 +51,7 @@ async fn start_each(person: &Person<'_>, hours: &[i64]) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_day_is_suspect_in_whatever_order_it_is_submitted() {
+async fn a_long_day_is_suspect_in_any_order_of_submits() {
     let (service, _stub) = Service::with_stub(0).await;
     let orders = [[0, 1, 2], [2, 1, 0], [0, 2, 1], [2, 0, 1]];
     for (user, order) in (7..).zip(orders) {
@@ -72,7 +72,7 @@ async fn a_long_day_is_suspect_in_whatever_order_it_is_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn waiting_with_the_last_submit_hides_no_long_day() {
+async fn a_late_last_submit_hides_no_long_day() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let started = start_each(&ada, &[0, 8]).await;
@@ -86,7 +86,7 @@ async fn waiting_with_the_last_submit_hides_no_long_day() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_is_set_back_between_two_starts_costs_the_second_nothing() {
+async fn a_clock_set_back_between_two_starts_costs_the_second_session_nothing() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     ada.start(json!({"category": "meeting", "duration": 25}))

@@ -1,4 +1,4 @@
-//! Clients that follow changes while many others make them.
+//! Clients that sync while many writers make changes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use test_kit::Reply;
 use crate::identity::Service;
 use crate::person::{Person, honest};
 
-/// Of one user.
+/// The writers of each user.
 const WRITERS: usize = 16;
 const ROUNDS: usize = 6;
 
-/// How far a thing is, from the id that `sync` gives it: a number that only grows.
+/// The version of each thing, a number that only grows, by the id that `sync` gives it.
 type Versions = HashMap<String, usize>;
 
-/// What one user's writers were told is done.
+/// The changes that one user's writers know to be committed, and how many writers still run.
 #[derive(Default)]
 struct Done {
     versions: Mutex<Versions>,
@@ -31,7 +31,7 @@ impl Done {
     }
 }
 
-/// Things by their ids, as a client has them that applied every change it was told.
+/// A client's copy of all things by their ids, with every change that it received.
 #[derive(Default)]
 struct Picture {
     cursor: Option<String>,
@@ -40,7 +40,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// Asks until there is no more for now.
+    /// Syncs until there is no more for now.
     async fn catch_up(&mut self, person: &Person<'_>) {
         loop {
             let since = self.cursor.as_deref();
@@ -60,7 +60,7 @@ impl Picture {
         }
     }
 
-    /// Nothing that was done before the question is missing in the answer.
+    /// Checks that nothing committed before the request is missing in the response.
     fn assert_has(&self, done: &Versions) {
         for (id, at_least) in done {
             let thing = self
@@ -73,7 +73,7 @@ impl Picture {
     }
 }
 
-/// As the writers below count: the last number in a name, the rating of a session, or whether it was submitted.
+/// Returns the version by the writers' count: the number in a name plus archived, or the rating plus submitted.
 fn version(thing: &Value) -> usize {
     if let Some(name) = thing["name"].as_str() {
         let archived = usize::from(thing["archived"] == true);
@@ -83,7 +83,7 @@ fn version(thing: &Value) -> usize {
     usize::from(thing["submitted_at"].is_string()) + usize::try_from(rating).unwrap()
 }
 
-/// Calls until there is room: where one writes at a time, sixteen may have to wait longer than a request does.
+/// Repeats the call until it gets no 503: with one writer at a time, sixteen may wait longer than a request does.
 async fn insist(call: impl AsyncFn() -> Reply) -> Reply {
     loop {
         let reply = call().await;
@@ -93,7 +93,7 @@ async fn insist(call: impl AsyncFn() -> Reply) -> Reply {
     }
 }
 
-/// Starts sessions, which end each other's, submits its own, and rates them.
+/// Starts sessions, each of which ends the running one, submits them and rates them.
 async fn work(person: &Person<'_>, writer: usize, done: &Done) {
     for round in 0..ROUNDS {
         let note = format!("{writer} {round}");
@@ -117,7 +117,7 @@ async fn work(person: &Person<'_>, writer: usize, done: &Done) {
     }
 }
 
-/// Makes a project, renames it and archives it.
+/// Creates a project, renames it and archives it.
 async fn plan(person: &Person<'_>, writer: usize, done: &Done) {
     let named = |round: usize| json!({"name": format!("{writer} {round}")});
     let made = insist(async || person.post("/api/projects", named(0)).await).await;
@@ -157,7 +157,7 @@ async fn prefer(person: &Person<'_>, writer: usize) {
 async fn follow(person: &Person<'_>, done: &Done) -> Picture {
     let mut picture = Picture::default();
     loop {
-        // Before the question: what is done while it is answered may be in the answer or not.
+        // Read before the request: what commits during the request may or may not be in the response.
         let writers = done.writers.load(Ordering::SeqCst);
         let versions = done.versions.lock().unwrap().clone();
         picture.catch_up(person).await;
@@ -195,7 +195,7 @@ async fn check(person: &Person<'_>, picture: &Picture) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_follows_16_writers_misses_nothing_and_ends_with_what_the_database_has() {
+async fn a_client_that_syncs_beside_16_writers_misses_nothing() {
     let (service, _stub) = Service::with_stub(0).await;
     let users = (7..10).map(|user| {
         let service = &service;

@@ -37,7 +37,7 @@ async fn without_a_notifier_the_chat_integration_is_offline() {
         issues(&service).await,
         ["Chat integration offline: no notifier is running"]
     );
-    // Orchestrators ask about this service alone.
+    // The probes of orchestrators cover this service alone.
     service.api.get("/health/live").send().await.expect(200);
     service.api.get("/health/ready").send().await.expect(200);
     service.stop().await;
@@ -77,7 +77,7 @@ async fn events_that_wait_for_more_than_a_minute_degrade_the_chat_integration() 
     let stub = Stub::default();
     let identity = format!("http://{}", stub.start("127.0.0.1:0"));
     let broker = Broker::memory();
-    // A notifier that takes nothing in.
+    // A notifier that requeues everything.
     let notifier = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
         Verdict::Retry
     });
@@ -95,7 +95,7 @@ async fn events_that_wait_for_more_than_a_minute_degrade_the_chat_integration() 
         .expect(200);
     for (wait, state) in [(60, "operational"), (1, "degraded")] {
         service.clock.advance(TimeDelta::seconds(wait));
-        // Reports a moment apart are one report.
+        // Within a moment, the previous report is reused.
         tokio::time::sleep(Duration::from_millis(300)).await;
         let report: Value = service
             .api

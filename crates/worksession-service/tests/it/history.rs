@@ -1,4 +1,4 @@
-//! The caller's sessions: the list with its filters and pages, and one alone.
+//! The caller's sessions: the list with its filters and pages, and a single session.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn list(person: &Person<'_>, query: &str) -> Value {
     reply.expect(200).json()
 }
 
-/// The last digits of the ids on a page.
+/// Returns the last digits of the ids on a page.
 fn numbers(page: &Value) -> Vec<usize> {
     let number = |session: &Value| {
         let id = session["session_id"].as_str().unwrap();
@@ -24,7 +24,7 @@ fn numbers(page: &Value) -> Vec<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_shown_with_its_plan_and_what_became_of_it() {
+async fn a_session_is_shown_with_its_plan_and_its_outcome() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let project = ada.team_project().await;
@@ -101,7 +101,7 @@ async fn a_session_is_shown_with_its_plan_and_what_became_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn anothers_session_an_unknown_and_a_malformed_id_are_not_found() {
+async fn a_session_of_another_user_an_unknown_and_a_malformed_id_are_not_found() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let started = ada.start_coding().await;
@@ -131,10 +131,10 @@ async fn anothers_session_an_unknown_and_a_malformed_id_are_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_follows_the_one_before_however_many_started_at_once() {
+async fn pages_are_contiguous_even_if_sessions_start_at_the_same_instant() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
-    // Seven at each instant.
+    // Seven sessions start at each instant.
     let sessions: Vec<Past> = (0..260)
         .map(|n| Past {
             started_at: Past::nth(n / 7).started_at,
@@ -170,7 +170,7 @@ async fn every_page_follows_the_one_before_however_many_started_at_once() {
         }
         assert_eq!(seen, (0..260).rev().collect::<Vec<_>>(), "{query}");
     }
-    // A page that ends with the last session is the last one: nobody asks for an empty one.
+    // A page that ends with the last session has no cursor to an empty page.
     let exact = list(&ada, "limit=196&to=2020-01-02T03:00:00Z").await;
     assert_eq!(numbers(&exact).len(), 196);
     assert_eq!(exact["next_cursor"], json!(null));
@@ -178,7 +178,7 @@ async fn every_page_follows_the_one_before_however_many_started_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_filter_finds_what_it_names_and_all_of_them_what_fits_each() {
+async fn each_filter_selects_its_sessions_and_filters_combine() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let make = |n: usize, change: &dyn Fn(&mut Past)| {
@@ -244,7 +244,7 @@ async fn dates_are_those_of_the_users_own_zone() {
     let ada = Person::outsider(&service, 7);
     ada.set_zone("Pacific/Kiritimati").await;
     give(&service, &(0..48).map(Past::nth).collect::<Vec<_>>());
-    // 1 January there is from 10:00 the day before to 10:00 UTC.
+    // In that zone, 1 January lasts until 10:00 UTC and begins at 10:00 UTC of the day before.
     let first = list(&ada, "to=2020-01-01").await;
     assert_eq!(numbers(&first), (0..10).rev().collect::<Vec<_>>());
     let second = list(&ada, "from=2020-01-02&to=2020-01-02").await;
@@ -255,7 +255,7 @@ async fn dates_are_those_of_the_users_own_zone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_with_a_sentence() {
+async fn an_invalid_query_is_refused_with_a_message() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let table = [
@@ -304,7 +304,7 @@ async fn what_does_not_fit_is_refused_with_a_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_filter_that_matches_little_looks_at_10_000_sessions_and_says_where_it_stopped() {
+async fn a_sparse_filter_reads_at_most_10_000_sessions_and_returns_a_cursor() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let rare = |n: usize| n == 3 || n == 19_000;
@@ -325,7 +325,7 @@ async fn a_filter_that_matches_little_looks_at_10_000_sessions_and_says_where_it
     let nothing = list(&ada, "category=none%20such").await;
     assert_eq!(nothing["sessions"], json!([]));
     assert!(nothing["next_cursor"].is_string(), "{nothing}");
-    // A page that is full looks no further than it must.
+    // A full page reads no further than it must.
     let full = list(&ada, "category=coding&limit=1").await;
     assert_eq!(numbers(&full), [19_999]);
     let cursor = full["next_cursor"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! What a credential made ends with it: who may change which hook, what is paused when, and how it is kept.
+//! Integrations depend on the credential that created them: who may change which, when each is paused, who adopts it.
 
 use std::sync::atomic::Ordering;
 
@@ -60,7 +60,7 @@ async fn chat_of(person: &Person<'_>, path: &str) -> Value {
     person.get(path).await.expect(200).json()["chat"].clone()
 }
 
-/// What a request for each thing that one may do with a webhook is answered.
+/// Returns the status of one request for each operation of a webhook.
 async fn tries(person: &Person<'_>, webhook: &Value) -> [u16; 7] {
     let path = path_of(webhook);
     let replay = format!("{path}/deliveries/{}/replay", Uuid::nil());
@@ -79,7 +79,7 @@ async fn tries(person: &Person<'_>, webhook: &Value) -> [u16; 7] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_or_a_handed_over_sign_in_knows_and_changes_only_the_webhooks_that_it_made() {
+async fn a_client_or_sso_session_sees_and_changes_only_webhooks_that_it_created() {
     let limits = json!({"enabled": false});
     let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
     let settings = json!({"identity_url": identity, "rate_limits": limits});
@@ -111,7 +111,7 @@ async fn a_client_or_a_handed_over_sign_in_knows_and_changes_only_the_webhooks_t
         let allowed = tries(person, &made[at][1]).await;
         assert_eq!(allowed, [200, 200, 200, 202, 404, 200, 204]);
     }
-    // Somebody who sets the address at the product itself becomes the maker; nothing else that they change makes them that.
+    // A user who sets the address at the product itself becomes the creator; no other change has that effect.
     for (made_by, maker) in [(&made[1][0], &app), (&made[3][0], &sso)] {
         let path = path_of(made_by);
         ada.put(&path, json!({"description": "x"}))
@@ -129,7 +129,7 @@ async fn a_client_or_a_handed_over_sign_in_knows_and_changes_only_the_webhooks_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_changes_only_the_chat_that_it_made() {
+async fn a_client_or_sso_session_changes_only_the_chat_that_it_configured() {
     let (service, _stub) = Service::with_stub(0).await;
     let (ada, app) = (holder(&service, "member-7"), holder(&service, "app-7"));
     let (other, sso) = (holder(&service, "otherapp-7"), holder(&service, "sso-7"));
@@ -165,7 +165,7 @@ async fn a_client_changes_only_the_chat_that_it_made() {
         maker.delete(&path).await.expect(204);
     }
     assert_eq!(chat_of(&ada, &path).await["created_by"], Value::Null);
-    // What somebody changes at the product itself is theirs from then on.
+    // A chat that a user changes at the product itself is theirs from then on.
     app.put(&path, hook()).await.expect(200);
     ada.put(&path, hook()).await.expect(200);
     app.put(&path, hook()).await.expect(403);
@@ -193,7 +193,7 @@ fn role(user: i64, team: i64, role: Option<TeamRole>) -> MembershipChanged {
     }
 }
 
-/// The webhooks and chats of a test: the names are those of the tokens that made them.
+/// The webhooks and chats of a test, named after the tokens that created them.
 struct Hooks {
     webhooks: Vec<(String, Value)>,
     chats: Vec<(String, String)>,
@@ -222,7 +222,7 @@ async fn hooks(service: &Service) -> Hooks {
 }
 
 impl Hooks {
-    /// Which are paused.
+    /// Returns the names of those that are paused.
     async fn paused(&self, service: &Service) -> Vec<&str> {
         let mut paused = Vec::new();
         for (name, webhook) in &self.webhooks {
@@ -253,7 +253,7 @@ impl Hooks {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hooks_of_a_client_are_paused_when_its_access_is_withdrawn_and_no_others() {
+async fn revoked_access_pauses_only_the_integrations_created_with_it() {
     let world = World::start().await;
     let hooks = hooks(&world.service).await;
     for unrelated in [
@@ -272,7 +272,7 @@ async fn hooks_of_a_client_are_paused_when_its_access_is_withdrawn_and_no_others
     assert_eq!(hooks.until_paused(&world.service, 3).await, of_app);
     world.taken_in(id).await;
 
-    // The same once more, after somebody kept one, who has the client go on with it.
+    // The event is redelivered after a manager has adopted one webhook and the client has set the address of another.
     let (ada, app) = (
         Person::member(&world.service, 7),
         holder(&world.service, "app-7"),
@@ -281,7 +281,7 @@ async fn hooks_of_a_client_are_paused_when_its_access_is_withdrawn_and_no_others
     ada.post(&format!("{kept}/adopt"), json!({}))
         .await
         .expect(200);
-    // A paused one stays so until somebody adopts it or says anew where it calls.
+    // A paused webhook stays paused until it is adopted or its address is set again.
     let paused = path_of(&hooks.webhooks[3].1);
     for change in [json!({}), json!({"description": "x"})] {
         for person in [&ada, &app] {
@@ -307,7 +307,7 @@ async fn hooks_of_a_client_are_paused_when_its_access_is_withdrawn_and_no_others
     ];
     assert_eq!(hooks.until_paused(&world.service, 4).await, all);
 
-    // The product's own clients end too, when somebody removes their access.
+    // First-party clients are affected too, if a user removes their access.
     world.tell(&revoked(7, &[], &["ours"])).await;
     let paused = hooks.until_paused(&world.service, 7).await;
     let of_ours = paused.iter().filter(|name| name.ends_with("ours-7"));
@@ -316,7 +316,7 @@ async fn hooks_of_a_client_are_paused_when_its_access_is_withdrawn_and_no_others
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_teams_hooks_are_paused_when_their_maker_loses_the_role_or_the_account() {
+async fn team_integrations_pause_when_their_creator_loses_the_role_or_account() {
     for lost in ["role", "membership", "activity", "account"] {
         let world = World::start().await;
         let hooks = hooks(&world.service).await;
@@ -338,7 +338,7 @@ async fn a_teams_hooks_are_paused_when_their_maker_loses_the_role_or_the_account
                 world.tell(&changed).await
             }
             _ => {
-                // Its own goes.
+                // The account's own webhook is deleted.
                 world.tell(&user_gone(8)).await;
                 world.settle().await;
                 let sql =
@@ -362,7 +362,7 @@ async fn a_teams_hooks_are_paused_when_their_maker_loses_the_role_or_the_account
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paused_webhook_hears_of_nothing_and_the_notifier_is_told_so() {
+async fn a_paused_integration_gets_no_events_and_the_notifier_is_informed() {
     let world = World::start().await;
     let (heard, configured) = world.destinations();
     let (ada, app) = (
@@ -405,7 +405,7 @@ async fn a_paused_webhook_hears_of_nothing_and_the_notifier_is_told_so() {
     ada.post(&format!("{path}/test"), json!({}))
         .await
         .expect(409);
-    // Kept, both are told of what comes.
+    // After they are adopted, both get events again.
     ada.post(&format!("{}/adopt", path_of(&webhook)), json!({}))
         .await
         .expect(200);
@@ -431,7 +431,7 @@ async fn a_paused_webhook_hears_of_nothing_and_the_notifier_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_user_and_the_teams_owner_are_told_by_one_mail_each_of_what_is_paused() {
+async fn the_user_and_the_team_owner_each_get_one_mail_about_paused_integrations() {
     let (stub, broker) = (Stub::default(), Broker::memory());
     let identity = format!("http://{}", stub.start("127.0.0.1:0"));
     let service = Service::with(json!({ "identity_url": identity }), broker.clone()).await;
@@ -452,7 +452,7 @@ async fn the_user_and_the_teams_owner_are_told_by_one_mail_each_of_what_is_pause
     stub.until_existence_asked(1).await;
     assert!(mails(&service).await.is_empty(), "nobody is forgotten");
     stub.is_away.store(false, Ordering::SeqCst);
-    // The broker in memory keeps nothing: its sender does.
+    // The memory broker stores nothing, so the sender publishes the event again.
     tell(&broker, id, &withdrawn).await;
     let mails = wait_until("the mails", PATIENCE, async || {
         let mails = mails(&service).await;
@@ -484,7 +484,7 @@ async fn the_user_and_the_teams_owner_are_told_by_one_mail_each_of_what_is_pause
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_may_change_a_paused_hook_at_the_product_itself_keep_it_once() {
+async fn a_paused_integration_is_adopted_once_by_a_user_who_may_change_it() {
     let (service, _stub) = Service::with_stub(0).await;
     let (app, project) = (holder(&service, "app-7"), service.team_project().await);
     let (mine, team) = (own(&app).await, of_team(&app).await);
@@ -532,7 +532,7 @@ async fn those_who_may_change_a_paused_hook_at_the_product_itself_keep_it_once()
         );
         assert_eq!(hook["created_by"], 8);
     }
-    // Of several calls at once one keeps it, and the later ones change nothing.
+    // Of several concurrent calls, one adopts it and the later ones change nothing.
     let revision = "SELECT max(revision) AS number FROM ";
     rows::execute(&service, "UPDATE chat_integrations SET status = 'paused'");
     let path = adopt(&chat);
@@ -556,7 +556,7 @@ async fn those_who_may_change_a_paused_hook_at_the_product_itself_keep_it_once()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hook_that_is_stored_when_what_made_it_has_ended_is_paused_and_not_answered() {
+async fn an_integration_stored_after_its_credentials_ended_is_paused() {
     let (service, stub) = Service::with_stub(0).await;
     let project = service.team_project().await;
     let chat = format!("/api/team-projects/{project}/chat");
@@ -568,7 +568,7 @@ async fn a_hook_that_is_stored_when_what_made_it_has_ended_is_paused_and_not_ans
             .map(|webhook| webhook["status"].clone())
             .collect::<Vec<_>>()
     };
-    // The tokens are judged to be good before.
+    // The tokens still pass validation.
     stub.sign_in_is("app7", false, Some(TeamRole::Owner));
     stub.sign_in_is("sso7", false, Some(TeamRole::Owner));
     stub.sign_in_is("signedin7", true, Some(TeamRole::Member));
@@ -581,14 +581,14 @@ async fn a_hook_that_is_stored_when_what_made_it_has_ended_is_paused_and_not_ans
         ada.delete(&chat).await.expect(204);
     }
     assert_eq!(statuses().await, ["paused"; 3]);
-    // Nobody says whether it is still good.
+    // The identity service does not say whether the credential is still valid.
     stub.is_away.store(true, Ordering::SeqCst);
     holder(&service, "otherapp-7")
         .post(PATH, body.clone())
         .await
         .expect(503);
     assert_eq!(statuses().await, ["paused"; 4]);
-    // What somebody makes of their own at the product itself asks nothing.
+    // A user's own webhook, set at the product itself, needs no check.
     holder(&service, "signedin-7")
         .post(PATH, json!({"url": URL}))
         .await

@@ -1,4 +1,4 @@
-//! Requests whose client hangs up, or whose body takes its time.
+//! Requests whose client disconnects, or whose body arrives slowly.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn begin(api: &Api, method: &str, path: &str, token: &str, body: &Value) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hook_is_judged_to_the_end_when_its_client_hangs_up() {
+async fn an_integrations_creator_is_checked_even_if_the_client_disconnects() {
     let (service, stub) = Service::with_stub(0).await;
     stub.sign_in_is("app7", false, None);
     let turn = stub.existence_turn.lock().await;
@@ -40,10 +40,10 @@ async fn a_hook_is_judged_to_the_end_when_its_client_hangs_up() {
         (rows::count(&service, sql) == 1).then_some(())
     })
     .await;
-    // With a reset, and not after what the service still has to say.
+    // Closes with a reset, instead of after what the service still sends.
     stream.set_zero_linger().unwrap();
     drop(stream);
-    // The service's threads have seen it once they answer something that came later.
+    // Once the service answers later requests, its threads have seen the reset.
     for _ in 0..10 {
         service.api.get("/health/live").send().await.expect(200);
     }
@@ -58,20 +58,20 @@ async fn a_hook_is_judged_to_the_end_when_its_client_hangs_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_token_may_do_is_judged_when_the_body_is_there() {
+async fn a_token_is_checked_again_after_a_slow_body() {
     let (service, stub) = Service::with_stub(0).await;
     let project = format!("/api/team-projects/{}", service.team_project().await);
     let start = json!({"category": "coding", "duration": 25});
     for (method, path, body, instead, status) in [
         ("POST", "/api/session/start", start, "bad", "401"),
         ("PUT", &project, json!({"name": "X"}), "bad", "401"),
-        // Somebody who has become a mere member is to send it again, and is refused then.
+        // A manager who has become a member gets 408: the repeated request is refused.
         ("PUT", &project, json!({"name": "X"}), "colleague-7", "408"),
         ("PUT", &project, json!({"name": "X"}), "member-7", "200"),
     ] {
         stub.count_as("member-7", "member-7");
         let mut stream = begin(&service.api, method, path, "member-7", &body).await;
-        // A body that takes so long is a slow one.
+        // A body that takes this long counts as slow.
         tokio::time::sleep(Duration::from_millis(700)).await;
         stub.count_as("member-7", instead);
         stream.write_all(b"}").await.unwrap();

@@ -1,4 +1,4 @@
-//! An identity service that does as the test says, and the work-session service that asks it.
+//! A fake identity service that a test controls, and the work-session service that calls it.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -20,32 +20,32 @@ use test_kit::{Api, TestDb, wait_until};
 
 use crate::sign_in::{self, SignIn};
 
-/// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `own-SCOPES` Ada by
-/// a first-party client, `slow-MS` is
-/// Ada after so many milliseconds, `broken` gets no JSON, a number gets that status, anything else is a bad token.
+/// Answers by token. `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all if empty), `own-SCOPES` is Ada
+/// through a first-party client, `slow-MS` is Ada after so many milliseconds, `KIND-ID` is that account. `broken` gets no JSON,
+/// and a number that status; any other token is invalid.
 #[derive(Clone, Default)]
 pub struct Stub {
     pub asked: Arc<AtomicUsize>,
     pub request_ids: Arc<Mutex<Vec<String>>>,
-    /// The sign-ins that were passed on.
+    /// The sign-ins that were forwarded.
     pub sign_ins: Arc<Mutex<Vec<SignIn>>>,
-    /// Tokens that count as others.
+    /// Tokens that are answered like others.
     instead: Arc<Mutex<HashMap<String, String>>>,
-    /// What still exists, as questions say it; everything else is gone.
+    /// What still exists, as questions and answers; everything else is gone.
     there: Arc<Mutex<Vec<(ExistenceQuestion, ExistenceAnswer)>>>,
-    /// Sign-ins that are not as their tokens say.
+    /// Sessions that are not as their tokens say.
     sign_ins_now: Arc<Mutex<HashMap<String, ExistenceAnswer>>>,
-    /// While true, nobody is told what exists.
+    /// While true, questions about existence get a 503.
     pub is_away: Arc<AtomicBool>,
     existence_asked: Arc<AtomicUsize>,
-    /// Held by a test, it keeps every question about what exists waiting.
+    /// While a test locks it, every question about existence waits.
     pub existence_turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The key that all parts share, as [`Service::with`] says it in base64.
+/// The key that all parts share; [`Service::with`] has it in base64.
 const SECRETS_KEY: [u8; 32] = [7; 32];
 
-/// `exp` of every good token.
+/// The `exp` of every valid token.
 pub const EXPIRES_AT: i64 = 1_800_000_000;
 
 impl Stub {
@@ -53,18 +53,18 @@ impl Stub {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// From now on `token` is answered as `other` is.
+    /// Answers `token` like `other` from now on.
     pub fn count_as(&self, token: &str, other: &str) {
         let mut instead = self.instead.lock().unwrap();
         instead.insert(token.to_owned(), other.to_owned());
     }
 
-    /// From now on this account, team or membership exists.
+    /// Makes this account, team or membership exist.
     pub fn is_there(&self, user_id: Option<i64>, team_id: Option<i64>, role: Option<TeamRole>) {
         self.push(user_id, team_id, role, None);
     }
 
-    /// Whom to write to about this account, or this team.
+    /// Sets the contact of this account or team.
     pub fn writes_to(&self, user_id: Option<i64>, team_id: Option<i64>, username: &str) {
         let (username, email) = (username.to_owned(), format!("{username}@example.com"));
         let plain = serde_json::to_vec(&Contact { username, email }).unwrap();
@@ -95,7 +95,7 @@ impl Stub {
         self.there.lock().unwrap().push((question, answer));
     }
 
-    /// From now on this sign-in is over, or what it may do in a team is this.
+    /// Ends this session, or changes its role in a team.
     pub fn sign_in_is(&self, session_id: &str, exists: bool, role: Option<TeamRole>) {
         let answer = ExistenceAnswer {
             exists,
@@ -106,12 +106,12 @@ impl Stub {
         sign_ins.insert(session_id.to_owned(), answer);
     }
 
-    /// From now on everything is gone.
+    /// Removes every account, team and membership.
     pub fn nobody_is_there(&self) {
         self.there.lock().unwrap().clear();
     }
 
-    /// How often somebody asked what exists.
+    /// Returns how many questions about accounts, teams and memberships arrived.
     pub fn existence_asked(&self) -> usize {
         self.existence_asked.load(Ordering::SeqCst)
     }
@@ -123,7 +123,7 @@ impl Stub {
         .await;
     }
 
-    /// Starts to answer on `listen`.
+    /// Starts the server at `listen`.
     pub fn start(&self, listen: &str) -> SocketAddr {
         let data = Data::new(self.clone());
         let server = HttpServer::new(move || {
@@ -222,7 +222,7 @@ async fn judge(token: String) -> HttpResponse {
                 body["origin"] = json!("sso");
                 body["session_id"] = json!(format!("{kind}{id}"));
             }
-            // An owner whose sign-in is known.
+            // An owner with a known session.
             "signedin" => body["session_id"] = json!(format!("signedin{id}")),
             // OAuth clients.
             "app" | "otherapp" => {
@@ -230,7 +230,7 @@ async fn judge(token: String) -> HttpResponse {
                 body["session_id"] = json!(format!("{kind}{id}"));
                 body["client_id"] = json!(kind);
             }
-            // One of the product's own clients.
+            // A first-party client.
             "ours" => {
                 body["origin"] = json!("first_party");
                 body["scope"] = json!("sessions:read integrations:write teams");
@@ -241,13 +241,13 @@ async fn judge(token: String) -> HttpResponse {
                 body["user"]["email"] = json!(format!("person{id}@example.com"));
                 body["user"]["email_verified"] = json!(true);
             }
-            // Of an OAuth client that was not given the scope `email`.
+            // An OAuth client without the scope `email`.
             "nameless" => {
                 body["user"]["email"] = Value::Null;
                 body["scope"] = json!("sessions:read integrations:write teams teams:write");
                 body["client_id"] = json!("app");
             }
-            // Of the same client, which was given it.
+            // The same client with the scope `email`.
             "named" => {
                 body["user"]["email"] = json!(format!("person{id}@example.com"));
                 body["user"]["email_verified"] = json!(true);
@@ -291,7 +291,7 @@ pub fn ada(scope: Option<String>) -> Value {
     body
 }
 
-/// The service on a database of its own.
+/// The service with a database of its own.
 pub struct Service {
     pub api: Api,
     /// Moves the service's clock.
@@ -306,7 +306,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// With these settings over those that a test needs.
+    /// Starts the service with these settings on top of those that a test needs.
     pub async fn with(settings: Value, broker: Broker) -> Self {
         let database = TestDb::empty("worksession");
         let data = tempfile::tempdir().unwrap();
@@ -342,13 +342,13 @@ impl Service {
         }
     }
 
-    /// Asking an identity service at `identity`.
+    /// Starts the service with the identity service at `identity`.
     pub async fn start(identity: &str, remember_ms: u64) -> Self {
         let settings = json!({"identity_url": identity, "auth": {"remember_ms": remember_ms}});
         Self::with(settings, Broker::memory()).await
     }
 
-    /// Asking an identity service that answers by the token.
+    /// Starts the service with a fake identity service.
     pub async fn with_stub(remember_ms: u64) -> (Self, Stub) {
         let stub = Stub::default();
         let identity = stub.start("127.0.0.1:0");
@@ -358,7 +358,7 @@ impl Service {
         )
     }
 
-    /// With boards that are kept for so many seconds, asking an identity service that answers by the token.
+    /// Starts the service with leaderboards that are cached for so many seconds, and with a fake identity service.
     pub async fn with_board_memory(seconds: u64) -> (Self, Stub) {
         let stub = Stub::default();
         let identity = format!("http://{}", stub.start("127.0.0.1:0"));
@@ -367,7 +367,7 @@ impl Service {
         (Self::with(settings, Broker::memory()).await, stub)
     }
 
-    /// With these settings of live events, asking an identity service that answers by the token.
+    /// Starts the service with these settings of the event stream, and with a fake identity service.
     pub async fn live(live: Value) -> (Self, Stub) {
         let stub = Stub::default();
         let identity = format!("http://{}", stub.start("127.0.0.1:0"));
@@ -376,12 +376,12 @@ impl Service {
         (Self::with(settings, Broker::memory()).await, stub)
     }
 
-    /// Another process of the service, on the same database.
+    /// Starts another process of the service on the same database.
     pub async fn beside(&self) -> (worksession_service::Running, Api) {
         run(&self.config, &self.deps).await
     }
 
-    /// A project of Ada's team.
+    /// Creates a project of Ada's team.
     pub async fn team_project(&self) -> i64 {
         let call = self.api.post("/api/team-projects").bearer("user-");
         let made = call

@@ -1,7 +1,7 @@
-//! The identity service away, in every way in which a service can be: what waits for it is refused in
-//! time however much there is of it, nothing piles up meanwhile, and it is noticed at once when it is back.
+//! Every way in which the identity service can fail: requests are refused in time, however many there are; nothing
+//! piles up; and its return is noticed at once.
 //!
-//! Against the real program, so that its threads are its own.
+//! The program itself runs, so that its threads can be counted.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::identity::{Service, Stub};
 
 const CROWD: usize = 1_000;
-/// The two seconds of the contract, and what a crowd of requests takes itself.
+/// The two seconds of the contract, plus what a crowd of requests takes itself.
 const IN_TIME: Duration = Duration::from_millis(2_500);
 const BACK_WITHIN: Duration = Duration::from_secs(1);
 
@@ -30,10 +30,10 @@ pub enum Way {
     AnswersRubbish,
 }
 
-/// An identity service that is away in that way, until it is dropped.
+/// An identity service that fails in this way until it is dropped.
 pub struct Away {
     pub address: SocketAddr,
-    /// Bound, and listened on by nobody: other tests do not get the port meanwhile.
+    /// Bound without listening, so that no other test gets the port.
     place: TcpSocket,
     task: Option<JoinHandle<()>>,
 }
@@ -50,7 +50,7 @@ impl Away {
         };
         let task = listener.map(|listener| {
             tokio::spawn(async move {
-                // What was accepted ends with this task.
+                // Accepted connections close when this task ends.
                 let (mut held, mut answering) = (Vec::new(), JoinSet::new());
                 loop {
                     let (stream, _) = listener.accept().await.unwrap();
@@ -62,7 +62,7 @@ impl Away {
                             answering.spawn(answer(stream, "200 OK", "<html>"));
                         }
                         Way::ResetsConnections => {
-                            // A close that waits for nothing is a reset.
+                            // A close without lingering sends a reset.
                             stream.set_zero_linger().unwrap();
                         }
                         Way::NobodyListens | Way::TakesConnectionsAndIsSilent => held.push(stream),
@@ -77,7 +77,7 @@ impl Away {
         }
     }
 
-    /// Ends it and puts a good one in its place.
+    /// Stops it and starts a working one on the same address.
     pub async fn comes_back(self) -> Stub {
         if let Some(task) = self.task {
             task.abort();
@@ -101,7 +101,7 @@ async fn answer(mut stream: TcpStream, status: &'static str, body: &'static str)
     }
 }
 
-/// The program, asking for tokens at `identity`.
+/// The program, which validates tokens at `identity`.
 struct Program {
     process: Process,
     api: Api,
@@ -118,7 +118,7 @@ impl Program {
             [
                 ("WORKSESSION__LISTEN", "127.0.0.1:0"),
                 ("WORKSESSION__DATABASE__URL", database.url()),
-                // Nobody is there: requests do without.
+                // No broker listens there; requests need none.
                 ("WORKSESSION__BROKER__URL", "amqp://127.0.0.1:1"),
                 ("WORKSESSION__IDENTITY_URL", &format!("http://{identity}")),
                 ("RUST_LOG", "error"),
@@ -145,7 +145,7 @@ impl Program {
             .unwrap()
     }
 
-    /// How many requests were answered within 2.5 s, as the program's figures say.
+    /// Returns how many requests were answered within 2.5 s, according to the program's metrics.
     async fn in_time(&self) -> usize {
         let figures = self.api.get("/metrics").send().await.text();
         let bucket = r#"http_request_duration_seconds_bucket{route="/api/projects",le="2.5"} "#;
@@ -159,7 +159,7 @@ impl Program {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_is_refused_in_time_without_threads_and_let_in_at_once_when_it_is_back() {
+async fn while_identity_is_down_requests_fail_in_time_and_recover_at_once_afterwards() {
     for way in [
         Way::NobodyListens,
         Way::TakesConnectionsAndIsSilent,
@@ -169,7 +169,7 @@ async fn a_crowd_is_refused_in_time_without_threads_and_let_in_at_once_when_it_i
     ] {
         let away = Away::start(way).await;
         let program = Program::start(away.address);
-        // As many threads as answers and the database need are there from now on.
+        // From now on, the threads that responses and the database need exist.
         assert_unavailable(&program.ask().await);
         let before = program.threads();
 
@@ -187,13 +187,13 @@ async fn a_crowd_is_refused_in_time_without_threads_and_let_in_at_once_when_it_i
              max {:?}, threads {before} -> {threads}",
             lives[lives.len() - 1]
         );
-        // By the program's own clock; the thousand clients of this process cost time too.
+        // By the program's own clock: the thousand clients of this process take time too.
         assert_eq!(program.in_time().await, CROWD + 1, "{way:?}: {longest:?}");
         assert!(longest < IN_TIME * 2, "{way:?}: {longest:?}");
         assert!(threads <= before + 4, "{way:?}: {before} -> {threads}");
         assert!(live < Duration::from_millis(100), "{way:?}: {lives:?}");
 
-        // Once it is known to be away, nobody waits for it: one in a quarter of a second finds out.
+        // With an open breaker nobody waits; one call per quarter of a second probes the identity service.
         let quick = join_all((0..20).map(|_| async {
             let asked = Instant::now();
             assert_unavailable(&program.ask().await);
@@ -215,7 +215,7 @@ async fn a_crowd_is_refused_in_time_without_threads_and_let_in_at_once_when_it_i
     }
 }
 
-/// How long the process takes to say that it lives, and the most threads it has, while a crowd waits.
+/// Returns the times of liveness probes, and the highest number of threads, while a crowd waits.
 async fn watch(program: &Program) -> (Vec<Duration>, usize) {
     let (mut lives, mut threads) = (Vec::new(), 0);
     for _ in 0..40 {
@@ -230,7 +230,7 @@ async fn watch(program: &Program) -> (Vec<Duration>, usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_health_report_and_the_figures_name_it_while_it_is_away() {
+async fn health_report_and_metrics_show_that_identity_is_down() {
     let away = Away::start(Way::NobodyListens).await;
     let service = Service::start(&format!("http://{}", away.address), 0).await;
     for _ in 0..5 {
@@ -264,18 +264,18 @@ async fn the_health_report_and_the_figures_name_it_while_it_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_slow_is_waited_for_by_as_many_as_fit_and_never_taken_to_be_away() {
+async fn a_slow_identity_service_never_opens_the_breaker() {
     let (service, _stub) = Service::with_stub(0).await;
     let ask = async |token: &'static str| {
         let asked = Instant::now();
         let call = service.api.get("/api/projects").bearer(token);
         (call.send().await.status, asked.elapsed())
     };
-    // A moment before its time is over.
+    // Just below the time limit.
     for reply in join_all((0..4).map(|_| ask("slow-1900"))).await {
         assert_eq!(reply.0, 200, "{:?}", reply.1);
     }
-    // Three times as many as may ask at once: who waited for a turn has less time left than an answer takes.
+    // Three times the calls allowed at once: after waiting for a slot, less time is left than a response takes.
     let slow = join_all((0..768).map(|_| ask("slow-1200"))).await;
     let answered = slow.iter().filter(|reply| reply.0 == 200).count();
     let refused = slow.iter().filter(|reply| reply.0 == 503).count();
@@ -283,7 +283,7 @@ async fn one_that_is_slow_is_waited_for_by_as_many_as_fit_and_never_taken_to_be_
     assert_eq!(answered + refused, slow.len());
     assert!(answered >= 100 && refused >= 256, "{answered}");
     assert!(slow.iter().all(|reply| reply.1 < Duration::from_secs(4)));
-    // Had it been taken to be away, most of these would be refused.
+    // With an open breaker, most of these would be refused.
     let now = join_all((0..20).map(|_| service.api.get("/api/projects").bearer("user-").send()));
     assert!(now.await.iter().all(|reply| reply.status == 200));
     let figures = service.api.get("/metrics").send().await.text();
@@ -292,7 +292,7 @@ async fn one_that_is_slow_is_waited_for_by_as_many_as_fit_and_never_taken_to_be_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_whose_token_is_answered_oddly_shuts_nobody_out() {
+async fn an_unexpected_response_about_one_token_does_not_affect_others() {
     let (service, _stub) = Service::with_stub(0).await;
     for odd in ["400", "404", "413", "429", "431"] {
         for _ in 0..10 {

@@ -1,5 +1,5 @@
-//! The identity area speaks, over the run's broker, and the service listens. What it does about accounts
-//! that are gone is in `departures`, about teams in `teams_gone`.
+//! The service consumes the identity service's events from the broker of the run. Deleted accounts are the subject of
+//! `departures`, teams that of `teams_gone`.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -20,12 +20,12 @@ use crate::rows;
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What an event says.
+/// Returns the data of an event.
 pub fn data(event: &Event) -> Value {
     event.data.read().unwrap()
 }
 
-/// The service and its broker; on PostgreSQL the broker is RabbitMQ.
+/// The service and its broker, which is RabbitMQ if the database is PostgreSQL.
 pub struct World {
     pub service: Service,
     pub stub: Stub,
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// What the notifier was told of webhooks: all there is of a type, once there are `count`. An event may come twice:
+    /// Waits until the notifier has `count` events of a type on webhooks, and returns their data. An event may arrive twice:
     /// a test that moves the clock ends the relay's leases.
     pub async fn told<T: EventData>(&self, count: usize) -> Vec<T> {
         wait_until(T::TYPE, PATIENCE, async || {
@@ -93,7 +93,7 @@ impl World {
         drop(self.kit);
     }
 
-    /// Publishes an event as the identity service does, or again, and gives its id.
+    /// Publishes an event like the identity service does, maybe once more; returns its id.
     pub async fn tell_as<T: EventData>(&self, id: Uuid, at: DateTime<Utc>, data: &T) -> Uuid {
         let event = Event::new(id, "identity-service", at, None, data).unwrap();
         let outcome = self
@@ -120,7 +120,7 @@ impl World {
         self.broker.publisher().publish(message).await
     }
 
-    /// Waits until everything told so far is taken in: a word about a team that nobody has comes after it.
+    /// Waits until everything published so far is consumed: an event about a team that nobody has comes after it.
     pub async fn settle(&self) {
         static TEAMS: std::sync::atomic::AtomicI64 = std::sync::atomic::AtomicI64::new(1_000);
         let team = TEAMS.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -132,7 +132,7 @@ impl World {
         .await;
     }
 
-    /// Waits until this event is taken in.
+    /// Waits until this event is consumed.
     pub async fn taken_in(&self, id: Uuid) {
         let sql = format!("SELECT count(*) AS number FROM inbox WHERE event_id = '{id}'");
         wait_until("the event to be taken in", PATIENCE, async || {
@@ -141,7 +141,7 @@ impl World {
         .await;
     }
 
-    /// How many messages are parked; on RabbitMQ.
+    /// Returns the number of dead letters on RabbitMQ.
     pub async fn parked(&self) -> u32 {
         let connection = self.kit.connect().await;
         let parked = self.kit.waiting(&connection, "work.parked").await;
@@ -149,12 +149,12 @@ impl World {
         parked
     }
 
-    /// Takes the notifier's place, and gives what it is told of destinations.
+    /// Consumes in place of the notifier, and collects the settings of destinations.
     pub fn destinations(&self) -> Heard<IntegrationConfigured> {
         self.hear()
     }
 
-    /// Takes the notifier's place, and gives the tests of chats that it is asked for.
+    /// Consumes in place of the notifier, and collects the requested tests of chats.
     pub fn tests(&self) -> Heard<ChatTestRequested> {
         self.hear()
     }
@@ -177,7 +177,7 @@ impl World {
     }
 }
 
-/// A consumer in the notifier's place, and what it was told.
+/// A consumer in place of the notifier, and the data that it received.
 pub type Heard<T> = (broker::ConsumerHandle, Arc<Mutex<Vec<T>>>);
 
 pub fn user_id(id: i64) -> UserId {
@@ -207,14 +207,14 @@ pub fn team_changed(id: i64, name: &str, deleted: bool) -> TeamChanged {
     }
 }
 
-/// Asks as both users, twice, with `between` in the middle, and gives how many questions that made of it.
+/// Makes requests as both users, twice, with `between` in the middle; returns how many validations that took.
 async fn questions(world: &World, between: impl AsyncFn()) -> usize {
     let ask = async |token: &str| {
         let call = world.service.api.get("/api/projects").bearer(token);
         call.send().await.expect(200);
     };
     for _ in 0..10 {
-        // What is remembered of the last round is too old.
+        // What the last round cached has expired.
         tokio::time::sleep(Duration::from_millis(1_050)).await;
         let (since, before) = (Instant::now(), world.stub.asked());
         ask("user-").await;
@@ -222,7 +222,7 @@ async fn questions(world: &World, between: impl AsyncFn()) -> usize {
         between().await;
         ask("user-").await;
         ask("outsider-8").await;
-        // After longer, answers may have been forgotten by age.
+        // After a longer time, cached results may have expired.
         if since.elapsed() < Duration::from_millis(950) {
             return world.stub.asked() - before;
         }
@@ -231,7 +231,7 @@ async fn questions(world: &World, between: impl AsyncFn()) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_remembered_of_a_user_is_dropped_when_something_changes_and_no_one_elses() {
+async fn a_change_of_a_user_drops_only_that_users_cached_validations() {
     let world = World::start().await;
     let user_id = user_id(7);
     let membership = MembershipChanged {
@@ -272,7 +272,7 @@ async fn what_is_remembered_of_a_user_is_dropped_when_something_changes_and_no_o
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_word_that_can_not_be_read_is_set_aside_and_holds_nobody_up() {
+async fn an_unreadable_identity_event_is_dead_lettered_and_does_not_block_the_queue() {
     let world = World::start().await;
     let body = |kind: &str, data: serde_json::Value| {
         json!({
@@ -299,7 +299,7 @@ async fn a_word_that_can_not_be_read_is_set_aside_and_holds_nobody_up() {
         let outcome = world
             .publish(Uuid::now_v7(), key, body.to_string().into_bytes())
             .await;
-        // RabbitMQ has it safe and parks it; the broker in memory has no place for that.
+        // RabbitMQ moves it to the dead-letter queue; the memory broker has none.
         if test_kit::TestBackend::current() == test_kit::TestBackend::Sqlite {
             assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
         } else {

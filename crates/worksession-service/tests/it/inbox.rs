@@ -1,4 +1,4 @@
-//! What was taken in long ago is forgotten while the service runs.
+//! Old rows of the inbox are deleted while the service runs.
 
 use test_kit::wait_until;
 
@@ -7,9 +7,9 @@ use crate::identity_events::PATIENCE;
 use crate::rows;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_of_more_than_thirty_days_ago_are_forgotten_and_no_others() {
+async fn inbox_rows_older_than_thirty_days_are_deleted_and_no_others() {
     let (service, _stub) = Service::with_stub(0).await;
-    // The clock stands at 23 November 2026, 09:00. More than are deleted in one transaction.
+    // The clock stands at 23 November 2026, 09:00. There are more rows than one transaction deletes.
     rows::execute(
         &service,
         "INSERT INTO inbox (consumer, event_id, received_at) \

@@ -24,7 +24,7 @@ impl Person<'_> {
         call.send().await.expect(200);
     }
 
-    /// Works on a project of the team.
+    /// Works on a project of the team and submits it.
     async fn work_on(&self, project: &str, minutes: i64) {
         let plan = json!({"category": "coding", "duration": minutes, "project_id": project});
         let started = self.start(plan).await;
@@ -35,7 +35,7 @@ impl Person<'_> {
     }
 }
 
-/// Rank, name and minutes of the entries.
+/// Returns rank, name and minutes of the entries.
 fn entries(board: &Value) -> Vec<(i64, String, i64)> {
     let read = |entry: &Value| {
         let number = |name: &str| entry[name].as_i64().unwrap();
@@ -55,7 +55,7 @@ fn entry(rank: i64, person: i64, minutes: i64) -> (i64, String, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_board_of_everybody_shows_who_opted_in() {
+async fn the_global_leaderboard_shows_users_who_opted_in() {
     let (service, _stub) = Service::with_stub(0).await;
     let (shy, open) = (Person::outsider(&service, 8), Person::member(&service, 9));
     open.opt_in(true).await;
@@ -90,7 +90,7 @@ async fn the_board_of_everybody_shows_who_opted_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_teams_board_counts_its_projects_and_is_for_its_members() {
+async fn a_team_leaderboard_counts_the_teams_projects_and_is_for_its_members() {
     let (service, _stub) = Service::with_stub(0).await;
     let (one, two) = (Person::member(&service, 8), Person::member(&service, 9));
     let outsider = Person::outsider(&service, 10);
@@ -159,7 +159,7 @@ async fn a_session_belongs_to_the_utc_periods_of_its_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_equals_who_got_there_first_stands_higher_and_nothing_earned_moves_nobody() {
+async fn ties_rank_by_who_reached_the_points_first_and_an_empty_session_keeps_the_rank() {
     let (service, _stub) = Service::with_stub(0).await;
     let people: Vec<_> = [12, 11, 10].map(|id| Person::outsider(&service, id)).into();
     for person in &people {
@@ -168,7 +168,7 @@ async fn of_equals_who_got_there_first_stands_higher_and_nothing_earned_moves_no
     }
     let expected = [entry(1, 12, 25), entry(2, 11, 25), entry(3, 10, 25)];
     assert_eq!(entries(&people[0].board("period=all").await), expected);
-    // A session that earns nothing is no later getting there.
+    // A session that earns nothing does not change when the points were reached.
     let started = people[0].start_coding().await;
     people[0]
         .submit(honest(&started, &service))
@@ -179,12 +179,12 @@ async fn of_equals_who_got_there_first_stands_higher_and_nothing_earned_moves_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_under_suspicion_does_not_count() {
+async fn a_suspect_session_does_not_count_for_the_leaderboard() {
     let (service, _stub) = Service::with_stub(0).await;
     let person = Person::outsider(&service, 8);
     person.opt_in(true).await;
     person.work("coding", 25).await;
-    // An end in the future.
+    // An end time in the future.
     let started = person.start_coding().await;
     service.clock.advance(TimeDelta::minutes(25));
     let ahead = service.time.now() + TimeDelta::minutes(10);
@@ -209,7 +209,7 @@ async fn a_session_under_suspicion_does_not_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_follow_each_other_and_bad_ones_are_refused() {
+async fn leaderboard_pages_are_contiguous_and_invalid_queries_are_refused() {
     let (service, _stub) = Service::with_stub(0).await;
     for id in 20..27 {
         let person = Person::outsider(&service, id);
@@ -251,7 +251,7 @@ async fn pages_follow_each_other_and_bad_ones_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_board_is_at_most_ten_seconds_old() {
+async fn a_cached_leaderboard_is_refreshed() {
     let (service, _stub) = Service::with_board_memory(1).await;
     let person = Person::outsider(&service, 8);
     person.opt_in(true).await;
@@ -266,9 +266,9 @@ async fn a_board_is_at_most_ten_seconds_old() {
     service.stop().await;
 }
 
-/// On PostgreSQL: in SQLite no reader ever waits for anybody.
+/// PostgreSQL only: in SQLite no reader waits for another connection.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_others_that_read_boards_is_told_so_after_two_seconds() {
+async fn waiting_for_a_leaderboard_fails_after_two_seconds() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }

@@ -1,4 +1,4 @@
-//! A client of the stream of live events.
+//! A client of the event stream.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use serde_json::Value;
 use test_kit::Api;
 use tokio::time::timeout;
 
-/// No event takes this long.
+/// After this time without an event, a test fails.
 const HANG: Duration = Duration::from_secs(15);
 
-/// A stream that is open.
+/// An open event stream.
 pub struct Listener {
     response: Response,
     unread: Vec<u8>,
-    /// The last id that came, as a browser would send it to go on.
+    /// The last id that arrived, which a browser would send to resume.
     pub last_id: Option<String>,
 }
 
-/// A block of lines: an event, a comment, or the first line.
+/// A block of lines: an event, a comment or the `retry` field.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Block {
     pub id: Option<String>,
@@ -29,7 +29,7 @@ pub struct Block {
     pub retry: String,
 }
 
-/// Asks for a stream and gives the answer's head.
+/// Requests a stream; returns the response once its head has arrived.
 pub async fn ask(api: &Api, token: &str, last_id: Option<&str>) -> Response {
     let client = ClientBuilder::new().no_proxy().build().unwrap();
     let mut request = client
@@ -43,7 +43,7 @@ pub async fn ask(api: &Api, token: &str, last_id: Option<&str>) -> Response {
 }
 
 impl Listener {
-    /// Opens a stream and reads up to its `hello`, which comes first when nothing is made up for.
+    /// Opens a stream and reads up to its `hello`, which comes first if there is nothing to replay.
     pub async fn open(api: &Api, token: &str) -> Self {
         let mut listener = Self::resume(api, token, None).await;
         let (first, hello) = (listener.block().await, listener.block().await);
@@ -52,7 +52,7 @@ impl Listener {
         listener
     }
 
-    /// Opens a stream as a client that comes back.
+    /// Opens a stream like a client that resumes.
     pub async fn resume(api: &Api, token: &str, last_id: Option<&str>) -> Self {
         let response = ask(api, token, last_id).await;
         assert_eq!(response.status(), 200);
@@ -67,7 +67,7 @@ impl Listener {
         }
     }
 
-    /// The next block; none when the stream has ended.
+    /// Returns the next block, or `None` at the end of the stream.
     pub async fn block(&mut self) -> Option<Block> {
         loop {
             if let Some(end) = self.unread.windows(2).position(|two| two == b"\n\n") {
@@ -87,7 +87,7 @@ impl Listener {
         }
     }
 
-    /// The next event, its name and its data; none when the stream has ended.
+    /// Returns the name and the data of the next event, or `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             let block = self.block().await?;
@@ -97,7 +97,7 @@ impl Listener {
         }
     }
 
-    /// The data of the next event, which has that name.
+    /// Returns the data of the next event, which must have that name.
     pub async fn expect(&mut self, name: &str) -> Value {
         let (event, data) = self.next().await.expect(name);
         assert_eq!(event, name, "{data}");

@@ -1,4 +1,4 @@
-//! Somebody else's transaction on PostgreSQL, that holds what it has locked until it is told to end.
+//! Another transaction on PostgreSQL, which holds its locks until the test commits it.
 
 use db_kit::Db;
 use diesel::connection::SimpleConnection;
@@ -8,11 +8,11 @@ use crate::identity::Service;
 use crate::identity_events::PATIENCE;
 use crate::rows;
 
-/// A transaction that is open.
+/// An open transaction.
 pub struct Open(Db);
 
 impl Open {
-    /// Begins it with these statements.
+    /// Begins a transaction with these statements.
     pub fn begin(service: &Service, statements: &str) -> Self {
         let mut db = service.database.pool(1).dedicated().unwrap();
         db.batch_execute(&format!("BEGIN; {statements}")).unwrap();
@@ -24,7 +24,7 @@ impl Open {
     }
 }
 
-/// Waits until so many wait for a lock that somebody holds.
+/// Waits until so many connections wait for a lock.
 pub async fn until_waiting(service: &Service, count: i64) {
     let sql = "SELECT count(*) AS number FROM pg_stat_activity \
         WHERE datname = current_database() AND wait_event_type = 'Lock'";

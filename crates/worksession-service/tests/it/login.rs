@@ -1,4 +1,4 @@
-//! Signing in through this area. With the real identity service: `sign_in` in the crate `standalone`.
+//! Sign-in through this service. `sign_in` in the crate `standalone` uses the real identity service.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn named(username: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_pair_is_given_on_as_it_is_and_who_asks_is_told() {
+async fn login_forwards_the_token_pair_and_the_client_address() {
     let stub = Stub::default();
     let identity = format!("http://{}", stub.start("127.0.0.1:0"));
     for (proxies, address) in [("", "127.0.0.1"), ("127.0.0.0/8", "203.0.113.9")] {
@@ -54,7 +54,7 @@ async fn the_token_pair_is_given_on_as_it_is_and_who_asks_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_is_given_on_in_this_areas_shape() {
+async fn a_refused_sign_in_is_returned_in_the_error_format_of_this_service() {
     let (service, stub) = Service::with_stub(0).await;
     let unavailable = "Authentication service unavailable";
     let table = [
@@ -85,7 +85,7 @@ async fn a_refusal_is_given_on_in_this_areas_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_sign_in_is_refused_before_anybody_is_asked() {
+async fn an_invalid_sign_in_is_refused_without_calling_the_identity_service() {
     let (service, stub) = Service::with_stub(0).await;
     for (body, sentence) in [
         (json!({}), "username is required"),
@@ -141,7 +141,7 @@ async fn what_is_no_sign_in_is_refused_before_anybody_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_identity_service_that_is_away_is_503_in_time_and_noticed_when_it_is_back() {
+async fn sign_ins_fail_in_time_while_identity_is_down_and_work_at_once_afterwards() {
     for way in [
         Way::NobodyListens,
         Way::TakesConnectionsAndIsSilent,
@@ -160,7 +160,7 @@ async fn an_identity_service_that_is_away_is_503_in_time_and_noticed_when_it_is_
             longest < Duration::from_millis(2_500),
             "{way:?}: {longest:?}"
         );
-        // The breaker is one for both ways of asking.
+        // Sign-ins and validations share one breaker.
         if way != Way::Answers500 {
             let asked = Instant::now();
             assert_unavailable(
@@ -183,7 +183,7 @@ async fn an_identity_service_that_is_away_is_503_in_time_and_noticed_when_it_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_sign_ins_is_bounded_and_slows_nobody_who_is_signed_in() {
+async fn a_flood_of_sign_ins_is_bounded_and_slows_no_validation() {
     let (service, stub) = Service::with_stub(0).await;
     let flood = join_all((0..300).map(|_| async {
         let asked = Instant::now();
@@ -207,7 +207,7 @@ async fn a_flood_of_sign_ins_is_bounded_and_slows_nobody_who_is_signed_in() {
         }
     };
     let (flood, ()) = futures_util::future::join(flood, others).await;
-    // Four seconds are long, but the identity service is there, and says what is to be said.
+    // Sign-ins that take four seconds succeed, because the identity service does respond.
     let (in_time, refused): (Vec<_>, Vec<(u16, Duration)>) =
         flood.into_iter().partition(|reply| reply.0 == 200);
     assert_eq!((in_time.len(), refused.len()), (256, 44));

@@ -1,5 +1,5 @@
-//! The service against an identity service that does as the test says. What needs the real one is
-//! tested with the whole product, in the crate `standalone`.
+//! Tests of the service with a fake identity service. What needs the real one is tested with the whole product, in
+//! the crate `standalone`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -7,7 +7,7 @@ use crate::person::{Person, changed, honest};
 use crate::webhooks::make;
 
 #[test]
-fn the_committed_api_description_is_that_of_the_code() {
+fn the_committed_openapi_document_matches_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/worksession.json");
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     let made = worksession_service::openapi_json().unwrap();
@@ -19,7 +19,7 @@ fn the_committed_api_description_is_that_of_the_code() {
 }
 
 #[test]
-fn every_operation_names_its_answers_and_every_protected_one_its_scope() {
+fn every_operation_documents_its_responses_and_every_protected_one_its_scopes() {
     let description = serde_json::to_value(worksession_service::openapi()).unwrap();
     for (path, methods) in description["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
@@ -65,7 +65,7 @@ fn every_operation_names_its_answers_and_every_protected_one_its_scope() {
 }
 
 #[test]
-fn the_table_of_scopes_in_the_documents_is_that_of_the_description() {
+fn the_documented_scopes_equal_those_of_the_openapi_document() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scopes.md");
     let document = std::fs::read_to_string(path).unwrap();
     let section = document.split("## Work-session area").nth(1).unwrap();
@@ -93,7 +93,7 @@ fn the_table_of_scopes_in_the_documents_is_that_of_the_description() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parameter_that_is_given_twice_or_is_of_another_type_is_refused_by_its_name() {
+async fn the_error_of_a_repeated_or_mistyped_parameter_names_it() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let project = service.team_project().await;
@@ -131,7 +131,7 @@ async fn a_parameter_that_is_given_twice_or_is_of_another_type_is_refused_by_its
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_id_with_nul_is_session_not_found_wherever_it_stands() {
+async fn a_session_id_with_nul_is_not_found_wherever_it_is_sent() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let started = ada.start_coding().await;
@@ -156,7 +156,7 @@ async fn a_session_id_with_nul_is_session_not_found_wherever_it_stands() {
         let body = changed(honest(&started, &service), &json!({"session_id": id}));
         assert_eq!(ada.submit(body).await.expect(404).json(), gone);
     }
-    // Elsewhere it is text that cannot be kept.
+    // Elsewhere it is text that cannot be stored.
     let nul = json!({"error": "Text must not contain the NUL character"});
     for fields in [
         json!({"note": "a\0"}),

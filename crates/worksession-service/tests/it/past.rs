@@ -1,14 +1,14 @@
-//! Sessions that somebody is said to have had.
+//! Rows of sessions in the past.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 
 use crate::identity::Service;
 use crate::rows::execute;
 
-/// Rows of one statement.
+/// The rows of one statement.
 const BATCH: usize = 500;
 
-/// A session of the past; [`Past::default`] is 25 minutes of coding, complete.
+/// A past session; [`Past::default`] is 25 minutes of coding, completed.
 #[derive(Debug, Clone)]
 pub struct Past {
     pub id: String,
@@ -19,7 +19,7 @@ pub struct Past {
     pub started_at: NaiveDateTime,
     pub planning_note: String,
     pub note: String,
-    /// JSON.
+    /// A JSON array.
     pub tags: String,
 }
 
@@ -40,7 +40,7 @@ impl Default for Past {
 }
 
 impl Past {
-    /// The `n`th of many, an hour after the one before.
+    /// Returns the `n`th of many sessions that start an hour apart.
     pub fn nth(n: usize) -> Self {
         let first: NaiveDateTime = "2020-01-01T00:00:00".parse().unwrap();
         Self {
@@ -61,7 +61,7 @@ impl Past {
                 sql.to_owned()
             }
         };
-        // One that is open stays so: the sweeper gives up what should have ended long ago.
+        // An open session ends in the future, so that the sweeper does not abandon it.
         let expected_end = if is_open {
             "2100-01-01 00:00:00".to_owned()
         } else {
@@ -99,7 +99,7 @@ impl Past {
     }
 }
 
-/// Writes them as they would stand after years; the rollups know nothing of them.
+/// Inserts the sessions as they would be stored after years, without rollups.
 pub fn give(service: &Service, sessions: &[Past]) {
     for batch in sessions.chunks(BATCH) {
         let values: Vec<String> = batch.iter().map(Past::values).collect();

@@ -1,4 +1,4 @@
-//! One user of the service, with a timer.
+//! A user of the service, with a timer.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 use diesel::prelude::*;
@@ -7,14 +7,14 @@ use test_kit::Reply;
 
 use crate::identity::Service;
 
-/// A user with a token of her own.
+/// A user with a token of their own.
 pub struct Person<'a> {
     pub service: &'a Service,
     pub token: String,
 }
 
 impl<'a> Person<'a> {
-    /// A member of the team Engines.
+    /// Returns an owner of the team Engines.
     pub fn member(service: &'a Service, id: i64) -> Self {
         Self {
             service,
@@ -22,7 +22,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// A member of the team who manages nothing.
+    /// Returns a member of the team who does not manage it.
     pub fn colleague(service: &'a Service, id: i64) -> Self {
         Self {
             service,
@@ -30,7 +30,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// An owner of the team whose address `person…@example.com` is proven.
+    /// Returns an owner of the team whose address `person…@example.com` is verified.
     pub fn verified(service: &'a Service, id: i64) -> Self {
         Self {
             service,
@@ -38,7 +38,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Somebody without a team.
+    /// Returns a user without a team.
     pub fn outsider(service: &'a Service, id: i64) -> Self {
         Self {
             service,
@@ -70,7 +70,7 @@ impl<'a> Person<'a> {
         call.send().await
     }
 
-    /// Starts a timer and gives the answer.
+    /// Starts a timer; returns the response.
     pub async fn start(&self, body: Value) -> Value {
         self.post("/api/clienta_timer_start", body)
             .await
@@ -88,7 +88,7 @@ impl<'a> Person<'a> {
         self.post("/api/pomodoro/submit", body).await
     }
 
-    /// Starts a timer, lets its whole time pass and submits it.
+    /// Starts a timer, lets its whole time pass and submits it; returns the response.
     pub async fn work(&self, category: &str, minutes: i64) -> Value {
         let started = self
             .start(json!({"category": category, "duration": minutes}))
@@ -116,7 +116,7 @@ impl<'a> Person<'a> {
             .expect(200);
     }
 
-    /// A project of the team, with an id that a session takes.
+    /// Creates a project of the team; returns its id in the form that a session takes.
     pub async fn team_project(&self) -> String {
         let body = json!({"team_id": 3, "name": "Engine", "chat_channel": "#engine"});
         let made = self
@@ -128,7 +128,7 @@ impl<'a> Person<'a> {
     }
 }
 
-/// What an honest client submits now for a session that was started.
+/// Returns what an honest client submits now for a started session.
 pub fn honest(started: &Value, service: &Service) -> Value {
     let plan = &started["presession"];
     json!({
@@ -142,7 +142,7 @@ pub fn honest(started: &Value, service: &Service) -> Value {
     })
 }
 
-/// `fields` in place of those of `body`; null takes one away.
+/// Returns `body` with `fields` in place of its own; null removes a field.
 pub fn changed(mut body: Value, fields: &Value) -> Value {
     let target = body.as_object_mut().unwrap();
     for (name, value) in fields.as_object().unwrap() {
@@ -189,7 +189,7 @@ diesel::table! {
     }
 }
 
-/// `kind:severity` of the session's flags, in order.
+/// Returns `kind:severity` of the session's flags, in order.
 pub fn flags(service: &Service, session_id: &Value) -> Vec<String> {
     let rows = service.database.pool(1).read_blocking(|db| {
         session_flags::table
@@ -205,7 +205,7 @@ pub fn flags(service: &Service, session_id: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Status of each of the user's sessions, in the order of their starts.
+/// Returns the status of each of the user's sessions, in the order of their starts.
 pub fn statuses(service: &Service, user: i64) -> Vec<String> {
     let rows = service.database.pool(1).read_blocking(|db| {
         sessions::table
@@ -218,8 +218,8 @@ pub fn statuses(service: &Service, user: i64) -> Vec<String> {
     rows.unwrap()
 }
 
-/// The events of that type about that session that are still to be published; nothing is bound to the
-/// broker of these tests, so they all are.
+/// Returns the events of that type about that session that are still in the outbox: the broker of these tests has no
+/// queue bound, so none is published.
 pub fn events(service: &Service, kind: &str, session_id: &Value) -> Vec<Value> {
     let rows = service.database.pool(1).read_blocking(|db| {
         outbox::table
@@ -237,7 +237,7 @@ pub fn events(service: &Service, kind: &str, session_id: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// A credited session as the database has it.
+/// A credited session as it is stored.
 #[derive(Debug, Queryable)]
 pub struct Credited {
     pub started_at: NaiveDateTime,
@@ -247,7 +247,7 @@ pub struct Credited {
     pub points: i64,
 }
 
-/// All submitted sessions of the user that were not too late.
+/// Returns the submitted sessions of the user that were not too late.
 pub fn credited(service: &Service, user: i64) -> Vec<Credited> {
     let rows = service.database.pool(1).read_blocking(|db| {
         sessions::table

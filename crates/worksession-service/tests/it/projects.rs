@@ -1,4 +1,4 @@
-//! Bounds of the lists of projects. What the contract says of projects is tested with the whole product.
+//! Bounds of the project lists. What the contract says about projects is tested with the whole product.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ async fn length(person: &Person<'_>, path: &str, list: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_has_at_most_2000_projects_whoever_makes_them_at_once() {
+async fn a_user_has_at_most_2000_projects_even_if_many_are_created_at_once() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     execute(
@@ -46,7 +46,7 @@ async fn a_user_has_at_most_2000_projects_whoever_makes_them_at_once() {
         2_000
     );
     assert_eq!(length(&ada, "/api/projects", "projects").await, 1_003);
-    // Others have their own.
+    // Each user has a limit of their own.
     let eve = Person::outsider(&service, 8);
     eve.post("/api/projects", json!({"name": "hers"}))
         .await
@@ -55,7 +55,7 @@ async fn a_user_has_at_most_2000_projects_whoever_makes_them_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_cannot_be_seen_or_that_turn_text_are_refused_everywhere() {
+async fn names_with_invisible_or_bidirectional_characters_are_refused_everywhere() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let own = json!({"name": "Engine"});
@@ -111,7 +111,7 @@ async fn names_that_cannot_be_seen_or_that_turn_text_are_refused_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_has_at_most_2000_projects_whoever_makes_them_at_once() {
+async fn a_team_has_at_most_2000_projects_even_if_many_are_created_at_once() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     ada.team_project().await;
@@ -143,7 +143,7 @@ async fn a_team_has_at_most_2000_projects_whoever_makes_them_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_with_archived_projects_say_which_they_are() {
+async fn lists_with_archived_projects_mark_them() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let (kept, gone) = (ada.team_project().await, ada.team_project().await);
@@ -183,7 +183,7 @@ async fn lists_with_archived_projects_say_which_they_are() {
                 .unwrap()
         )
     };
-    // The contract's fields alone, where nothing is archived.
+    // Without archived projects, an entry has only the fields of the contract.
     assert_eq!(
         read("/api/team-projects", "team_projects").await,
         [(number(&kept), json!(null))]
@@ -203,7 +203,7 @@ async fn lists_with_archived_projects_say_which_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_change_a_team_project_learns_that_before_his_body_is_judged() {
+async fn a_forbidden_team_project_change_is_403_before_body_validation() {
     let (service, _stub) = Service::with_stub(0).await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}");

@@ -1,4 +1,4 @@
-//! Who comes at the same time: nobody is credited twice, nobody runs two timers, nobody gets a 500.
+//! Concurrent requests of a user: none is credited twice, only one timer runs, and none gets a 500.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::person::{Person, changed, events, honest, statuses};
 const AT_ONCE: usize = 32;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_32_equal_submits_one_is_credited_and_all_read_its_answer() {
+async fn of_32_equal_submits_one_is_credited_and_all_get_its_response() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     for named in [true, false] {
@@ -42,7 +42,7 @@ async fn of_32_equal_submits_one_is_credited_and_all_read_its_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_32_different_submits_one_is_credited_and_the_others_are_told() {
+async fn of_32_different_submits_one_is_credited_and_the_others_get_409() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let started = ada.start_coding().await;
@@ -63,7 +63,7 @@ async fn of_32_different_submits_one_is_credited_and_the_others_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_32_different_starts_one_runs_and_the_others_wait_for_their_submit() {
+async fn of_32_different_starts_one_runs_and_the_others_await_their_submit() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let starts = (0..AT_ONCE).map(|number| {
@@ -92,7 +92,7 @@ async fn of_32_different_starts_one_runs_and_the_others_wait_for_their_submit() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_32_equal_starts_one_starts_and_all_find_it() {
+async fn of_32_equal_starts_one_starts_and_all_return_it() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let body = json!({"category": "coding", "duration": 25});
@@ -111,7 +111,7 @@ async fn of_32_equal_starts_one_starts_and_all_find_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn submits_of_many_sessions_at_once_lose_no_minute() {
+async fn concurrent_submits_of_many_sessions_lose_no_minute() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let mut bodies = Vec::new();
@@ -140,7 +140,7 @@ async fn submits_of_many_sessions_at_once_lose_no_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn starts_and_submits_of_one_user_at_once_keep_their_rules() {
+async fn concurrent_starts_and_submits_of_one_user_keep_the_rules() {
     let (service, _stub) = Service::with_stub(0).await;
     let service = Arc::new(service);
     let ada = Person::outsider(&service, 7);

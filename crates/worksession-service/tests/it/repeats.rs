@@ -1,4 +1,4 @@
-//! Starts that repeat an earlier one get its answer, also where a new one would be refused.
+//! A repeated start gets the response of the first one, even where a new start would be refused.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ impl Person<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_is_repeated_after_its_project_was_archived_finds_the_first_one() {
+async fn a_repeated_start_returns_the_first_one_after_its_project_was_archived() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let team = ada.team_project().await;
@@ -37,7 +37,7 @@ async fn a_start_that_is_repeated_after_its_project_was_archived_finds_the_first
         ada.delete(&path).await.expect(204);
         let again = ada.start_keyed(project, &plan).await.expect(200).json();
         assert_eq!(again, first);
-        // Without a key the same plan a moment later is the same start.
+        // Without a key, the same plan a moment later is the same start.
         let again = ada.post("/api/session/start", plan.clone()).await;
         assert_eq!(again.expect(200).json(), first);
         let other = changed(plan.clone(), &json!({"duration": 30}));
@@ -45,7 +45,7 @@ async fn a_start_that_is_repeated_after_its_project_was_archived_finds_the_first
         let error = "Idempotency-Key was used with another request";
         assert_eq!(refused, json!({ "error": error }));
 
-        // What is new is refused as ever.
+        // A new start is refused as always.
         service.clock.advance(TimeDelta::seconds(11));
         let archived = json!({"error": "Project is archived"});
         let refused = ada.start_keyed("another", &plan).await;
@@ -57,7 +57,7 @@ async fn a_start_that_is_repeated_after_its_project_was_archived_finds_the_first
         let known = *project == team;
         assert_eq!(others.status, if known { 409 } else { 404 });
 
-        // Once the session is over, the key would start a new one.
+        // Once the session is submitted, the key would start a new one.
         service.clock.advance(TimeDelta::minutes(25));
         ada.submit(honest(&first, &service)).await.expect(200);
         let refused = ada.start_keyed(project, &plan).await;
@@ -67,7 +67,7 @@ async fn a_start_that_is_repeated_after_its_project_was_archived_finds_the_first
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_is_repeated_by_who_has_left_the_team_finds_the_first_one() {
+async fn a_repeated_start_returns_the_first_one_after_leaving_the_team() {
     let (service, stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let project = ada.team_project().await;
@@ -83,7 +83,7 @@ async fn a_start_that_is_repeated_by_who_has_left_the_team_finds_the_first_one()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_is_repeated_when_there_have_been_too_many_finds_the_first_one() {
+async fn a_repeated_start_returns_the_first_one_beyond_the_rate_limit() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let plan = json!({"category": "coding", "duration": 25});

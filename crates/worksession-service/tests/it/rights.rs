@@ -1,4 +1,4 @@
-//! Whether a caller may comes before whether what was sent fits: 401 and 403 before 400.
+//! Authorization comes before validation: 401 and 403 before 400.
 
 use serde_json::{Value, json};
 use test_kit::Reply;
@@ -7,7 +7,7 @@ use crate::identity::Service;
 use crate::person::Person;
 use crate::webhooks::{make, path_of};
 
-/// A webhook and a project of the team Engines.
+/// Creates a webhook and a project of the team Engines.
 async fn things(service: &Service) -> (String, i64) {
     let owner = Person::member(service, 7);
     let webhook = json!({"url": "https://hooks.example/x", "team_id": 3});
@@ -20,7 +20,7 @@ fn refused(reply: Reply, status: u16, error: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_change_a_hook_is_told_so_whatever_the_body() {
+async fn an_integration_change_without_permission_is_refused_whatever_the_body() {
     let (service, _stub) = Service::with_stub(0).await;
     let (webhook, project) = things(&service).await;
     let chat = format!("/api/team-projects/{project}/chat");
@@ -59,7 +59,7 @@ async fn who_may_not_change_a_hook_is_told_so_whatever_the_body() {
         );
         let of_colleague = no_json().bearer(&colleague.token).send().await;
         assert_eq!(of_colleague.status, 403, "{path}");
-        // Who may is told what is wrong.
+        // Callers with permission get the validation error.
         no_json().bearer("member-7").send().await.expect(400);
         let owner = Person::member(&service, 7);
         owner.put(path, bodies[0].clone()).await.expect(400);
@@ -68,7 +68,7 @@ async fn who_may_not_change_a_hook_is_told_so_whatever_the_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_read_a_list_is_told_so_whatever_the_query() {
+async fn a_list_without_permission_is_refused_whatever_the_query() {
     let (service, _stub) = Service::with_stub(0).await;
     let (webhook, project) = things(&service).await;
     let deliveries = format!("{webhook}/deliveries");

@@ -1,4 +1,4 @@
-//! Rollups are what the sessions say: after any history, after decisions about flags, and after they were damaged.
+//! Rollups equal the sessions: after any history, after decisions about flags, and after damage.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::identity::Service;
 use crate::person::{Person, changed, honest};
 use crate::rows;
 
-/// What a command said and how it ended.
+/// The exit code and the output of a command.
 struct Ran {
     code: i32,
     out: String,
     err: String,
 }
 
-/// The program itself, on the service's database.
+/// Returns an admin command of the program, on the service's database.
 fn command(service: &Service, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_worksession-service"));
     command
@@ -38,7 +38,7 @@ fn admin(service: &Service, args: &[&str]) -> Ran {
     }
 }
 
-/// The JSON of a command that went well.
+/// Runs a command that must succeed; returns its JSON.
 pub fn told(service: &Service, args: &[&str]) -> Value {
     let ran = admin(service, &[args, &["--json"]].concat());
     assert_eq!(
@@ -60,15 +60,15 @@ const TABLES: [&str; 7] = [
     "board",
 ];
 
-/// The rollups of everybody as they lie there.
+/// Returns the rollups of all users.
 fn rollups(service: &Service) -> Vec<rows::Row> {
     let mut rows = rows::all(service);
     rows.retain(|row| TABLES.contains(&row.table.as_str()));
     rows
 }
 
-/// A history with everything in it: zones, projects, a day that crosses midnight, partial and empty sessions, out of
-/// order, a late one, flags.
+/// Makes a history with everything in it: time zones, projects, a day that crosses midnight, flags, and sessions that
+/// are partial, empty, late or out of order.
 async fn live(service: &Service, id: i64, days: usize) {
     let person = Person::member(service, id);
     person.set_zone("America/New_York").await;
@@ -81,7 +81,7 @@ async fn live(service: &Service, id: i64, days: usize) {
         let plan = json!({"category": "meeting", "duration": 40, "project_id": project});
         let early = person.start(plan).await;
         clock.advance(TimeDelta::minutes(if day % 2 == 0 { 40 } else { 21 }));
-        // The next start ends it; it is submitted after the next.
+        // The next start ends it, and it is submitted after that next session.
         let later = person.start_coding().await;
         clock.advance(TimeDelta::minutes(25));
         person.submit(honest(&later, service)).await.expect(200);
@@ -90,7 +90,7 @@ async fn live(service: &Service, id: i64, days: usize) {
         person.submit(honest(&nothing, service)).await.expect(200);
         clock.advance(TimeDelta::hours(23));
         if day == 1 {
-            // Never submitted in time.
+            // Submitted too late.
             let late = person.start_coding().await;
             clock.advance(TimeDelta::hours(14));
             person.submit(honest(&late, service)).await.expect(200);
@@ -100,7 +100,7 @@ async fn live(service: &Service, id: i64, days: usize) {
     suspicious(&person).await;
 }
 
-/// 25 minutes with an end in the future; gives the session's id.
+/// Submits 25 minutes with an end in the future; returns the session's id.
 async fn suspicious(person: &Person<'_>) -> Value {
     let service = person.service;
     let started = person.start_coding().await;
@@ -113,9 +113,9 @@ async fn suspicious(person: &Person<'_>) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_written_with_the_submits_is_what_the_sessions_say() {
+async fn rollups_written_by_submits_equal_the_sessions_and_a_rebuild_repairs_damage() {
     let (service, _stub) = Service::with_stub(0).await;
-    // The command's clock is the machine's: boards of now.
+    // The command uses the system clock, so the leaderboards must be current.
     service
         .clock
         .set(service_kit::Clock::system().now() - TimeDelta::days(6));
@@ -123,7 +123,7 @@ async fn what_was_written_with_the_submits_is_what_the_sessions_say() {
     live(&service, 9, 1).await;
     let before = rollups(&service);
     let boards = before.iter().filter(|row| row.table == "board").count();
-    // So many when all of it lies in one week of one month, more otherwise.
+    // This is the number if everything lies in one week of one month; otherwise there are more.
     assert!(boards >= 20, "{boards}");
     let looked = told(&service, &["rebuild-rollups", "--dry-run"]);
     assert_eq!(
@@ -132,7 +132,7 @@ async fn what_was_written_with_the_submits_is_what_the_sessions_say() {
         "{looked}"
     );
 
-    // Damaged in every table.
+    // Each table is damaged in turn.
     let data = Person::member(&service, 8).data().await;
     for damage in [
         "UPDATE user_totals SET points_centi = points_centi + 1 WHERE user_id = 8",
@@ -165,7 +165,7 @@ async fn what_was_written_with_the_submits_is_what_the_sessions_say() {
     };
     assert_eq!(but_versions(&after), but_versions(&before));
     assert_eq!(Person::member(&service, 8).data().await, data);
-    // Submits go on from there.
+    // Later submits continue from there.
     Person::member(&service, 8).work("coding", 25).await;
     let looked = told(&service, &["rebuild-rollups", "--dry-run"]);
     assert_eq!(looked["differed"], 0, "{looked}");
@@ -173,7 +173,7 @@ async fn what_was_written_with_the_submits_is_what_the_sessions_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rollups_without_sessions_are_emptied() {
+async fn a_rebuild_without_sessions_empties_the_rollups() {
     let (service, _stub) = Service::with_stub(0).await;
     Person::member(&service, 8).work("coding", 25).await;
     rows::execute(&service, "DELETE FROM sessions");
@@ -186,7 +186,7 @@ async fn rollups_without_sessions_are_emptied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flag_is_cleared_or_upheld_and_the_session_counts_or_does_not() {
+async fn a_session_counts_when_its_flag_is_cleared_and_not_when_it_is_upheld() {
     let (service, _stub) = Service::with_stub(0).await;
     service.clock.set(service_kit::Clock::system().now());
     let person = Person::outsider(&service, 8);
@@ -277,7 +277,7 @@ async fn a_flag_is_cleared_or_upheld_and_the_session_counts_or_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_nights_look_tells_of_a_difference_and_drops_old_boards() {
+async fn the_nightly_audit_counts_differences_and_deletes_old_leaderboards() {
     let (service, _stub) = Service::with_stub(0).await;
     for id in 8..12 {
         Person::member(&service, id).work("coding", 25).await;
@@ -316,11 +316,11 @@ async fn the_nights_look_tells_of_a_difference_and_drops_old_boards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+async fn a_command_whose_output_is_closed_ends_quietly() {
     let (service, _stub) = Service::with_stub(0).await;
     for args in [["flags", "list"], ["rebuild-rollups", "--json"]] {
         assert_ends_quietly_unread(&mut command(&service, &args));
-        // A full disk is another matter.
+        // A full disk is an error.
         let full = std::fs::File::create("/dev/full").unwrap();
         let output = command(&service, &args).stdout(full).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! The database as it lies there, whatever tables it has.
+//! The rows of the database, whatever tables it has.
 
 use db_kit::{Db, DbError};
 use diesel::connection::SimpleConnection;
@@ -24,7 +24,7 @@ const POSTGRES_COLUMNS: &str = "SELECT table_name::text || '.' || column_name::t
 const SQLITE_COLUMNS: &str = "SELECT t.name || '.' || c.name AS line \
     FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'";
 
-/// A row: its table and, in some order, the texts of its columns.
+/// A row: its table, and the texts of its columns in some order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     pub table: String,
@@ -45,7 +45,7 @@ fn lines(db: &mut Db, sql: &str) -> QueryResult<Vec<String>> {
     Ok(lines.into_iter().map(|line| line.line).collect())
 }
 
-/// `(table, column)` of every column of every table of ours.
+/// Returns `(table, column)` of every column of the service's tables.
 fn columns(db: &mut Db) -> QueryResult<Vec<(String, String)>> {
     let sql = match db {
         Db::Pg(_) => POSTGRES_COLUMNS,
@@ -60,7 +60,7 @@ fn columns(db: &mut Db) -> QueryResult<Vec<(String, String)>> {
         .collect())
 }
 
-/// Every row of every table, in order.
+/// Returns every row of every table, sorted.
 pub fn all(service: &Service) -> Vec<Row> {
     run(service, |db| {
         let columns = columns(db)?;
@@ -87,7 +87,7 @@ pub fn all(service: &Service) -> Vec<Row> {
     })
 }
 
-/// The tables with a column that names a user.
+/// Returns the tables with a column that names a user.
 pub fn tables_of_users(service: &Service) -> Vec<String> {
     run(service, |db| {
         let names_user = |column: &str| {
@@ -106,7 +106,7 @@ pub fn tables_of_users(service: &Service) -> Vec<String> {
     })
 }
 
-/// What a `SELECT count(*) AS number …` gives.
+/// Returns the result of a `SELECT count(*) AS number …`.
 pub fn count(service: &Service, sql: &str) -> i64 {
     let sql = sql.to_owned();
     run(service, move |db| {
@@ -115,13 +115,13 @@ pub fn count(service: &Service, sql: &str) -> i64 {
     })
 }
 
-/// Runs statements.
+/// Executes statements.
 pub fn execute(service: &Service, sql: &str) {
     let sql = sql.to_owned();
     run(service, move |db| db.batch_execute(&sql));
 }
 
-/// Gives the user that many submitted sessions, each with a notification, a flag and a category of its own.
+/// Inserts that many submitted sessions of the user, each with a notification, a flag and a category of its own.
 pub fn give_history(service: &Service, user: i64, sessions: i64) {
     let numbers = format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {sessions})"

@@ -10,7 +10,7 @@ use crate::person::{Person, changed, events, honest, statuses, time};
 const NEVER: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_answers_with_the_locked_plan_and_tells_of_it() {
+async fn a_start_returns_the_locked_plan_and_publishes_an_event() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let project = ada.team_project().await;
@@ -107,7 +107,7 @@ async fn a_start_answers_with_the_locked_plan_and_tells_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_start_path_takes_each_name_of_the_fields() {
+async fn each_start_path_accepts_the_field_names_of_its_client() {
     let (service, _stub) = Service::with_stub(0).await;
     let bodies = [
         (
@@ -143,7 +143,7 @@ async fn each_start_path_takes_each_name_of_the_fields() {
         let told = events(&service, "session.started.v1", &started["session_id"]);
         assert_eq!(told[0]["data"]["client"], client);
         assert_eq!(told[0]["data"]["chat"], Value::Null);
-        // The three are one operation: the same plan through another one is the same start.
+        // All paths are one operation: the same plan through another path is the same start.
         let again = person
             .post("/api/session/start", body)
             .await
@@ -155,7 +155,7 @@ async fn each_start_path_takes_each_name_of_the_fields() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_does_not_fit_is_refused() {
+async fn an_invalid_start_is_refused() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let project = ada.team_project().await;
@@ -249,7 +249,7 @@ async fn a_start_that_does_not_fit_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_start_finds_the_first_one() {
+async fn a_repeated_start_returns_the_first_one() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let body = json!({"category": "coding", "duration": 25, "note": "the plan"});
@@ -286,7 +286,7 @@ async fn a_repeated_start_finds_the_first_one() {
         keyed(body.clone(), "key-1").await.expect(200).json(),
         fourth
     );
-    // Open, though not running any more: still the same start.
+    // An open session is still the same start, even if it no longer runs.
     let fifth = keyed(body.clone(), "key-2").await.expect(201).json();
     assert_eq!(
         keyed(body.clone(), "key-1").await.expect(200).json(),
@@ -301,7 +301,7 @@ async fn a_repeated_start_finds_the_first_one() {
     for bad in ["", &"k".repeat(256)] {
         keyed(body.clone(), bad).await.expect(400);
     }
-    // Once the session is over, the key starts a new one.
+    // Once the session is submitted, the key starts a new one.
     service.clock.advance(TimeDelta::seconds(10));
     ada.submit(honest(&fourth, &service)).await.expect(200);
     let sixth = keyed(body, "key-1").await.expect(201).json();
@@ -352,7 +352,7 @@ async fn a_start_ends_the_running_session_and_both_are_credited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_submit_is_answered_with_what_it_earned_and_the_same_again_with_the_same() {
+async fn a_submit_returns_what_it_earned_and_a_repeat_the_same_response() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let started = ada.start_coding().await;
@@ -384,7 +384,7 @@ async fn a_submit_is_answered_with_what_it_earned_and_the_same_again_with_the_sa
     assert!(told[0]["data"].get("planning_note").is_none());
 
     service.clock.advance(TimeDelta::days(2));
-    // The same values, written in another way.
+    // The same values in another notation.
     let local =
         time(&body["start_time"]).with_timezone(&chrono::FixedOffset::east_opt(7200).unwrap());
     let rewritten = changed(
@@ -420,7 +420,7 @@ async fn a_submit_is_answered_with_what_it_earned_and_the_same_again_with_the_sa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_id_the_open_session_that_fits_is_submitted() {
+async fn a_submit_without_an_id_finds_the_matching_open_session() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let none_open = json!({"error": "No open session matches"});
@@ -450,7 +450,7 @@ async fn without_an_id_the_open_session_that_fits_is_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_submit_that_does_not_fit_is_refused_and_changes_nothing() {
+async fn an_invalid_submit_is_refused_and_changes_nothing() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let started = ada.start_coding().await;
@@ -526,7 +526,7 @@ async fn a_session_is_shown_to_its_user_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_nobody_submits_is_given_up_and_still_takes_its_note() {
+async fn an_unsubmitted_session_is_abandoned_and_its_late_submit_earns_nothing() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let swept = ada.start_coding().await;

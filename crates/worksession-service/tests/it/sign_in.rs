@@ -1,4 +1,4 @@
-//! What the identity service of these tests does with a sign-in.
+//! The sign-in endpoint of the fake identity service.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::identity::Stub;
 
-/// What reached the identity service.
+/// A sign-in that reached the identity service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignIn {
     pub body: Value,
@@ -17,10 +17,10 @@ pub struct SignIn {
     pub request_id: String,
 }
 
-/// The tokens that the stub gives, in a spelling that no library of ours would choose.
+/// The response of the stub, in a notation that no JSON library would produce.
 pub const TOKENS: &str = r#"{"user": {"id":7,"later":[1.50]},  "refresh_token":"r", "access_token":"a","expires_in":2592000}"#;
 
-/// Answers by the username.
+/// Responds according to the username.
 pub async fn stub(request: HttpRequest, stub: Data<Stub>, body: web::Json<Value>) -> HttpResponse {
     let header = |name: &str| {
         let values = request.headers().get_all(name);

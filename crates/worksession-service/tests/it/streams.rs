@@ -1,4 +1,4 @@
-//! The streams themselves: how many, how long, and what becomes of those whom nobody reads.
+//! The streams themselves: how many, how long, and what happens to those that nobody reads.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::identity::Service;
 use crate::listener::{Listener, ask};
 use crate::person::{Person, changed, honest};
 
-/// The figure of open streams.
+/// Returns the metric of open streams.
 async fn open_streams(service: &Service) -> usize {
     let figures = service.api.get("/metrics").send().await.text();
     let line = figures
@@ -29,7 +29,7 @@ async fn none_is_open(service: &Service) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_of_life_comes_and_moves_on_where_to_go_on_from() {
+async fn heartbeats_arrive_and_advance_the_last_event_id() {
     let (service, _stub) = Service::live(json!({"heartbeat_seconds": 1})).await;
     let mut listener = Listener::open(&service.api, "outsider-7").await;
     let first = listener.last_id.clone();
@@ -78,7 +78,7 @@ async fn streams_are_counted_and_limited_for_each_user_and_for_the_process() {
         let body: serde_json::Value = refused.json().await.unwrap();
         assert_eq!(body, json!({"error": error}));
     }
-    // Who goes makes room, and is missed at the next signs of life at the latest.
+    // A closed stream makes room; the next heartbeat notices it at the latest.
     drop(open);
     none_is_open(&service).await;
     Listener::open(&service.api, "outsider-7").await;
@@ -86,7 +86,7 @@ async fn streams_are_counted_and_limited_for_each_user_and_for_the_process() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_the_end_of_a_stream_who_did_not_ask_for_one() {
+async fn only_clients_that_accept_event_streams_get_one() {
     let (service, _stub) = Service::live(json!({})).await;
     let call = |method: &str| {
         let call = service.api.call(method.parse().unwrap(), "/api/events");
@@ -107,14 +107,14 @@ async fn nobody_waits_for_the_end_of_a_stream_who_did_not_ask_for_one() {
             (open_streams(&service).await == 1).then_some(())
         })
         .await;
-        // Closed with something unread, it is reset.
+        // Closed with unread data, the connection is reset.
         drop(stream);
     }
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_ends_the_streams_at_once() {
+async fn a_shutdown_ends_the_streams_at_once() {
     let (service, _stub) = Service::live(json!({})).await;
     let mut open = Vec::new();
     for user in 7..12 {
@@ -135,7 +135,7 @@ async fn a_stop_ends_the_streams_at_once() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
-/// A stream over a connection of its own, whose client takes little in.
+/// Opens a stream on a connection of its own, whose client buffers little.
 async fn raw(api: &Api, token: &str, accept: &str, receive: Option<u32>) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     if let Some(bytes) = receive {
@@ -150,7 +150,7 @@ async fn raw(api: &Api, token: &str, accept: &str, receive: Option<u32>) -> TcpS
     stream
 }
 
-/// Starts and submits as many sessions, each of which tells sixteen kilobytes.
+/// Starts and submits so many sessions, each of which sends sixteen kilobytes of events.
 async fn flood(person: &Person<'_>, sessions: usize) {
     let long = "\u{1f341}".repeat(1_990);
     for _ in 0..sessions {
@@ -164,7 +164,7 @@ async fn flood(person: &Person<'_>, sessions: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_read_is_given_up() {
+async fn a_stream_that_nobody_reads_is_closed() {
     let (service, _stub) = Service::live(json!({"unread_seconds": 1})).await;
     let ada = Person::outsider(&service, 7);
     let dead = raw(&service.api, &ada.token, "*/*", Some(4_096)).await;
@@ -174,7 +174,7 @@ async fn who_does_not_read_is_given_up() {
     })
     .await;
     let listen = async {
-        // Who reads is told all the while; other things take place in time too.
+        // A stream that is read continues all the while, and other requests are answered in time.
         loop {
             quick.next().await.expect("it goes on");
             if open_streams(&service).await == 1 {
@@ -200,7 +200,7 @@ async fn who_does_not_read_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_reads_too_late_is_told_to_ask_again() {
+async fn a_slow_stream_gets_a_reset_event() {
     let (service, _stub) = Service::live(json!({"unread_seconds": 60})).await;
     let ada = Person::outsider(&service, 7);
     let mut late = raw(&service.api, &ada.token, "*/*", Some(4_096)).await;
@@ -208,7 +208,7 @@ async fn who_reads_too_late_is_told_to_ask_again() {
         (open_streams(&service).await == 1).then_some(())
     })
     .await;
-    // More than systems keep for a connection.
+    // More than systems buffer for a connection.
     flood(&ada, 700).await;
     let mut read = Vec::new();
     let mut chunk = vec![0; 1 << 20];
@@ -226,18 +226,18 @@ async fn who_reads_too_late_is_told_to_ask_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_stream_of_who_does_not_read_ends_with_its_token_all_the_same() {
+async fn an_unread_stream_still_ends_with_its_token() {
     let live = json!({"unread_seconds": 60, "recheck_seconds": 1});
     let (service, stub) = Service::live(live).await;
     let ada = Person::outsider(&service, 7);
-    // The same user by another token, which stays good.
+    // The same user with another token, which stays valid.
     let elsewhere = Person::member(&service, 7);
     let mut slow = raw(&service.api, &ada.token, "*/*", Some(4_096)).await;
     wait_until("a stream", Duration::from_secs(5), async || {
         (open_streams(&service).await == 1).then_some(())
     })
     .await;
-    // More than systems keep for a connection.
+    // More than systems buffer for a connection.
     flood(&elsewhere, 700).await;
     assert_eq!(open_streams(&service).await, 1);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! What changed since a client last asked.
+//! What has changed since a client last synced.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn everything(person: &Person<'_>) -> Value {
     person.get("/api/sync/status").await.expect(200).json()
 }
 
-/// `type id` of each change.
+/// Returns `type id` of each change.
 fn names(answer: &Value) -> Vec<String> {
     let changes = answer["changes"].as_array().unwrap().iter();
     changes
@@ -32,7 +32,7 @@ fn names(answer: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_first_is_told_everything_as_the_other_endpoints_tell_it() {
+async fn a_first_sync_returns_everything_as_the_other_endpoints_do() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let nothing = everything(&ada).await;
@@ -74,7 +74,7 @@ async fn who_asks_first_is_told_everything_as_the_other_endpoints_tell_it() {
     );
     assert_eq!(all["running_session"], session);
     assert_eq!(all["server_time"], "2026-11-23T09:00:02Z");
-    // Who was told that there is nothing is told the same.
+    // The cursor of an empty answer returns the same.
     assert_eq!(
         since(&ada, &nothing["cursor"]).await["changes"],
         all["changes"]
@@ -85,7 +85,7 @@ async fn who_asks_first_is_told_everything_as_the_other_endpoints_tell_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_any_kind_is_told_once_and_moves_to_the_end() {
+async fn a_changed_entity_is_listed_once_and_moves_to_the_end() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let made = ada.post("/api/projects", json!({"name": "Thesis"})).await;
@@ -140,7 +140,7 @@ async fn a_change_of_any_kind_is_told_once_and_moves_to_the_end() {
         "it is told whether it changed or not"
     );
 
-    // Given up when its time is over, whoever notices first.
+    // After its deadline, a request or the sweeper abandons the session, whichever comes first.
     service.clock.advance(TimeDelta::hours(14));
     let before = seen["cursor"].clone();
     let given_up = test_kit::wait_until(
@@ -175,7 +175,7 @@ async fn many_changes_come_in_pages_of_200_and_none_is_skipped() {
     let ada = Person::outsider(&service, 7);
     let past: Vec<Past> = (0..450).map(Past::nth).collect();
     give(&service, &past);
-    // Numbers with gaps, against the order of the starts; one session has none.
+    // Change numbers with gaps, in the reverse order of the starts; one session has none.
     execute(
         &service,
         "UPDATE sessions SET seq = numbered.n FROM (SELECT session_id AS id, \
@@ -210,7 +210,7 @@ async fn many_changes_come_in_pages_of_200_and_none_is_skipped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_of_a_database_that_was_restored_begins_again() {
+async fn a_cursor_ahead_of_a_restored_database_starts_over() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let project = ada.post("/api/projects", json!({"name": "Thesis"})).await;
@@ -232,7 +232,7 @@ async fn a_cursor_of_a_database_that_was_restored_begins_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_cursor_is_refused() {
+async fn an_invalid_cursor_is_refused() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     for odd in [

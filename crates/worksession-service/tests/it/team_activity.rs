@@ -1,4 +1,4 @@
-//! A team at a glance, as its members see it.
+//! The activity summary of a team, as its members see it.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn plan(project: &str, minutes: i64) -> Value {
     json!({"category": "coding", "duration": minutes, "note": "not told here", "project_id": project})
 }
 
-/// Works as long as planned, and says so.
+/// Starts a session, works as long as planned and submits it.
 async fn work_on(person: &Person<'_>, service: &Service, project: &str, minutes: i64) {
     let started = person.start(plan(project, minutes)).await;
     service.clock.advance(TimeDelta::minutes(minutes));
@@ -28,7 +28,7 @@ async fn work_on(person: &Person<'_>, service: &Service, project: &str, minutes:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_see_who_works_and_what_each_planned_and_finished() {
+async fn members_see_who_is_working_and_what_each_has_planned_and_finished() {
     let (service, _stub) = Service::with_stub(0).await;
     let (ada, bob) = (Person::member(&service, 7), Person::colleague(&service, 8));
     let (first, second) = (ada.team_project().await, ada.team_project().await);
@@ -40,7 +40,7 @@ async fn members_see_who_works_and_what_each_planned_and_finished() {
 
     work_on(&ada, &service, &first, 30).await;
     work_on(&bob, &service, &second, 60).await;
-    // Neither on no project nor on one's own.
+    // A session without a project does not count.
     work_on(&bob, &service, "none", 45).await;
     let open = ada.start(plan(&second, 25)).await;
     bob.start(plan("none", 25)).await;
@@ -78,7 +78,7 @@ async fn members_see_who_works_and_what_each_planned_and_finished() {
     assert_eq!(seen["since"], "2026-11-16T11:16:00Z");
     assert!(!seen.to_string().contains("not told here"));
 
-    // What began before does not count; what is over does not run, whether or not it was submitted.
+    // A session from before `since` does not count. One past its planned end does not run, submitted or not.
     let since = open["started_at"].as_str().unwrap();
     let seen = glance(&bob, &format!("&since={since}")).await;
     assert_eq!(seen["members"], json!([member(7, 1, 25, 0)]));
@@ -88,7 +88,7 @@ async fn members_see_who_works_and_what_each_planned_and_finished() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whose_team_it_is_not_is_refused_and_times_are_bounded() {
+async fn non_members_are_refused_and_since_is_bounded() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let outsider = Person::outsider(&service, 10);

@@ -1,4 +1,4 @@
-//! Teams that are renamed, and teams that are gone.
+//! Renamed teams and deleted teams.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use crate::webhooks::{make, path_of};
 
 const HOOK: &str = "https://chat.example/services/T0/B0/secret";
 
-/// A public project of the team Engines, made by Ada.
+/// Creates a public project of the team Engines as Ada.
 async fn public_project(service: &Service, name: &str) -> i64 {
     let call = service.api.post("/api/team-projects").bearer("user-");
     let made = call
@@ -29,7 +29,7 @@ async fn public_project(service: &Service, name: &str) -> i64 {
     made.json()["id"].as_i64().unwrap()
 }
 
-/// The project as somebody reads it who does not know the team.
+/// Returns the project as an outsider sees it.
 async fn seen(service: &Service, project: i64) -> Value {
     let path = format!("/api/team-projects/{project}");
     let call = service.api.get(&path).bearer("outsider-9");
@@ -52,7 +52,7 @@ fn team_name_of(service: &Service, session: &Value, name: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_teams_new_name_is_followed_and_an_older_one_that_comes_later_is_not() {
+async fn a_team_rename_is_applied_unless_a_newer_one_was_applied_before() {
     let world = World::start().await;
     let (service, person) = (&world.service, Person::member(&world.service, 8));
     let project = public_project(service, "Beacon").await;
@@ -74,7 +74,7 @@ async fn a_teams_new_name_is_followed_and_an_older_one_that_comes_later_is_not()
         assert!(team_name_of(service, session, "Engines"), "as it was then");
     }
 
-    // Overtaken on the way: what comes second happened last.
+    // The events are out of order: the second to arrive is the newest.
     world
         .tell_as(Uuid::now_v7(), at(3), &team_changed(3, "Turbines", false))
         .await;
@@ -82,11 +82,11 @@ async fn a_teams_new_name_is_followed_and_an_older_one_that_comes_later_is_not()
     world
         .tell_as(Uuid::now_v7(), at(2), &team_changed(3, "Wheels", false))
         .await;
-    // And once more what was taken in long ago.
+    // A redelivery of the first event.
     world
         .tell_as(first, at(9), &team_changed(3, "Motors", false))
         .await;
-    // Another team of that name is another team.
+    // An event about another team.
     world
         .tell_as(Uuid::now_v7(), at(9), &team_changed(4, "Others", false))
         .await;
@@ -97,12 +97,12 @@ async fn a_teams_new_name_is_followed_and_an_older_one_that_comes_later_is_not()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_come_all_at_once_end_with_the_newest() {
+async fn concurrent_renames_of_a_team_end_with_the_newest_name() {
     let world = World::start().await;
     let project = public_project(&world.service, "Beacon").await;
     let start = world.service.time.now();
     let told = (0..24).map(|n: i64| {
-        // In no order.
+        // In mixed order.
         let minute = (n * 7) % 24;
         let (at, name) = (start + TimeDelta::minutes(minute), format!("Name {minute}"));
         let change = team_changed(3, &name, false);
@@ -142,7 +142,7 @@ async fn set_hook(service: &Service, project: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgotten() {
+async fn the_projects_of_a_deleted_team_are_archived_and_their_chats_removed() {
     let world = World::start().await;
     let (service, person) = (&world.service, Person::member(&world.service, 8));
     let (consumer, heard) = world.destinations();
@@ -171,7 +171,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     assert_eq!(gone_from(&heard, told).unwrap().revision, 2);
     assert_eq!(gone_from(&heard, quiet), None, "it had no chat");
     assert_eq!(rows::count(service, board), 0);
-    // The same start once more within ten seconds would be the one that runs.
+    // Within ten seconds, the same start would return the running session.
     service.clock.advance(TimeDelta::seconds(10));
     for project in [told, quiet] {
         assert_eq!(
@@ -195,7 +195,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
         "SELECT count(*) AS number FROM team_projects WHERE team_id = 4 AND archived_at IS NULL";
     assert_eq!(rows::count(service, theirs), 1);
 
-    // What runs may finish.
+    // The running session may finish.
     service
         .clock
         .advance(TimeDelta::minutes(25) - TimeDelta::seconds(10));
@@ -203,7 +203,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     assert_eq!(submitted.json()["status"], "completed");
     assert_eq!(rows::count(service, board), 0, "on no board of the team");
 
-    // No later word brings it back.
+    // No later event restores it.
     let later = service.time.now() + TimeDelta::hours(1);
     world
         .tell_as(Uuid::now_v7(), later, &team_changed(3, "Engines", false))
@@ -216,7 +216,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_late_request_makes_for_a_team_that_is_gone_goes_too() {
+async fn what_a_late_request_creates_for_a_deleted_team_is_removed_too() {
     let world = World::start().await;
     let service = &world.service;
     let (consumer, heard) = world.destinations();
@@ -239,7 +239,7 @@ async fn what_a_late_request_makes_for_a_team_that_is_gone_goes_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_that_is_gone_takes_its_webhooks_along_and_no_others() {
+async fn a_deleted_teams_webhooks_are_deleted_and_no_others() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (own, _) = make(&ada, json!({"url": "https://hooks.example/x"})).await;
@@ -268,10 +268,10 @@ async fn a_team_that_is_gone_takes_its_webhooks_along_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_on_the_projects_of_a_team_that_is_gone_add_up_without_its_boards() {
+async fn after_a_team_is_deleted_rollups_stay_consistent_without_its_leaderboards() {
     let world = World::start().await;
     let (service, person) = (&world.service, Person::member(&world.service, 8));
-    // The command's clock is the machine's: boards of now.
+    // The command uses the system clock, so the leaderboards must be of today.
     let now = service_kit::Clock::system().now();
     service.clock.set(now - TimeDelta::hours(2));
     let project = person.team_project().await;

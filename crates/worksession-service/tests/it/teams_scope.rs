@@ -1,4 +1,4 @@
-//! What others do is shown to an OAuth client only that may see the teams, too.
+//! An OAuth client sees what others do only if it has the scope `teams`.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use crate::person::Person;
 use crate::webhooks::{make, path_of};
 
 const NARROW: &str = "user-sessions.read+sessions.write+integrations.write+teams.write+profile";
-/// That of no call.
+/// The id of no delivery.
 const DELIVERY: &str = "019a0000-0000-7000-8000-000000000001";
 const WIDE: &str = "user-sessions.read+integrations.write+teams";
 
-/// Ada by a client with these scopes.
+/// Returns the holder of this token.
 fn by<'a>(service: &'a Service, token: &str) -> Person<'a> {
     Person {
         service,
@@ -25,7 +25,7 @@ fn insufficient() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_of_a_team_do_takes_the_scope_of_teams_too() {
+async fn reading_what_team_members_do_needs_the_teams_scope() {
     let (service, _stub) = Service::with_stub(0).await;
     let bob = Person::colleague(&service, 8);
     let project = service.team_project().await;
@@ -46,7 +46,7 @@ async fn what_others_of_a_team_do_takes_the_scope_of_teams_too() {
     }
     let path = format!("/api/team-projects/{project}/activity");
     assert!(wide.get(&path).await.text().contains("bob's plan"));
-    // What is the caller's own does not take it, nor do the projects that the caller may start on.
+    // The caller's own data does not need the scope, nor do the projects on which the caller may start.
     let plan =
         json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
     narrow.start(plan).await;
@@ -66,14 +66,14 @@ async fn what_others_of_a_team_do_takes_the_scope_of_teams_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhooks_of_a_team_take_the_scope_of_teams_too() {
+async fn webhooks_of_a_team_need_the_teams_scope() {
     let (service, _stub) = Service::with_stub(0).await;
     let (narrow, wide) = (by(&service, NARROW), by(&service, WIDE));
     let url = "https://hooks.example/x";
     let of_team = json!({"url": url, "team_id": 3});
     let refused = narrow.post("/api/webhooks", of_team.clone()).await;
     assert_eq!(refused.expect(403).json(), insufficient());
-    // A team of others' is none, whatever the scopes.
+    // A team of others counts as unknown, whatever the scopes.
     let elsewhere = json!({"url": url, "team_id": 4});
     narrow.post("/api/webhooks", elsewhere).await.expect(404);
     let (of_team, _) = make(&wide, of_team).await;
@@ -110,7 +110,7 @@ async fn webhooks_of_a_team_take_the_scope_of_teams_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_without_the_scope_of_teams_tells_of_the_caller_alone() {
+async fn a_stream_without_the_teams_scope_sends_only_own_events() {
     let (service, _stub) = Service::live(json!({"recheck_seconds": 1})).await;
     let (ada, bob) = (by(&service, "user-"), Person::colleague(&service, 8));
     let project = service.team_project().await;
@@ -133,7 +133,7 @@ async fn a_stream_without_the_scope_of_teams_tells_of_the_caller_alone() {
         told.push(narrow.expect("timer").await["session"]["session_id"].clone());
     }
     assert!(told.contains(&own) && told.contains(&next), "{told:?}");
-    // Nor is it made up for after a cut.
+    // Nor are team events replayed after an interruption.
     let mut resumed = Listener::resume(&service.api, NARROW, before.as_deref()).await;
     let mut again = Vec::new();
     while !again.contains(&next) {

@@ -1,4 +1,4 @@
-//! Who is told by mail that a chat or a webhook was switched off. The test is the notifier.
+//! Mails about a chat or a webhook that was disabled. The test plays the notifier.
 
 use auth_types::{TeamId, TeamRole, UserId};
 use broker::{Broker, Outcome};
@@ -19,7 +19,7 @@ use crate::person::Person;
 use crate::rows;
 use crate::webhooks::{make, path_of};
 
-/// The mails that were asked for, oldest first.
+/// Returns the mails that were requested, oldest first.
 pub async fn mails(service: &Service) -> Vec<Mail> {
     let sealer = SealingKeys::new(&KEY, []).sealer(Purpose::Mails).unwrap();
     let events = events(service).await.into_iter();
@@ -70,7 +70,7 @@ async fn receiver_refuses(broker: &Broker, webhook: &Value, revision: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_set_a_chat_last_is_told_once_that_it_was_switched_off() {
+async fn the_last_creator_of_a_chat_gets_one_mail_when_it_is_disabled() {
     let (service, broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -106,7 +106,7 @@ async fn whoever_set_a_chat_last_is_told_once_that_it_was_switched_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_proven_address_nobody_is_told_and_nobody_who_set_it_before_either() {
+async fn without_a_verified_address_of_the_last_creator_no_mail_is_sent() {
     let (service, broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -123,7 +123,7 @@ async fn without_a_proven_address_nobody_is_told_and_nobody_who_set_it_before_ei
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_changed_a_webhook_last_is_told_that_it_was_switched_off() {
+async fn the_last_editor_of_a_webhook_gets_a_mail_when_it_is_disabled() {
     let (service, broker) = service().await;
     let (ada, bob) = (Person::verified(&service, 7), Person::verified(&service, 8));
     let url = "https://hooks.example:8443/very/secret";
@@ -132,7 +132,7 @@ async fn whoever_changed_a_webhook_last_is_told_that_it_was_switched_off() {
     let (own, _) = make(&ada, json!({ "url": url })).await;
     bob.put(&path_of(&of_team), json!({})).await.expect(200);
     assert_eq!(contacts(&service), 2);
-    // Before Bob changed it.
+    // A revision from before Bob's change.
     receiver_refuses(&broker, &of_team, 1).await;
     assert!(mails(&service).await.is_empty());
     receiver_refuses(&broker, &of_team, 2).await;
@@ -157,14 +157,14 @@ async fn whoever_changed_a_webhook_last_is_told_that_it_was_switched_off() {
         };
         assert!(mail.text == text, "{username}");
     }
-    // In use again by Ada's hand.
+    // Ada activates it again.
     ada.put(&path_of(&of_team), json!({})).await.expect(200);
     assert_eq!(contacts(&service), 1);
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_changes_a_hook_by_a_client_without_the_scope_email_does_not_change_whom_to_tell() {
+async fn a_client_without_the_email_scope_does_not_change_the_contact() {
     let (service, broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -179,7 +179,7 @@ async fn who_changes_a_hook_by_a_client_without_the_scope_email_does_not_change_
     by_client.put(&path, hook()).await.expect(200);
     let renamed = json!({"description": "renamed"});
     by_client.put(&path_of(&webhook), renamed).await.expect(200);
-    // And of what it makes itself nobody is told.
+    // What such a client creates has no contact.
     make(&by_client, body).await;
     assert_eq!(contacts(&service), 2);
     chat_refuses(&broker, project, 2, "It answered 404").await;
@@ -191,7 +191,7 @@ async fn who_changes_a_hook_by_a_client_without_the_scope_email_does_not_change_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_hook_goes_whom_to_tell_of_it() {
+async fn deleting_an_integration_deletes_its_contact() {
     let (service, broker) = service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
@@ -210,7 +210,7 @@ async fn with_a_hook_goes_whom_to_tell_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_manages_a_team_no_more_is_not_told_of_its_hooks_but_of_own_ones() {
+async fn a_former_manager_stays_the_contact_of_their_own_webhooks_only() {
     let world = World::start().await;
     let service = &world.service;
     let ada = Person::verified(service, 7);
@@ -237,7 +237,7 @@ async fn who_manages_a_team_no_more_is_not_told_of_its_hooks_but_of_own_ones() {
     };
     is_now(4, None).await;
     assert_eq!(contacts(service), 3, "another team");
-    // An event is not believed against the identity service.
+    // The service checks the event with the identity service.
     world.stub.is_there(Some(7), Some(3), Some(TeamRole::Admin));
     is_now(3, None).await;
     assert_eq!(contacts(service), 3, "an old event, or a forged one");

@@ -1,5 +1,5 @@
-//! Whatever is worked, in whatever zones, and submitted in whatever order: what each submit answers and what
-//! the user's data shows in the end is what a slow reading of the rules makes of the list of sessions.
+//! Whatever a user works, in any time zones and any order of submits: each response and the user's data at the end
+//! equal what a slow implementation of the rules computes from the list of sessions.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::person::{Person, changed, honest};
 #[path = "../../src/rules/streaks/reference.rs"]
 mod reference;
 
-/// Rolls that are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -33,7 +33,7 @@ struct Started {
     category: String,
     zone: Tz,
     from: DateTime<Utc>,
-    /// By the next start.
+    /// The time of the next start.
     ended: Option<DateTime<Utc>>,
 }
 
@@ -46,16 +46,16 @@ struct Counted {
     points: i64,
 }
 
-/// The user, as the rules say.
+/// A user according to the rules.
 struct Model {
     zone: Tz,
     counted: Vec<Counted>,
-    /// The same for the streaks.
+    /// The same submits, for the streaks.
     sessions: Vec<reference::Session>,
 }
 
 impl Model {
-    /// Status, credited minutes and hundredths of points of a submit at `now` that says it took `claimed`.
+    /// Returns status, credited minutes and hundredths of points of a submit at `now` that claims to have taken `claimed`.
     fn submit(
         &mut self,
         own: &Started,
@@ -85,7 +85,7 @@ impl Model {
             minutes: i32::try_from(minutes).unwrap(),
         });
         let streak = i64::from(reference::streak_on(&self.sessions, date)).min(10);
-        // minutes / 10 × (100 + 2 × streak) / 100 points, and half of it for a part, half up to hundredths.
+        // minutes / 10 × (100 + 2 × streak) / 100 points, half of that for a partial session, rounded half up to hundredths.
         let share = if complete { 10 } else { 20 };
         let exact = minutes * (100 + 2 * streak);
         let brief = !complete && (seconds < 300 || seconds * 2 < own.planned * 60);
@@ -125,7 +125,7 @@ impl Model {
         }
         let minutes: i64 = hours.values().sum();
         let sessions = i64::try_from(self.counted.len()).unwrap();
-        // Of equals the first: the earliest hour, the first category of the alphabet.
+        // Ties go to the earliest hour and to the first category of the alphabet.
         let hour = hours
             .iter()
             .rev()
@@ -156,7 +156,7 @@ impl Model {
     }
 }
 
-/// A user who works, travels, forgets and lies, for some weeks.
+/// Simulates some weeks of a user who works, travels, forgets and lies.
 async fn live(service: &Service, user: i64, dice: &mut Dice) {
     let person = Person::outsider(service, user);
     let mut model = Model {
@@ -219,7 +219,7 @@ async fn travel(person: &Person<'_>, model: &mut Model, dice: &mut Dice) {
         .put("/api/user/preferences")
         .bearer(&person.token);
     let reply = call.json(json!({"timezone": zone.name()})).send().await;
-    // Once a day; who asks sooner stays where he was.
+    // A change is allowed once a day; an earlier one is refused.
     if reply.status == 200 {
         model.zone = zone;
     } else {
@@ -262,7 +262,7 @@ async fn submit(person: &Person<'_>, model: &mut Model, own: &Started, dice: &mu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_life_gives_the_totals_that_the_rules_make_of_its_sessions() {
+async fn simulated_users_get_the_totals_that_the_rules_compute_from_their_sessions() {
     let (service, _stub) = Service::with_stub(0).await;
     for (user, year) in (50..).zip([2026, 2027, 2028, 2031, 2036, 2026, 2030, 2033]) {
         let month = 1 + u32::try_from(user % 12).unwrap();

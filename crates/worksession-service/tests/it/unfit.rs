@@ -1,4 +1,4 @@
-//! Events that can be read and never be written down: they are set aside at once, and hold up nothing behind them.
+//! Events that decode but cannot be stored: they become dead letters at once and do not block the queue.
 
 use broker::Outcome;
 use event_types::{EventData, Notification, NotificationFailed, SessionStarted, WebhookDue};
@@ -11,7 +11,7 @@ use crate::person::Person;
 use crate::rows;
 use crate::webhooks::make;
 
-/// Sooner than a message that is tried again and again would be given up by the broker.
+/// Waits for the dead letter, for less time than the broker needs to give up on a requeued message.
 async fn is_parked(world: &World) {
     wait_until("the message to be parked", PATIENCE, async || {
         (world.parked().await == 1).then_some(())
@@ -19,9 +19,9 @@ async fn is_parked(world: &World) {
     .await;
 }
 
-/// PostgreSQL keeps no NUL in a text; SQLite does.
+/// PostgreSQL stores no NUL in a text; SQLite does.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_word_of_the_notifier_with_a_nul_in_it_is_parked_and_what_comes_behind_it_is_shown() {
+async fn feedback_with_a_nul_is_dead_lettered_and_does_not_block_the_queue() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }
@@ -57,7 +57,7 @@ async fn a_word_of_the_notifier_with_a_nul_in_it_is_parked_and_what_comes_behind
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_teams_name_with_a_nul_in_it_is_parked_and_what_comes_behind_it_is_heeded() {
+async fn a_team_name_with_a_nul_is_dead_lettered_and_does_not_block_the_queue() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }
@@ -69,14 +69,14 @@ async fn a_teams_name_with_a_nul_in_it_is_parked_and_what_comes_behind_it_is_hee
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_makes_too_long_a_call_is_parked_and_the_next_one_is_told() {
+async fn a_session_event_too_long_for_a_webhook_is_dead_lettered_and_does_not_block() {
     let world = World::start().await;
     let (_chat, _) = world.destinations();
     let ada = Person::member(&world.service, 7);
     make(&ada, json!({"url": "https://hooks.example/x"})).await;
     ada.start_coding().await;
     let due = world.told::<WebhookDue>(1).await.remove(0);
-    // As an event it is just short enough; with what a call adds it is not.
+    // The event is just short enough; with what a webhook delivery adds, it is too long.
     let (id, mut event) = (Uuid::now_v7(), json!(due.event));
     event["id"] = json!(id);
     event["data"]["padding"] = json!("");
@@ -84,7 +84,7 @@ async fn a_session_that_makes_too_long_a_call_is_parked_and_the_next_one_is_told
     event["data"]["padding"] = json!("x".repeat(room));
     let body = event.to_string().into_bytes();
     let outcome = world.publish(id, SessionStarted::TYPE, body).await;
-    // RabbitMQ has it safe and parks it; the broker in memory has no place for that.
+    // RabbitMQ moves it to the dead-letter queue; the memory broker has none.
     if TestBackend::current() == TestBackend::Sqlite {
         assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
     } else {

@@ -51,7 +51,7 @@ async fn a_new_user_has_the_defaults_and_zeros() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_placeholder_is_told_to_the_account_itself_alone() {
+async fn a_placeholder_email_is_shown_only_to_the_account_itself() {
     let (service, _stub) = Service::with_stub(0).await;
     for (token, email) in [
         ("user-", "ada@placeholder.invalid"),
@@ -65,7 +65,7 @@ async fn a_placeholder_is_told_to_the_account_itself_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_errors_are_a_pair_of_their_own() {
+async fn user_data_has_error_messages_of_its_own() {
     let (service, _stub) = Service::with_stub(0).await;
     let path = "/api/user/data";
     let none = service.api.get(path).send().await.expect(403).json();
@@ -92,10 +92,10 @@ async fn its_errors_are_a_pair_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_follows_the_users_own_days_weeks_and_months() {
+async fn user_data_follows_the_users_own_days_weeks_and_months() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
-    // Monday 23 November 2026, 09:00 UTC: still Sunday evening on the other side of the date line.
+    // Monday 23 November 2026, 09:00 UTC, is still Sunday evening in Pago Pago.
     ada.set_zone("Pacific/Pago_Pago").await;
     ada.work("writing", 60).await;
     let sunday = ada.data().await;
@@ -184,18 +184,18 @@ async fn a_week_of_sessions_is_a_streak_and_a_perfect_week() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_that_is_submitted_late_mends_the_streak() {
+async fn a_late_submit_repairs_the_streak() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     ada.work("coding", 25).await;
     service.clock.advance(TimeDelta::hours(23));
     let forgotten = ada.start_coding().await;
     service.clock.advance(TimeDelta::hours(16));
-    // The next local day; starting ended the forgotten one, which had its 25 minutes long ago.
+    // The next local day. This start ended the forgotten session, whose 25 minutes had passed long before.
     let third = ada.work("coding", 25).await;
     assert_eq!(third["streaks"]["current"], 1);
     let body = honest(&forgotten, &service);
-    // Open until twelve hours after the planned end: too late now.
+    // A submit counts until twelve hours after the planned end: now it is too late.
     assert_eq!(
         ada.submit(body).await.expect(200).json()["status"],
         "abandoned"
@@ -219,7 +219,7 @@ async fn a_day_that_is_submitted_late_mends_the_streak() {
 
 /// Sessions of all lengths over some weeks, submitted at once, late, in any order, or never.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rollups_agree_with_the_sessions_they_sum_up() {
+async fn user_data_equals_the_sums_of_the_sessions() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::outsider(&service, 7);
     let mut state: u64 = 0x5eed;
@@ -305,9 +305,9 @@ async fn the_rollups_agree_with_the_sessions_they_sum_up() {
     service.stop().await;
 }
 
-/// Those who ask at the same moment are answered by the same statements.
+/// Requests that arrive at the same moment share their statements.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_together_with_others_gets_what_he_gets_alone() {
+async fn a_coalesced_request_gets_the_same_user_data_as_a_single_one() {
     let (service, _stub) = Service::with_stub(0).await;
     let zones = [
         None,
@@ -322,7 +322,7 @@ async fn who_asks_together_with_others_gets_what_he_gets_alone() {
             person.set_zone(zone).await;
         }
     }
-    // The last ones have done nothing yet, and each of the others something else.
+    // The last users have done nothing yet, and each of the others something different.
     for (nth, person) in people.iter().enumerate().take(9) {
         for _ in 0..=nth % 3 {
             let category = ["coding", "writing"][nth % 2];
@@ -344,7 +344,7 @@ async fn who_asks_together_with_others_gets_what_he_gets_alone() {
 
     let statements = || service.api.statements("GET", "/api/user/data");
     let before = statements().await;
-    // Twice, by who has two clients.
+    // Each user asks twice, as with two clients.
     let twice = || people.iter().chain(&people);
     for _ in 0..10 {
         let together: Vec<Value> = join_all(twice().map(Person::data)).await;

@@ -1,4 +1,4 @@
-//! What webhooks are told, and the log of their calls; the test is the notifier.
+//! Webhook deliveries and their log; the test plays the notifier.
 
 use chrono::TimeDelta;
 use event_types::{WebhookAttempted, WebhookDisabled, WebhookDue, WebhookOutcome, WebhookReplayed};
@@ -20,14 +20,14 @@ async fn log(person: &Person<'_>, webhook: &Value) -> Vec<Value> {
     page["deliveries"].as_array().unwrap().clone()
 }
 
-/// Asks for a test and gives the call.
+/// Requests a test; returns its delivery.
 pub async fn test(person: &Person<'_>, webhook: &Value) -> Value {
     let path = format!("{}/test", path_of(webhook));
     let asked = person.post(&path, json!({})).await.expect(202).json();
     asked["delivery"].clone()
 }
 
-/// What the notifier says of a call.
+/// Returns the notifier's report on an attempt.
 fn word(
     call: &Value,
     step: i64,
@@ -48,7 +48,7 @@ fn word(
     }
 }
 
-/// The first call in the webhook's log, once it is so.
+/// Waits for this value in the newest delivery of the webhook's log; returns that delivery.
 async fn until(person: &Person<'_>, webhook: &Value, field: &str, value: Value) -> Value {
     wait_until("the log to tell", PATIENCE, async || {
         let first = log(person, webhook).await.first().cloned();
@@ -58,7 +58,7 @@ async fn until(person: &Person<'_>, webhook: &Value, field: &str, value: Value) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_told_to_the_users_and_the_teams_webhooks_that_want_it() {
+async fn a_session_triggers_the_subscribed_webhooks_of_user_and_team() {
     let world = World::start().await;
     let (_chat, _) = world.destinations();
     let (ada, bob) = (
@@ -116,7 +116,7 @@ async fn a_session_is_told_to_the_users_and_the_teams_webhooks_that_want_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_comes_twice_is_told_once() {
+async fn a_redelivered_session_event_creates_one_delivery() {
     let world = World::start().await;
     let (_chat, _) = world.destinations();
     let ada = Person::member(&world.service, 7);
@@ -127,7 +127,7 @@ async fn an_event_that_comes_twice_is_told_once() {
     world
         .publish(first.event.id, "session.started.v1", body)
         .await;
-    // What comes after it is told; it is not.
+    // The next event makes a delivery, the redelivered one does not.
     ada.start(json!({"category": "study", "duration": 25}))
         .await;
     let due = world.told::<WebhookDue>(2).await;
@@ -137,7 +137,7 @@ async fn an_event_that_comes_twice_is_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_tells_the_notifiers_last_word_in_whatever_order_they_come() {
+async fn the_delivery_log_keeps_the_latest_attempt_in_any_order() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (webhook, _) = make(&ada, json!({"url": URL})).await;
@@ -187,7 +187,7 @@ async fn the_log_tells_the_notifiers_last_word_in_whatever_order_they_come() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_settled_call_is_made_again_once_however_many_ask() {
+async fn of_many_concurrent_replays_of_a_delivery_one_is_accepted() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (webhook, _) = make(&ada, json!({"url": URL})).await;
@@ -236,7 +236,7 @@ async fn a_settled_call_is_made_again_once_however_many_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_the_notifier_has_forgotten_ends_each_time_it_is_made_again() {
+async fn each_replay_of_a_delivery_that_the_notifier_has_deleted_fails() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (webhook, _) = make(&ada, json!({"url": URL})).await;
@@ -262,7 +262,7 @@ async fn a_call_that_the_notifier_has_forgotten_ends_each_time_it_is_made_again(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_switched_off_is_told_nothing_until_it_is_changed() {
+async fn a_disabled_webhook_gets_no_deliveries_until_updated() {
     let world = World::start().await;
     let (_chat, _) = world.destinations();
     let ada = Person::member(&world.service, 7);
@@ -314,7 +314,7 @@ async fn a_webhook_that_is_switched_off_is_told_nothing_until_it_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_comes_in_pages_and_goes_after_30_days_or_with_its_webhook() {
+async fn the_delivery_log_has_pages_and_is_deleted_after_30_days_or_with_its_webhook() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (webhook, _) = make(&ada, json!({"url": URL})).await;
@@ -366,7 +366,7 @@ async fn the_log_comes_in_pages_and_goes_after_30_days_or_with_its_webhook() {
     })
     .await;
     assert_eq!(rows::count(&world.service, &left(&webhook)), 5);
-    // The last one was asked for a second after the one before it.
+    // The last test was requested a second after the one before it.
     world
         .service
         .clock
@@ -380,7 +380,7 @@ async fn the_log_comes_in_pages_and_goes_after_30_days_or_with_its_webhook() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_by_hand_are_60_an_hour() {
+async fn webhook_tests_are_limited_to_60_an_hour() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (webhook, _) = make(&ada, json!({"url": URL})).await;

@@ -1,4 +1,4 @@
-//! Who has which webhook: made, shown, changed and deleted over HTTP.
+//! Webhooks over HTTP: who may create, read, change and delete which.
 
 use chrono::TimeDelta;
 use event_types::{WebhookConfigured, WebhookTarget};
@@ -19,7 +19,7 @@ const EVENTS: [&str; 3] = [
     "session.abandoned.v1",
 ];
 
-/// Makes a webhook and gives it with its secret.
+/// Creates a webhook; returns it and its secret.
 pub async fn make(person: &Person<'_>, body: Value) -> (Value, String) {
     let made = person.post(PATH, body).await.expect(201).json();
     let secret = made["secret"].as_str().unwrap().to_owned();
@@ -30,7 +30,7 @@ pub fn path_of(webhook: &Value) -> String {
     format!("{PATH}/{}", webhook["id"])
 }
 
-/// Opens what the notifier is told of a webhook.
+/// Opens the sealed settings that the notifier gets of a webhook.
 fn open(told: &WebhookConfigured) -> WebhookTarget {
     let context = WebhookConfigured::seal_context(told.webhook_id, told.revision);
     let sealer = SealingKeys::new(&[7; 32], [])
@@ -48,7 +48,7 @@ fn secrets(target: &WebhookTarget) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_is_made_shown_changed_and_deleted() {
+async fn a_webhook_is_created_shown_changed_and_deleted() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     assert_eq!(
@@ -127,7 +127,7 @@ async fn a_webhook_is_made_shown_changed_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_with_a_sentence() {
+async fn an_invalid_webhook_is_refused_with_a_message() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let events =
@@ -199,7 +199,7 @@ async fn what_does_not_fit_is_refused_with_a_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_teams_webhooks_are_for_its_owners_and_admins_and_a_users_for_nobody_else() {
+async fn a_teams_webhooks_are_for_its_managers_and_a_users_webhooks_for_nobody_else() {
     let (service, _stub) = Service::with_stub(0).await;
     let (ada, eve) = (Person::member(&service, 7), Person::member(&service, 8));
     let (bob, out) = (
@@ -255,7 +255,7 @@ async fn a_teams_webhooks_are_for_its_owners_and_admins_and_a_users_for_nobody_e
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_has_20_webhooks_at_most_however_many_are_made_at_once() {
+async fn an_owner_has_at_most_20_webhooks_even_if_many_are_created_at_once() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);
     let tasks = (0..30).map(|_| {
@@ -274,7 +274,7 @@ async fn an_owner_has_20_webhooks_at_most_however_many_are_made_at_once() {
         }
     }
     assert_eq!((made, refused), (20, 10));
-    // Those of the team are counted by themselves, and who deletes one has room again.
+    // A team's webhooks count separately, and a deletion makes room again.
     let (team, _) = make(&ada, json!({"url": URL, "team_id": 3})).await;
     ada.delete(&path_of(&team)).await.expect(204);
     let all = ada.get(PATH).await.json();
@@ -285,7 +285,7 @@ async fn an_owner_has_20_webhooks_at_most_however_many_are_made_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_notifier_is_told_each_revision_sealed_and_nothing_stands_in_clear() {
+async fn each_webhook_revision_is_published_sealed_and_stored_sealed() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (webhook, first) = make(&ada, json!({"url": URL})).await;
@@ -335,7 +335,7 @@ async fn the_notifier_is_told_each_revision_sealed_and_nothing_stands_in_clear()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_at_once_get_a_revision_each_and_lose_no_secret() {
+async fn concurrent_webhook_changes_get_a_revision_each_and_lose_no_secret() {
     let world = World::start().await;
     let ada = Person::member(&world.service, 7);
     let (webhook, _) = make(&ada, json!({"url": URL})).await;

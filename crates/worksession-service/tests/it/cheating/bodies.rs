@@ -1,4 +1,4 @@
-//! Bodies that say something else than what they are read as, or hope to.
+//! Bodies that claim something else than what the service reads in them.
 
 use serde_json::{Value, json};
 use test_kit::Reply;
@@ -181,7 +181,7 @@ async fn project_taken_away(game: &Game<'_>) {
     let none = changed(body.clone(), &json!({"project_id": "none"}));
     let empty = changed(body.clone(), &json!({"project_id": ""}));
     let told = "Locked fields differ from the plan: project_id";
-    // The third attempt on one session is suspect, and more are not written down.
+    // The third attempt on one session is suspect; later ones are not recorded.
     for body in [none.clone(), empty, explicit_null, none] {
         Game::refused(game.submit(body).await, 422, told);
     }
@@ -194,7 +194,7 @@ async fn project_taken_away(game: &Game<'_>) {
     game.submit(left_out).await.expect(200);
 }
 
-/// Submits the honest body with `duration` written as it stands.
+/// Submits the honest body with `duration` as raw text.
 async fn raw(game: &Game<'_>, started: &Value, duration: &str) -> Reply {
     let body = changed(honest(started, game.service), &json!({"duration": "@@"}));
     let body = body.to_string().replace("\"@@\"", duration);

@@ -1,4 +1,4 @@
-//! Clocks that are wrong, zones that change, days that are too long.
+//! Wrong clocks, changed time zones, and days that are too long.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ async fn hour_twice(game: &Game<'_>) {
     assert!(again <= 15, "{again} of 15 new minutes");
 }
 
-/// Europe/Berlin goes from 02:00 to 03:00 on that night.
+/// Clocks in Europe/Berlin skip from 02:00 to 03:00 on that night.
 async fn skipped_hour(game: &Game<'_>) {
     game.who.set_zone("Europe/Berlin").await;
     game.service
@@ -117,14 +117,14 @@ async fn skipped_hour(game: &Game<'_>) {
         .set("2027-03-28T00:50:00Z".parse().unwrap());
     let started = game.start(85).await;
     game.pass(25);
-    // By the wall from 01:50 to 03:15; the client forgets that its offset changed.
+    // By the wall clock from 01:50 to 03:15; the client forgets that its offset changed.
     let times =
         json!({"start_time": "2027-03-28T01:50:00+01:00", "end_time": "2027-03-28T03:15:00+01:00"});
     assert_eq!(game.credited(&started, &times).await, 25);
     assert_eq!(game.flags(&started), ["future_end:suspect"]);
 }
 
-/// Europe/Berlin goes from 03:00 back to 02:00 on that night.
+/// Clocks in Europe/Berlin go from 03:00 back to 02:00 on that night.
 async fn repeated_hour(game: &Game<'_>) {
     game.who.set_zone("Europe/Berlin").await;
     game.service
@@ -193,7 +193,7 @@ async fn ends_of_time(game: &Game<'_>) {
     );
 }
 
-/// Works and gives the credited minutes and the flags.
+/// Works a shift; returns the credited minutes and the flags.
 async fn shift(game: &Game<'_>, hours: i64) -> (i64, Vec<String>) {
     let started = game
         .start_noted(hours * 60, &game.service.time.now().to_string())
@@ -229,7 +229,7 @@ async fn two_zones(game: &Game<'_>) {
     game.who.set_zone("Pacific/Kiritimati").await;
     let (minutes, signs) = shift(game, 8).await;
     credited += minutes;
-    // It is another day there; the hours are real, and nobody believes them.
+    // It is another day there. The hours are real, but count as suspect.
     assert_eq!(signs, ["long_day:suspect"]);
     assert!(credited <= 24 * 60);
 }
@@ -325,7 +325,7 @@ async fn nine_minutes(game: &Game<'_>) {
     );
 }
 
-/// Each may be 2 % short of its minute, and no more: in whole seconds one.
+/// Each may be 2 % short of its minute, which is one whole second.
 async fn short_minutes(game: &Game<'_>) {
     for (seconds, minute) in [(55, 0), (58, 0), (60, 1), (59, 1)] {
         let started = game.start_noted(1, &seconds.to_string()).await;

@@ -1,4 +1,4 @@
-//! Several timers, several devices, several people.
+//! Several timers, several devices, several users.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ async fn second_device(game: &Game<'_>) {
     let second = game.try_start("/api/clientb_timer_start", plan).await;
     let second = second.expect(201).json();
     game.pass(10);
-    // Nobody loses his 24 minutes, and nobody gains a 25th.
+    // The first session keeps its 24 minutes, and does not gain a 25th.
     assert_eq!(game.credited(&second, &json!({})).await, 10);
     assert_eq!(game.credited(&first, &json!({})).await, 24);
     assert_eq!(game.total().await, 34);
@@ -184,7 +184,7 @@ async fn start_before_submit(game: &Game<'_>) {
     game.pass(10);
     let second = game.start_noted(480, "again").await;
     game.pass(470);
-    // Eight hours after its start, but it ended after ten minutes.
+    // Eight hours after the start; but the session ended after ten minutes.
     let answer = game
         .submit_times(&first, 0, 28_800)
         .await

@@ -1,5 +1,5 @@
-//! A player, and a ledger of what the server's clock showed while he played. What he earned is compared with
-//! that alone: not with what the service thinks that it measured.
+//! A player, and a ledger of what the server's clock showed meanwhile. Earnings are compared with that alone, not with
+//! what the service says that it measured.
 
 use std::cell::RefCell;
 
@@ -10,12 +10,12 @@ use test_kit::Reply;
 use crate::identity::Service;
 use crate::person::{Person, changed, flags, honest, statuses, time};
 
-/// Milliseconds by which a session may miss a plan of so many minutes and still be whole: 5 s, and 2 % at most.
+/// Returns by how many milliseconds a session may miss its plan and still be complete: 5 s, and 2 % at most.
 fn forgiven(planned: i64) -> i64 {
     (planned * 60_000 / 50).min(5_000)
 }
 
-/// The most that a streak can multiply, in hundredths of a point for each minute.
+/// The highest rate that a streak can give, in hundredths of a point per minute.
 const BEST_RATE: i64 = 12;
 
 pub struct Game<'a> {
@@ -30,7 +30,7 @@ struct Ran {
     id: String,
     planned: i64,
     from: DateTime<Utc>,
-    /// What the clock showed at the next start or at the submit, whichever came first.
+    /// The time of the next start or of the submit, whichever came first.
     ended: Option<DateTime<Utc>>,
     submitted: bool,
 }
@@ -45,19 +45,19 @@ impl<'a> Game<'a> {
         }
     }
 
-    /// Starts, whatever the answer.
+    /// Starts a session, whatever the response.
     pub async fn try_start(&self, path: &str, body: Value) -> Reply {
         let reply = self.who.post(path, body).await;
         self.note_start(&reply);
         reply
     }
 
-    /// Writes a start down that was made in another way.
+    /// Records a start that was made in another way.
     pub fn note_start(&self, reply: &Reply) {
         if reply.status == 201 {
             let (answer, now) = (reply.json(), self.service.time.now());
             let mut ran = self.ran.borrow_mut();
-            // Of those that started at one instant the ledger does not know which one ran.
+            // Of several starts at the same instant, the ledger does not know which one ran.
             for before in ran.iter_mut().filter(|before| before.from != now) {
                 before.ended.get_or_insert(now);
             }
@@ -76,14 +76,14 @@ impl<'a> Game<'a> {
         self.start_noted(minutes, "").await
     }
 
-    /// The same with a planning note, without which a start soon after is the same one.
+    /// Starts with a planning note, without which a start soon after would be the same one.
     pub async fn start_noted(&self, minutes: i64, note: &str) -> Value {
         let body = json!({"category": "coding", "duration": minutes, "note": note});
         let reply = self.try_start("/api/clienta_timer_start", body).await;
         reply.expect(201).json()
     }
 
-    /// Minutes go by.
+    /// Lets minutes pass.
     pub fn pass(&self, minutes: i64) {
         self.pass_seconds(minutes * 60);
     }
@@ -96,7 +96,7 @@ impl<'a> Game<'a> {
         self.service.clock.advance(TimeDelta::milliseconds(millis));
     }
 
-    /// Submits, whatever the answer.
+    /// Submits, whatever the response.
     pub async fn submit(&self, body: Value) -> Reply {
         let reply = self.who.submit(body).await;
         if reply.status == 200 {
@@ -125,7 +125,7 @@ impl<'a> Game<'a> {
         self.submit_with(started, &times).await
     }
 
-    /// Submits and gives the credited minutes.
+    /// Submits; returns the credited minutes.
     pub async fn credited(&self, started: &Value, fields: &Value) -> i64 {
         let answer = self.submit_with(started, fields).await.expect(200).json();
         answer["credited_minutes"].as_i64().unwrap()
@@ -145,14 +145,14 @@ impl<'a> Game<'a> {
         statuses(self.service, self.id)
     }
 
-    /// Credited in all.
+    /// Returns all credited minutes.
     pub async fn total(&self) -> i64 {
         self.who.data().await["session_stats"]["total_minutes"]
             .as_i64()
             .unwrap()
     }
 
-    /// What was earned is at most what the server's clock showed, session by session and in all.
+    /// Checks that the earnings are at most what the server's clock showed, for each session and in total.
     pub async fn check(&self, name: &str) {
         let ran = self.ran.take();
         let listed = self.who.get("/api/sessions?limit=200").await.expect(200);
@@ -186,7 +186,7 @@ impl<'a> Game<'a> {
             }
         }
         let most = union_millis(&mut intervals);
-        // What is forgiven is 2 % of what is earned, however many sessions earn it.
+        // The tolerance is 2 % of the earnings, however many sessions there are.
         assert!(
             minutes * 60_000 * 98 <= most * 100,
             "{name}: {minutes} minutes in {most} ms"
@@ -202,7 +202,7 @@ impl<'a> Game<'a> {
             .max()
             .zip(froms().min())
             .map_or(-2, |(last, first)| (last - first).num_days());
-        // The day of the start, and one that the far side of the date line is ahead.
+        // The day of the start, and one more across the date line.
         assert!(
             data["streaks"]["longest"].as_i64().unwrap() <= days + 2,
             "{name}: {data}"
@@ -211,7 +211,7 @@ impl<'a> Game<'a> {
 }
 
 impl Ran {
-    /// From its start to its end; what was never submitted was nothing.
+    /// Returns start and end; a session that was never submitted has no duration.
     fn measured(&self) -> (DateTime<Utc>, DateTime<Utc>) {
         let ended = self.ended.filter(|_| self.submitted);
         (self.from, ended.unwrap_or(self.from))

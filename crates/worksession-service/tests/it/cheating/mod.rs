@@ -1,5 +1,5 @@
-//! None of these earns more than the server itself measured. One table of attempts, each with what it
-//! expects, and the same check at the end of each by a ledger of its own.
+//! None of these attempts earns more than the server measured. A table lists them with their expected results; the same
+//! check by a ledger of its own ends each.
 
 mod bodies;
 mod clocks;
@@ -21,10 +21,10 @@ type Play = for<'g> fn(&'g Game<'g>) -> LocalBoxFuture<'g, ()>;
 enum Attempt {
     /// One session, submitted as the table says.
     Single(Single),
-    /// Other locked fields than planned: bit 0 the category, bit 1 the duration, bit 2 the project; and
+    /// Other locked fields than planned: bit 0 is the category, bit 1 the duration, bit 2 the project. The second value says
     /// whether the submit names its session.
     Locked(u8, bool),
-    /// A story of its own.
+    /// A scenario of its own.
     Play(&'static str, Play),
 }
 
@@ -51,7 +51,7 @@ fn attempts() -> Vec<Attempt> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_earns_more_than_the_server_measured() {
+async fn no_attempt_earns_more_than_the_server_measured() {
     let (service, _stub) = Service::with_stub(0).await;
     let began = service.time.now();
     let attempts = attempts();
@@ -64,7 +64,7 @@ async fn nobody_earns_more_than_the_server_measured() {
         service.clock.set(began);
         let game = Game::new(&service, user);
         let name = attempt.name();
-        // Shown with what fails inside.
+        // Printed with a failure.
         println!("attempt {user}: {name}");
         match attempt {
             Attempt::Single(single) => single.play(&game).await,
@@ -76,7 +76,7 @@ async fn nobody_earns_more_than_the_server_measured() {
     service.stop().await;
 }
 
-/// Three tries with other locked fields, and then the honest submit.
+/// Tries three times with other locked fields, and then submits honestly.
 async fn change_locked(game: &Game<'_>, mask: u8, named: bool) {
     let project = game.who.team_project().await;
     let plan = json!({"category": "coding", "duration": 25, "project_id": project});

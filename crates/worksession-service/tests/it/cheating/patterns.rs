@@ -1,4 +1,4 @@
-//! Random patterns of starts and submits: plans that are replaced, left early, submitted late, twice and with claims.
+//! Random patterns of starts and submits: plans that are replaced, left early, submitted late, twice, or with false claims.
 
 use std::cell::Cell;
 
@@ -12,11 +12,11 @@ use crate::identity::Service;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A plan of so many minutes, which ends the one that ran.
+    /// Starts a plan of so many minutes, which ends the running one.
     Start(i64),
-    /// Milliseconds go by.
+    /// Lets milliseconds pass.
     Pass(i64),
-    /// One of the sessions is submitted, again when it was before: with its own times or with the whole plan claimed.
+    /// Submits one of the sessions, maybe once more: with its own times, or claiming the whole plan.
     Submit(Index, bool),
 }
 
@@ -24,7 +24,7 @@ fn step() -> impl Strategy<Value = Step> {
     let plan = || prop_oneof![4 => 1..=6_i64, 1 => Just(25_i64)];
     prop_oneof![
         3 => plan().prop_map(Step::Start),
-        // What earns the most is just short of a plan.
+        // A time just short of a plan is the most profitable.
         3 => (plan(), 0..=6_000_i64).prop_map(|(minutes, short)| Step::Pass(minutes * 60_000 - short)),
         1 => (0..120_000_i64).prop_map(Step::Pass),
         3 => (any::<Index>(), any::<bool>()).prop_map(|(which, claims)| Step::Submit(which, claims)),
@@ -61,7 +61,7 @@ async fn play(game: &Game<'_>, steps: &[Step]) {
                 } else {
                     game.submit_with(session, &json!({})).await
                 };
-                // Submitted before with other times.
+                // It may have been submitted before with other times.
                 assert!([200, 409].contains(&reply.status), "{}", reply.text());
             }
             Step::Submit(..) => {}

@@ -1,4 +1,4 @@
-//! The same thing twice, too late, or under another name.
+//! The same request twice, too late, or under another name.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ async fn another_note(game: &Game<'_>) {
         let fields = json!({"note": note, "end_time": at});
         Game::refused(game.submit_with(&started, &fields).await, 409, SUBMITTED);
     }
-    // The very same one is told again what it was told.
+    // An identical submit gets the same response again.
     let again = game.submit_with(&started, &json!({"end_time": at})).await;
     assert_eq!(again.expect(200).json()["credited_minutes"], 20);
     assert_eq!(game.total().await, 20);

@@ -1,4 +1,4 @@
-//! One session of 25 planned minutes, submitted with what the table says.
+//! One session of 25 planned minutes, submitted as the table says.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -7,25 +7,25 @@ use test_kit::Reply;
 use super::game::Game;
 use crate::person::{changed, honest, time};
 
-/// One session of 25 planned minutes, submitted once.
+/// An attempt with one session of 25 planned minutes, submitted once.
 pub struct Single {
     pub name: &'static str,
-    /// Seconds that pass on the server before the submit.
+    /// The seconds that pass on the server before the submit.
     server: i64,
-    /// Seconds of the client's start and end after the server's start.
+    /// The client's start and end, in seconds after the server's start.
     client: (i64, i64),
-    /// Fields in place of the honest ones.
+    /// The fields that replace the honest ones.
     fields: Value,
     expected: Expected,
     flags: &'static [&'static str],
 }
 
-/// What comes of it.
+/// The expected result.
 enum Expected {
     Completed,
-    /// Minutes, points.
+    /// Minutes and points.
     Partial(i32, f64),
-    /// Status, error.
+    /// Status and error.
     Refused(u16, &'static str),
 }
 

@@ -1,11 +1,11 @@
-//! A database after two years of many users, so that going through an index is the better way.
+//! A database with two years of many users' data, so that an index scan is cheaper than a table scan.
 
 use test_kit::TestBackend;
 
 use crate::identity::Service;
 use crate::rows::execute;
 
-/// The moment `minutes` (an expression) before the walk begins, in whole.
+/// Returns SQL for the time `minutes` (an expression) before 08:30, half an hour before the calls begin.
 fn before(minutes: &str) -> String {
     match TestBackend::current() {
         TestBackend::Postgres => {
@@ -17,7 +17,7 @@ fn before(minutes: &str) -> String {
     }
 }
 
-/// The day so many days (an expression) before that.
+/// Returns SQL for the date `days` (an expression) before that.
 fn day(days: &str) -> String {
     match TestBackend::current() {
         TestBackend::Postgres => format!("DATE '2026-11-23' - ({days})"),
@@ -31,7 +31,7 @@ fn numbers(count: usize) -> String {
     )
 }
 
-/// 20,000 sessions of 200 users and 2,000 of Ada's, one in six hours each, every tenth on a project of her team.
+/// 20,000 sessions of 200 users and 2,000 of Ada, six hours apart for each user; every tenth is on a team project.
 fn sessions() -> String {
     let started = before("720 + 360 * (CASE WHEN i < 2000 THEN i ELSE i / 200 END)");
     let ended = before("695 + 360 * (CASE WHEN i < 2000 THEN i ELSE i / 200 END)");
@@ -50,7 +50,7 @@ fn sessions() -> String {
     )
 }
 
-/// Each of the 200 has a session that runs and one that waits for its submit.
+/// A running session and one that awaits its submit, for each of the 200 users.
 fn open_sessions() -> String {
     let started = before("i / 200");
     let end = before("i / 200 - 25");
@@ -66,7 +66,7 @@ fn open_sessions() -> String {
     )
 }
 
-/// What is kept of sessions elsewhere.
+/// Flags, notifications, events, teams, webhooks and deliveries.
 fn beside_sessions() -> String {
     let told = before("i");
     let (some, many, log) = (numbers(4_000), numbers(10_000), numbers(10_000));
@@ -93,7 +93,7 @@ fn beside_sessions() -> String {
     )
 }
 
-/// Rollups of 200 days of 100 users and Ada, and everything of 5,000 users that each has once.
+/// Rollups of 200 days for 100 users and Ada, and the other rows of 5,000 users.
 fn rollups() -> String {
     let (users, days, wide) = (numbers(5_000), numbers(20_200), numbers(15_000));
     let user = "CASE i WHEN 0 THEN 7 ELSE 100 + i END";
@@ -140,7 +140,7 @@ fn rollups() -> String {
     )
 }
 
-/// Fills the database. Nobody's clock is moved: it lies before the first minute of the walk.
+/// Fills the database. The clock stays: every row lies before the first call.
 pub fn fill(service: &Service) {
     for sql in [sessions(), open_sessions(), beside_sessions(), rollups()] {
         execute(service, &sql);

@@ -1,4 +1,4 @@
-//! How a database would go about a statement: which tables it would read from end to end.
+//! Reads the query plans of a database: which tables a statement would read from end to end.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-/// Everything that grows with users or sessions.
+/// The tables that grow with the number of users or sessions.
 pub const TABLES: [&str; 20] = [
     "board",
     "inbox",
@@ -32,7 +32,7 @@ pub const TABLES: [&str; 20] = [
     "chat_integrations",
 ];
 
-/// A statement with its values, in Rust's spelling.
+/// A statement with its bind values in Rust's debug notation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub sql: String,
@@ -40,7 +40,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Reads what Diesel tells of a statement; none for those that read no table of ours.
+    /// Parses what Diesel reports of a statement; `None` if it names none of the [`TABLES`].
     pub fn read(told: &str) -> Option<Self> {
         let (sql, binds) = told.split_once(" -- binds: ").unwrap_or((told, "[]"));
         let inside = binds.strip_prefix('[')?.strip_suffix(']')?;
@@ -57,7 +57,7 @@ impl Sent {
         words.filter(|word| !word.is_empty()).collect()
     }
 
-    /// The tables that it names.
+    /// Returns the tables that the statement names.
     pub fn tables(&self) -> BTreeSet<&'static str> {
         let words: BTreeSet<&str> = self.words().into_iter().collect();
         TABLES
@@ -66,7 +66,7 @@ impl Sent {
             .collect()
     }
 
-    /// Whether `name` in a plan is one of our tables, by its own name or by another that the statement gives it.
+    /// Resolves `name` in a plan to a table, by the table's own name or by its alias in the statement.
     fn table(&self, name: &str) -> Option<&'static str> {
         let words = self.words();
         let named = |table: &str| {
@@ -80,29 +80,29 @@ impl Sent {
             .find(|table| *table == name || named(table))
     }
 
-    /// Tells statements apart that a database may go about in different ways.
+    /// Returns the SQL and which values are null: statements with the same key have the same plans.
     pub fn key(&self) -> (String, Vec<bool>) {
         let is_null = self.binds.iter().map(|bind| bind == "None").collect();
         (self.sql.clone(), is_null)
     }
 }
 
-/// A place of a plan where much is read.
+/// A step of a plan that reads too much.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// `sessions`, or `sessions by INDEX` where an index is gone through from end to end.
+    /// `sessions`, or `sessions by INDEX` for an index that is scanned from end to end.
     pub what: String,
     pub sql: String,
     pub plan: String,
 }
 
-/// What the database would read too much of.
+/// Returns the steps of the statement's plans that read too much.
 pub fn findings(pool: &Pool, sent: &Sent) -> Vec<Finding> {
     let plans = pool.read_blocking(|db| plans(db, sent).map_err(DbError::from));
     let plans = plans.unwrap_or_else(|cause| panic!("{cause}: {sent:#?}"));
     let mut findings = Vec::new();
     for plan in plans {
-        // SQLite has nothing to say about a row that is only inserted.
+        // SQLite has no plan for a plain insert.
         assert!(
             !plan.is_empty() || sent.sql.contains("INSERT INTO"),
             "{sent:?}"
@@ -122,7 +122,7 @@ pub fn findings(pool: &Pool, sent: &Sent) -> Vec<Finding> {
     findings
 }
 
-/// Whether this is SQLite reading what a subquery has found, which may be called as a table is.
+/// Whether SQLite scans the result of a subquery, which may have the same name as a table.
 fn is_of_subquery(plan: &[String], line: &str) -> bool {
     let Some(name) = line.strip_prefix("SCAN ") else {
         return false;
@@ -177,7 +177,7 @@ struct SqliteLine {
     detail: String,
 }
 
-/// SQLite plans before it knows the values, PostgreSQL with them, and, after some calls, without.
+/// Explains a statement: SQLite plans without the values, PostgreSQL with them and, after some calls, without.
 fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
     if let Db::Sqlite(conn) = db {
         let explain = format!("EXPLAIN QUERY PLAN {}", sent.sql);
@@ -187,7 +187,7 @@ fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
     let (mut types, mut values) = (Vec::new(), Vec::new());
     for bind in &sent.binds {
         let (kind, value) = literal(bind);
-        // The statement says by the place of a null what it is.
+        // The position of a null determines its type.
         let of_none = if value == "NULL" { "unknown" } else { "text[]" };
         types.push(kind.unwrap_or_else(|| of_none.to_owned()));
         values.push(value);
@@ -215,7 +215,7 @@ fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
     Ok(plans)
 }
 
-/// The SQL type and the SQL spelling of a value; no type for null.
+/// Returns the SQL type and the SQL notation of a value; null has no type.
 fn literal(bind: &str) -> (Option<String>, String) {
     let typed = |kind: &str, value: String| (Some(kind.to_owned()), value);
     if bind == "None" {
@@ -233,7 +233,7 @@ fn literal(bind: &str) -> (Option<String>, String) {
         };
     }
     if bind.starts_with('"') {
-        // Rust's spelling of a text is JSON's, but for characters that no test uses.
+        // Rust's debug notation of a string is JSON, except for characters that no test uses.
         let text: String = serde_json::from_str(bind).unwrap_or_else(|_| "text".to_owned());
         return typed("text", format!("'{}'", text.replace('\'', "''")));
     }
@@ -256,7 +256,7 @@ fn literal(bind: &str) -> (Option<String>, String) {
     }
 }
 
-/// The parts of a list in Rust's spelling.
+/// Splits a list in Rust's debug notation into its elements.
 fn split(list: &str) -> Vec<String> {
     let (mut parts, mut part, mut depth) = (Vec::new(), String::new(), 0);
     let (mut quoted, mut escaped) = (false, false);
@@ -285,7 +285,7 @@ fn split(list: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_statement_that_no_index_serves_is_found() {
+async fn a_full_table_scan_is_found() {
     let database = test_kit::TestDb::fresh("worksession", worksession_service::MIGRATIONS).await;
     let found = |told: &str| -> Vec<String> {
         let sent = Sent::read(told).unwrap();
@@ -301,7 +301,7 @@ async fn a_statement_that_no_index_serves_is_found() {
 }
 
 #[test]
-fn values_are_read_as_rust_writes_them() {
+fn bind_values_are_parsed_from_debug_notation() {
     let list = r#"7, "a, \"b\" (c", Some("it's"), None, [UserId(1), UserId(2)], 2026-11-23T09:00:00, 2026-11-23, true"#;
     let values: Vec<String> = split(list).iter().map(|bind| literal(bind).1).collect();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! How the databases go about what the service asks of them. A program of its own, because it looks at every
-//! connection of its process.
+//! Query plans of the statements that the service sends. They need a program of their own, because the recorder
+//! sees every connection of its process.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,10 +9,7 @@
     unreachable_pub,
     reason = "a test fails by panicking"
 )]
-#![allow(
-    dead_code,
-    reason = "the helpers of the other tests, of which some are used"
-)]
+#![allow(dead_code, reason = "only some helpers of the other tests are used")]
 
 #[path = "../it/identity.rs"]
 mod identity;

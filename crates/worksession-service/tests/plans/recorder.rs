@@ -1,4 +1,4 @@
-//! What is sent to a database, as it is sent.
+//! Records the statements that a database receives.
 
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 
 thread_local! {
-    /// Where this thread connected last: whoever opens a connection asks for its instrumentation right after it.
+    /// The URL of this thread's latest connection: Diesel asks for the instrumentation right after connecting.
     static CONNECTED: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The database that is looked at, and what was sent to it.
+/// The URL of the recorded database, and the statements sent to it.
 static LOOKED_AT: Mutex<Option<(String, Vec<String>)>> = Mutex::new(None);
 
 struct Recorder {
@@ -35,7 +35,7 @@ impl Instrumentation for Recorder {
     }
 }
 
-/// Sees the connections that are opened from now on.
+/// Instruments the connections that are opened from now on.
 pub fn install() {
     let recorder = || -> Option<Box<dyn Instrumentation>> {
         let url = CONNECTED.with_borrow(Clone::clone);
@@ -44,19 +44,19 @@ pub fn install() {
     set_default_instrumentation(recorder).unwrap();
 }
 
-/// Keeps what is sent to that database from now on.
+/// Starts to record what is sent to that database.
 pub fn start(url: &str) {
     let url = url.trim_start_matches("sqlite://").to_owned();
     *LOOKED_AT.lock().unwrap() = Some((url, Vec::new()));
 }
 
-/// What was sent since it was last asked.
+/// Returns the statements recorded since the last call.
 pub fn take() -> Vec<String> {
     let mut looked_at = LOOKED_AT.lock().unwrap();
     std::mem::take(&mut looked_at.as_mut().unwrap().1)
 }
 
-/// Keeps nothing more.
+/// Stops recording.
 pub fn stop() {
     *LOOKED_AT.lock().unwrap() = None;
 }

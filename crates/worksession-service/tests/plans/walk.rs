@@ -1,4 +1,4 @@
-//! A walk past what clients call all day, over a database in which a look at every row would be felt.
+//! Makes the calls that clients make all day, on a database in which reading every row would be slow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::person::{Person, changed, honest};
 use crate::recorder;
 use crate::rows::execute;
 
-/// What may be read in whole: what, words of the statement, and why.
+/// The accepted scans: the table or index, words of the statement, and the reason.
 const ALLOWED: [(&str, &str, &str); 6] = [
     (
         "outbox by outbox_waiting",
@@ -51,14 +51,14 @@ const ALLOWED: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// What the steps sent, each way of it once.
+/// The statements of all steps, each key once.
 #[derive(Default)]
 struct Walk {
     sent: BTreeMap<(String, Vec<bool>), Sent>,
 }
 
 impl Walk {
-    /// Ends a step, which has asked for these tables.
+    /// Ends a step, and checks that its statements named these tables.
     fn passed(&mut self, step: &str, tables: &[&str]) {
         let told = recorder::take();
         let sent: Vec<Sent> = told.iter().filter_map(|told| Sent::read(told)).collect();
@@ -75,12 +75,12 @@ impl Walk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_clients_call_all_day_goes_through_indexes() {
+async fn frequent_requests_use_indexes() {
     recorder::install();
     let broker = Broker::memory();
     let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
     let service = Service::with(json!({"identity_url": identity}), broker.clone()).await;
-    // A notifier that is content with everything.
+    // A notifier that acknowledges everything.
     let [_chat, _webhooks] = [Queue::NotifyChat, Queue::NotifyWebhooks]
         .map(|queue| broker.consume(queue, ConsumeOptions::default(), |_| async { Verdict::Ack }));
     let ada = Person::member(&service, 7);
@@ -90,7 +90,7 @@ async fn what_clients_call_all_day_goes_through_indexes() {
         .await;
     let webhook = webhook.expect(201).json()["webhook"]["id"].clone();
     crowd::fill(&service);
-    // PostgreSQL does so by itself when many rows have changed; SQLite never does.
+    // PostgreSQL analyses a table by itself after many changes; SQLite never does.
     let by_itself = service.database.url().starts_with("postgres");
     if by_itself {
         execute(&service, "ANALYZE");
@@ -106,7 +106,7 @@ async fn what_clients_call_all_day_goes_through_indexes() {
 
     let mut found = too_much(&service, &walk);
     if !by_itself {
-        // Somebody may have done it by hand.
+        // An operator may have run ANALYZE.
         execute(&service, "ANALYZE");
         found.extend(too_much(&service, &walk));
     }
@@ -131,7 +131,7 @@ fn too_much(service: &Service, walk: &Walk) -> Vec<Finding> {
     .collect()
 }
 
-/// What is asked for without anything being done.
+/// Calls the endpoints that only read.
 async fn look(ada: &Person<'_>, walk: &mut Walk) {
     ada.data().await;
     walk.passed(
@@ -183,7 +183,7 @@ async fn look(ada: &Person<'_>, walk: &mut Walk) {
     }
 }
 
-/// A day's work: a start that ends another, the same again, submits with and without a name, an edit.
+/// A day's work: a start that ends another session, repeated starts and submits, a submit without an id, an edit.
 async fn work(ada: &Person<'_>, project: &str, walk: &mut Walk) {
     let service = ada.service;
     let plan = json!({"category": "coding", "duration": 25, "note": "the plan"});
@@ -200,7 +200,7 @@ async fn work(ada: &Person<'_>, project: &str, walk: &mut Walk) {
         start.send().await.expect(status);
         walk.passed("start with a key", &["sessions"]);
     }
-    // What is refused is first looked for.
+    // Before a start is refused, it is looked up as a repeated one.
     let nowhere = changed(plan.clone(), &json!({"project_id": "personal_999999"}));
     let start = service.api.post("/api/session/start").bearer(&ada.token);
     let start = start.header("idempotency-key", "twice").json(nowhere);
@@ -244,7 +244,7 @@ async fn work(ada: &Person<'_>, project: &str, walk: &mut Walk) {
     });
     let second = changed(honest(&started, service), &unnamed);
     ada.submit(second).await.expect(200);
-    // Its times are not the timer's, which keeps it off the boards.
+    // Its times differ from the timer's, which keeps it off the leaderboards.
     let off_boards: Vec<_> = rollups.into_iter().filter(|it| *it != "board").collect();
     walk.passed("a submit without the session's name", &off_boards);
 
@@ -260,7 +260,7 @@ async fn work(ada: &Person<'_>, project: &str, walk: &mut Walk) {
     walk.passed("an edit", &["sessions", "user_sync"]);
 }
 
-/// The notifier says that the chat was told of the first start.
+/// Reports, as the notifier, that the first start was delivered to the chat.
 async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk: &mut Walk) {
     let path = format!(
         "/api/team-projects/{}/activity",
@@ -287,7 +287,7 @@ async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk
         body: event.encode().unwrap().into_bytes().into(),
         listened: false,
     };
-    // Confirmed when it is taken in.
+    // The memory broker confirms after the consumer has committed.
     let outcome = broker.publisher().publish(message).await;
     assert_eq!(outcome, Outcome::Confirmed);
     walk.passed(
@@ -296,7 +296,7 @@ async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk
     );
 }
 
-/// What the team sees of it, and what its webhook was told.
+/// Reads the team's activity and the delivery log of a webhook.
 async fn look_at_the_team(ada: &Person<'_>, project: &str, webhook: &Value, walk: &mut Walk) {
     ada.get("/api/team-projects").await.expect(200);
     walk.passed("team-projects", &["team_projects"]);
@@ -316,7 +316,7 @@ async fn look_at_the_team(ada: &Person<'_>, project: &str, webhook: &Value, walk
     walk.passed("team-activity", &["sessions", "team_projects"]);
 
     let path = format!("/api/webhooks/{webhook}/deliveries");
-    // Events of the first start have come back: four sessions' events at least wait for the notifier.
+    // The service makes deliveries from its own session events; they stay pending, since no notifier reports on them.
     let page = wait_until("the webhook's log", Duration::from_secs(10), async || {
         let page = ada.get(&path).await.expect(200).json();
         let pending = |call: &Value| call["state"] == "pending";
@@ -332,7 +332,7 @@ async fn look_at_the_team(ada: &Person<'_>, project: &str, webhook: &Value, walk
     walk.passed("deliveries, the second page", &["webhook_deliveries"]);
 }
 
-/// The sweeper gives up what nobody submits.
+/// Lets the sweeper abandon a session that nobody submits.
 async fn be_given_up(ada: &Person<'_>, walk: &mut Walk) {
     let started = ada.start_coding().await;
     walk.passed("the last start", &["sessions"]);

@@ -89,7 +89,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3_600);
 
     #[tokio::test]
-    async fn it_is_done_at_once_and_when_it_is_woken_though_it_failed_until_it_is_stopped() {
+    async fn a_background_job_runs_at_once_and_when_woken_until_stopped() {
         let wake = Arc::<Notify>::default();
         let (chore, count, done) = counting(LONG, &wake);
         done.notified().await;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_done_again_after_each_interval() {
+    async fn a_background_job_runs_after_each_interval() {
         let every = Duration::from_millis(5);
         let began = tokio::time::Instant::now();
         let (chore, _, done) = counting(every, &Arc::default());

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_launch_contracts_names_are_read() {
+    fn the_keys_of_the_launch_contract_are_read() {
         let config = read(
             Some("[worksession.categories]\nsuggested = ['deep work']\nstrict = true\n[identity]\nodd = 1"),
             &[
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn an_invalid_setting_is_named() {
         for (key, value) in [
             ("WORKSESSION__AUTH__REMEMBER_MS", "1001"),
             ("WORKSESSION__AUTH__REMEMBER_MS", "-1"),

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_1_to_200_entries_and_50_unasked() {
+    fn a_page_has_1_to_200_entries_and_50_by_default() {
         assert_eq!(page_size(None).ok(), Some(50));
         assert_eq!(page_size(Some(1)).ok(), Some(1));
         assert_eq!(page_size(Some(200)).ok(), Some(200));
@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_reads_back(micros in 0_i64..253_402_300_800_000_000, id in "[!-~]{0,64}") {
+        fn a_cursor_parses_back_to_its_position(micros in 0_i64..253_402_300_800_000_000, id in "[!-~]{0,64}") {
             let at = DateTime::from_timestamp_micros(micros).map(|at| at.naive_utc());
             let position = at.map(|started_at| Position { started_at, session_id: id });
             let read = position.as_ref().and_then(|position| position.to_string().parse().ok());
@@ -117,7 +117,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused_and_what_is_read_is_canonical(text in ".{0,80}", raw in "[0-9.+-]{0,24}") {
+        fn any_text_is_a_canonical_cursor_or_is_refused(text in ".{0,80}", raw in "[0-9.+-]{0,24}") {
             for text in [text, URL_SAFE_NO_PAD.encode(raw)] {
                 match text.parse::<Position>() {
                     Ok(position) => prop_assert_eq!(position.to_string(), text),

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_months_and_what_is_left_are_the_range() {
+    fn whole_months_and_the_remaining_days_make_up_the_range() {
         let date = |day: i64| NaiveDate::default() + chrono::TimeDelta::days(20_000 + day);
         for from in 0..70 {
             for to in from..(from + 150) {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused_with_its_reason() {
+    fn an_invalid_range_is_refused_with_its_reason() {
         let no_date = |field| format!("{field} must be a date YYYY-MM-DD");
         for (from, to, reason) in [
             (Some("2026-1-1"), None, no_date("from")),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn five_failures_in_a_row_open_it_and_an_answer_between_them_does_not() {
+    fn only_five_failures_in_a_row_open_the_breaker() {
         let case = Case::new();
         case.fail(4);
         assert!(case.ask(0, Verdict::Well));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn while_open_one_question_in_a_quarter_of_a_second_is_let_through_and_an_answer_closes_it() {
+    fn an_open_breaker_admits_one_probe_per_quarter_second_and_a_success_closes_it() {
         let case = Case::new();
         case.fail(5);
         let mut let_through = Vec::new();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_does_not_close_it() {
+    fn an_inconclusive_result_does_not_close_the_breaker() {
         let case = Case::new();
         case.fail(5);
         assert!(case.ask(250, Verdict::Nothing));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_before_the_answer_that_fails_after_it_is_old_news() {
+    fn a_failure_of_a_call_older_than_the_last_success_is_ignored() {
         let case = Case::new();
         let old: Vec<_> = (0..10)
             .filter_map(|_| case.breaker.admit(case.at(0)))
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_quiet_time_everybody_may_ask_and_one_failure_opens_it_again() {
+    fn after_a_quiet_time_the_breaker_admits_all_and_one_failure_reopens_it() {
         let case = Case::new();
         case.fail(5);
         let later = 3_000;

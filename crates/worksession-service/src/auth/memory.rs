@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_was_on_its_way_when_something_changed_is_not_used() {
+    fn a_validation_in_flight_during_a_change_is_not_cached() {
         let (clock, _) = Clock::manual(DateTime::UNIX_EPOCH);
         let memory = Memory::new(Duration::from_secs(1));
         let id = UserId::new(7).expect("positive");

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_over_https_is_taken_for_every_chat_that_has_hooks() {
+    fn an_https_url_is_accepted_for_every_chat_with_incoming_webhooks() {
         let address = "https://chat.example/services/T0/B0/x";
         let hooked = |chat: &ChatProvider| chat.address_kind() == AddressKind::Hook;
         for provider in ChatProvider::ALL.into_iter().filter(hooked) {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_of_matrix_needs_its_server_and_a_token() {
+    fn a_matrix_room_needs_its_server_and_a_token() {
         let read = read_json(room(|_| ())).ok().unwrap();
         let address = ChatAddress::Room {
             homeserver_url: "https://matrix.example/".to_owned(),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_chat_is_told_of_is_a_choice_of_what_there_is() {
+    fn a_chat_announces_a_subset_of_the_known_kinds() {
         let told = |announce: Value| read_json(room(|body| body["announce"] = announce));
         let kept = |announce: Value| told(announce).ok().unwrap().announce;
         assert_eq!(kept(Value::Null), ["planned", "finished"]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_hook_is_refused() {
+    fn an_invalid_chat_address_is_refused() {
         let refused = [
             (None, Some("https://h.example/x")),
             (Some("slack"), None),

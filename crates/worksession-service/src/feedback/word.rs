@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_the_notifier_is_understood() {
+    fn every_feedback_event_decodes() {
         let (event_id, session_id, at) =
             (Uuid::from_u128(1), Uuid::from_u128(2), DateTime::UNIX_EPOCH);
         let (about, project_id) = (SessionStarted::TYPE.to_owned(), Some(7));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn words_about_webhooks_and_tests_of_chats_are_understood() {
+    fn feedback_about_webhooks_and_chat_tests_decodes() {
         let at = DateTime::UNIX_EPOCH;
         let attempted = WebhookAttempted {
             webhook_id: 5,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_be_read_is_told_apart() {
+    fn an_unreadable_feedback_event_is_refused() {
         let foreign = body(&event_types::IntegrationConfigured {
             project_id: 1,
             revision: 1,

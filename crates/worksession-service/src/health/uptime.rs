@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_uptime_is_told_in_its_two_largest_units() {
+    fn an_uptime_is_shown_in_its_two_largest_units() {
         for (seconds, text) in [
             (0, "0 seconds"),
             (1, "1 second"),

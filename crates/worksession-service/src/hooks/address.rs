@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_an_address_is_refused() {
+    fn an_invalid_address_is_refused() {
         let guard = GuardedClient::new(GuardOptions::default()).expect("a client");
         let read = |address| read_address("url", address, &guard);
         assert!(read(Some("https://h.example/x")).is_ok());

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_the_identity_area_is_understood() {
+    fn every_identity_event_decodes() {
         let user_id = UserId::new(7).expect("positive");
         let id = TeamId::new(3).expect("positive");
         let team = TeamRef {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_be_read_is_told_apart() {
+    fn an_unreadable_identity_event_is_refused() {
         let good = body(&user_changed(true));
         let other_version = good.replace("user_changed.v1", "user_changed.v2");
         let foreign = good.replace("identity.user_changed.v1", "session.started.v1");

@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_put_together_are_the_board(
+        fn the_pages_together_are_the_leaderboard(
             rows in prop::collection::vec((1_i64..9, 0_i64..4), 0..40),
             limit in 1_usize..9,
         ) {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_is_read_back_from_the_last_events_id() {
+    fn the_last_event_id_decodes_to_its_position() {
         let at = DateTime::from_timestamp_micros(1_795_251_600_123_456)
             .map(|at| at.naive_utc())
             .unwrap_or_default();

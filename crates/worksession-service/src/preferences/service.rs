@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn going_back_to_utc_does_not_make_the_next_change_free() {
+    fn a_change_back_to_utc_does_not_make_the_next_one_free() {
         let (berlin, tokyo) = (Tz::Europe__Berlin, Tz::Asia__Tokyo);
         assert_eq!(
             walk(&[(0, berlin), (0, Tz::UTC), (1, tokyo), (24, tokyo)]),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_belong_to_the_ranges() {
+    fn values_at_the_limits_are_accepted() {
         for body in [
             json!({}),
             json!({"daily_goal": 1, "default_duration": 1, "short_break_duration": 1, "long_break_duration": 1}),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_by_name() {
+    fn an_invalid_preference_is_refused_by_name() {
         for (field, value, rule) in [
             ("daily_goal", json!(0), "be a whole number from 1 to 24"),
             ("daily_goal", json!(25), "be a whole number from 1 to 24"),

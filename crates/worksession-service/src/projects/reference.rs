@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_has_four_spellings() {
+    fn a_missing_empty_or_none_reference_means_no_project() {
         for text in [None, Some(""), Some("none")] {
             assert_eq!(
                 ProjectRef::parse(text).ok(),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_reads_back_as_it_is_written() {
+    fn a_project_reference_parses_back_as_written() {
         for text in ["team_1", "team_9223372036854775807", "personal_42", "none"] {
             let read = text
                 .parse::<ProjectRef>()
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_not_found() {
+    fn a_malformed_project_reference_is_not_found() {
         for text in [
             "team",
             "team_",
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused_and_what_is_read_is_canonical(text in ".{0,40}") {
+        fn any_text_is_a_canonical_reference_or_is_refused(text in ".{0,40}") {
             if let Ok(reference) = text.parse::<ProjectRef>() {
                 let written = reference.to_string();
                 prop_assert!(written == text || (text.is_empty() && written == "none"));
@@ -118,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn every_positive_id_reads_back(n in 1..=i64::MAX, team: bool) {
+        fn every_positive_id_parses_back(n in 1..=i64::MAX, team: bool) {
             let text = if team { format!("team_{n}") } else { format!("personal_{n}") };
             let read = text.parse::<ProjectRef>().ok().map(|reference| reference.to_string());
             prop_assert_eq!(read, Some(text));

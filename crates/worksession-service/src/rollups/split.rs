@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(parts in prop::collection::vec((".{0,12}", 0_i64..3, 0_i64..500, 0_i64..9_000), 0..20)) {
+        fn a_stored_breakdown_reads_back(parts in prop::collection::vec((".{0,12}", 0_i64..3, 0_i64..500, 0_i64..9_000), 0..20)) {
             let mut split = Split::default();
             let mut total = Sums::default();
             for (key, sessions, minutes, points) in parts {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_somebody_else_is_no_split() {
+    fn a_text_of_another_format_is_no_breakdown() {
         assert_eq!(Split::read(None).unwrap(), Split::default());
         for text in ["", "[]", r#"{"9": 1}"#, r#"{"9": [1, 2]}"#] {
             assert!(Split::read(Some(text)).is_err(), "{text}");

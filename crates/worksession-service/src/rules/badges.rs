@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_complete_session_makes_a_bird_or_an_owl() {
+    fn only_a_completed_session_earns_early_bird_or_night_owl() {
         let at = |hour, completion| {
             names(Facts {
                 hour,

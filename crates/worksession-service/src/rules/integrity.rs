@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_says_what_was_seen() {
+    fn the_reason_of_each_flag_says_what_was_seen() {
         let said = |sign: Sign| reason(sign.kind(), sign.amount());
         for (sign, sentence) in [
             (Sign::LockedMismatch(2), "attempt 2 to submit another plan"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_day_is_found_on_either_side_and_around() {
+    fn the_busiest_day_may_lie_before_after_or_around_the_session() {
         let base = "2026-11-20T00:00:00".parse::<NaiveDateTime>().unwrap();
         let work = |hour, hours: i32| Work::new(base + TimeDelta::hours(hour), hours * 60);
         let own = work(24, 2);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_never_given_out_is_refused() {
+    fn an_invalid_cursor_is_refused() {
         for text in [
             "",
             "0",
@@ -68,7 +68,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_given_out_reads_back(seq in 0..=i64::MAX) {
+        fn a_cursor_parses_back(seq in 0..=i64::MAX) {
             let cursor = Cursor::after(seq);
             prop_assert_eq!(cursor.to_string().parse::<Cursor>().ok(), Some(cursor));
         }

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_what_a_webhook_hears_of_comes_back_and_what_cannot_be_read() {
+    async fn only_events_with_a_subscriber_or_unreadable_ones_are_selected() {
         let db = TestDb::fresh("listened", crate::MIGRATIONS).await;
         let pool = db.pool(2);
         let row = |id: &str, key: &str, user: i64, team: Option<i64>| {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unreadable_or_of_another_version_is_parked_with_a_reason() {
+    fn an_unreadable_event_or_one_of_another_version_is_rejected_with_a_reason() {
         let event = |event_type: &str, data: &str| {
             format!(
                 r#"{{"specversion":"1.0","id":"01945b7a-0000-7000-8000-000000000001","source":"s","type":"{event_type}",

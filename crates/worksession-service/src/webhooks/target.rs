@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_shows_its_origin_and_nothing_of_what_may_be_secret() {
+    fn an_address_shows_its_origin_and_nothing_secret() {
         for (address, shown) in [
             (
                 "https://hooks.example/a/secret?token=x",
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_secret_signs_for_a_day_and_a_few_at_most_sign_at_once() {
+    fn a_replaced_secret_signs_for_a_day_and_at_most_three_sign_at_once() {
         let named = |name: &str| WebhookSecret {
             secret: name.to_owned(),
             until: None,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_have_the_form_of_standard_webhooks_and_differ() {
+    fn new_secrets_have_the_standard_webhooks_format_and_differ() {
         let (one, other) = (new_secret().secret, new_secret().secret);
         assert_ne!(one, other);
         let bytes = one.strip_prefix("whsec_").map(|text| STANDARD.decode(text));

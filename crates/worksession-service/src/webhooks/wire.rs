@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_known_ones_each_once() {
+    fn only_known_events_are_accepted_and_each_is_stored_once() {
         let (started, submitted) = ("session.started.v1", "session.submitted.v1");
         assert_eq!(
             read(&[submitted, started, submitted]).as_deref(),

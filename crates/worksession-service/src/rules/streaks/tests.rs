@@ -67,7 +67,7 @@ fn at(text: &str) -> NaiveDateTime {
 }
 
 #[test]
-fn a_missed_day_ends_a_streak_and_the_next_two_days_hold_its_number() {
+fn a_missed_day_ends_a_streak_and_its_late_submit_restores_it() {
     let mut user = User::default();
     assert_eq!(user.submit(at("2026-11-02T09:00:00"), Tz::UTC, 9), 0);
     assert_eq!(user.submit(at("2026-11-02T10:00:00"), Tz::UTC, 1), 1);
@@ -79,13 +79,13 @@ fn a_missed_day_ends_a_streak_and_the_next_two_days_hold_its_number() {
     assert_eq!(user.streak.current(day("2026-11-05")), 0);
     assert_eq!(user.submit(at("2026-11-05T00:00:00"), Tz::UTC, 25), 1);
     assert_eq!((user.streak.run, user.streak.longest), (1, 2));
-    // a late submit of the missed day joins the days around it
+    // A late submit of the missed day joins the days around it.
     assert_eq!(user.submit(at("2026-11-04T09:00:00"), Tz::UTC, 25), 3);
     assert_eq!((user.streak.run, user.streak.longest), (4, 4));
 }
 
 #[test]
-fn only_a_journey_bridges_a_date() {
+fn only_travel_between_time_zones_bridges_a_missed_date() {
     let table = [
         // 24 hours later, but the date line skips Tuesday
         (
@@ -247,7 +247,7 @@ proptest! {
     /// A user works each day and travels across the date line in both directions. Some days are missed, and the
     /// submits come in any order.
     #[test]
-    fn journeys_over_the_date_line_give_the_reference_streak(
+    fn journeys_across_the_date_line_give_the_reference_streak(
         season in YEARS,
         days in prop::collection::vec((zones(), 0i64..1440, 8i32..14, 0u32..10), 2..14),
         shuffle in prop::collection::vec(any::<u16>(), 14),
@@ -267,7 +267,7 @@ proptest! {
 
     /// The order of the submits does not change the final result.
     #[test]
-    fn the_order_of_the_submits_does_not_matter_in_the_end(
+    fn the_order_of_the_submits_does_not_change_the_final_streak(
         season in seasons(),
         sessions in prop::collection::btree_map(0i64..20 * 1440, (zones(), 1i32..30), 1..30),
         shuffle in prop::collection::vec(any::<u16>(), 30),

@@ -100,7 +100,7 @@ fn changes(zone: Tz) -> Vec<i64> {
 }
 
 #[test]
-fn every_zone_shows_the_right_day_and_hour_around_each_change_of_its_clocks() {
+fn every_zone_has_the_right_date_and_hour_around_each_clock_change() {
     let mut seen = 0;
     for zone in TZ_VARIANTS {
         for change in changes(zone) {
@@ -132,7 +132,7 @@ fn every_zone_shows_the_right_day_and_hour_around_each_change_of_its_clocks() {
 }
 
 #[test]
-fn the_periods_of_every_day_hold_the_days_that_they_should() {
+fn the_periods_of_every_day_contain_the_right_dates() {
     // The fifth of January 1970 was a Monday.
     let monday_of = |days: i64| days - (days - 4).rem_euclid(7);
     for days in YEARS.start / DAY..YEARS.end / DAY {

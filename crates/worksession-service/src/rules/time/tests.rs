@@ -76,7 +76,7 @@ fn the_tolerance_is_two_percent_of_a_short_plan() {
 }
 
 #[test]
-fn time_of_a_neighbour_is_not_credited_again() {
+fn time_of_a_neighbouring_session_is_not_credited_again() {
     let mut measured = plan(25, 1500, 1500);
     measured.previous_end = Some(measured.started_at + TimeDelta::minutes(10));
     assert_eq!(credit(&measured).minutes, 15);
@@ -87,7 +87,7 @@ fn time_of_a_neighbour_is_not_credited_again() {
 }
 
 #[test]
-fn a_day_takes_sixteen_hours() {
+fn a_day_is_credited_with_at_most_sixteen_hours() {
     assert_eq!(within_day_cap(480, 0), 480);
     assert_eq!(within_day_cap(480, 900), 60);
     assert_eq!(within_day_cap(480, 960), 0);
@@ -132,7 +132,7 @@ fn a_time_needs_an_offset() {
 }
 
 #[test]
-fn a_moment_falls_on_the_day_of_its_zone() {
+fn an_instant_falls_on_the_date_of_its_time_zone() {
     let table = [
         ("2026-11-20T23:30:00Z", "UTC", "2026-11-20", 23, 0),
         (

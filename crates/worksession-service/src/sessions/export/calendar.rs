@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_executed_is_no_event_and_what_took_no_time_has_no_end() {
+    fn an_unexecuted_session_is_no_event_and_one_without_duration_has_no_end() {
         for (status, expected) in [
             (Status::Running, 0),
             (Status::AwaitingSubmit, 0),
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn another_implementation_reads_any_session_as_it_is(rows in prop::collection::vec(any_row(), 0..3)) {
+        fn another_implementation_reads_any_session_unchanged(rows in prop::collection::vec(any_row(), 0..3)) {
             let text = file(&rows);
             for line in text.strip_suffix("\r\n").unwrap().split("\r\n") {
                 prop_assert!(line.len() <= LINE, "{:?}", line);

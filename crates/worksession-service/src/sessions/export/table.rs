@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_a_line_under_the_names_of_its_columns() {
+    fn a_session_is_one_line_under_the_column_names() {
         let text = [head().unwrap(), lines(vec![row()]).unwrap()].concat();
         assert_eq!(
             String::from_utf8(text).unwrap(),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_spreadsheet_would_run_is_text() {
+    fn a_formula_of_a_spreadsheet_becomes_text() {
         for (cell, safe) in [
             ("=HYPERLINK(\"http://x\")", "'=HYPERLINK(\"http://x\")"),
             ("+1", "'+1"),
@@ -208,7 +208,7 @@ mod tests {
         }
 
         #[test]
-        fn a_guard_comes_off_again(text in text()) {
+        fn a_guarded_cell_can_be_restored(text in text()) {
             let cell = guarded(&text);
             prop_assert_eq!(unguarded(&cell), &text);
         }

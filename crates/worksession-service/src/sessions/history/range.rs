@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_belong_to_a_span() {
+    fn a_span_includes_both_ends() {
         assert_eq!(
             starts("2026-11-21", "2026-11-21", "Europe/Berlin"),
             ("2026-11-20 23:00:00".into(), "2026-11-21 23:00:00".into())
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_a_date_nor_an_instant_is_refused_by_name() {
+    fn text_that_is_neither_a_date_nor_an_instant_is_refused_by_name() {
         for text in [
             "yesterday",
             "2026-11-31",

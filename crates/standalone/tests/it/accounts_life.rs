@@ -1,5 +1,5 @@
-//! What happens to accounts and teams in the identity area, seen from the other parts: mails arrive, and
-//! what belongs to who is gone goes too.
+//! What happens to accounts and teams in the identity area, seen from the other parts: mails arrive, and the data of
+//! deleted accounts and teams goes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use test_kit::wait_until;
 
 use crate::harness::{PASSWORD, System, User, execution, plan};
 
-/// The last segment of the link in a mail.
+/// Returns the last segment of the link in a mail.
 pub fn token_in(mail: &str) -> String {
     let link = mail
         .split_whitespace()
@@ -36,12 +36,12 @@ async fn somebody_invited_by_mail_registers_joins_and_works_on_the_teams_project
     let accept = format!("/api/invitations/{token}");
     let accept = system.identity.post(&accept).bearer(&bob.token);
     accept.send().await.expect(200);
-    // At once: membership is asked of the identity area with each request.
+    // At once: each request asks the identity service for the memberships.
     system.started(&bob, &team.project_id()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_proved_and_a_forgotten_password_replaced_through_mails() {
+async fn an_address_is_verified_and_a_forgotten_password_replaced_by_mail() {
     let system = System::start().await;
     let account = json!({"username": "ada", "password": PASSWORD, "email": "ada@example.com"});
     let register = system.identity.post("/api/auth/register").json(account);
@@ -73,7 +73,7 @@ async fn an_address_is_proved_and_a_forgotten_password_replaced_through_mails() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_an_account_goes_everything_of_it_and_nothing_of_others() {
+async fn deleting_an_account_deletes_its_data_and_nothing_of_others() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let bob = system.register_user("bob").await;
@@ -95,7 +95,7 @@ async fn with_an_account_goes_everything_of_it_and_nothing_of_others() {
         .await
         .expect(401);
 
-    // Somebody else of that name finds nothing of him, now and later.
+    // A new account of the same name finds nothing of the old one, now or later.
     let again = system.register_user("bob").await;
     assert!(again.id > bob.id);
     let data = system.user_data(&again).await;

@@ -25,7 +25,7 @@ fn json(output: &Output) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_made_and_shut_out_by_command_is_so_for_the_running_process() {
+async fn an_account_created_or_deactivated_by_command_is_so_for_the_running_process() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let before = admin(&data, &["users", "list"]);
@@ -83,7 +83,7 @@ async fn an_account_made_and_shut_out_by_command_is_so_for_the_running_process()
         "{error}"
     );
     assert!(process.terminate().success());
-    // Nothing of the commands needs the running process.
+    // The commands do not need the running process.
     assert_eq!(
         json(&admin(&data, &["users", "show", "mia", "--json"]))["user"]["is_active"],
         false
@@ -91,7 +91,7 @@ async fn an_account_made_and_shut_out_by_command_is_so_for_the_running_process()
 }
 
 #[test]
-fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+fn a_command_whose_output_is_closed_ends_quietly() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
     assert_ends_quietly_unread(command.args(["openapi", "identity"]).env_clear());
 }

@@ -1,5 +1,5 @@
-//! Every endpoint that the API descriptions name, with every kind of bad input: the answer is the
-//! area's error body with a 4xx status, never a 500, a hang or an empty body.
+//! Every endpoint of the OpenAPI documents with every kind of bad input: the response is the area's error body with a 4xx
+//! status, never a 500, a hang or an empty body.
 
 use std::net::SocketAddr;
 
@@ -15,14 +15,14 @@ enum Area {
     Work,
 }
 
-/// One method of one path, as described.
+/// A method of a path, as documented.
 #[derive(Clone, Debug)]
 struct Endpoint {
     area: Area,
     method: Method,
     path: String,
     secured: bool,
-    /// The schema of the JSON body, resolved; its properties at least.
+    /// The schema of the JSON body, without the schemas to which it refers.
     body: Option<Value>,
     body_required: bool,
 }
@@ -30,7 +30,7 @@ struct Endpoint {
 const AREAS: [Area; 2] = [Area::Identity, Area::Work];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_json_is_refused_by_every_endpoint_with_a_body() {
+async fn invalid_json_is_refused_by_every_endpoint_with_a_body() {
     let (system, user, endpoints) = described().await;
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
     let deep_object = format!("{}1{}", r#"{"a":"#.repeat(5_000), "}".repeat(5_000));
@@ -84,7 +84,7 @@ async fn another_content_type_and_a_body_over_the_limit_are_refused() {
             refused(endpoint.area, &reply, &[400, 404], kind);
         }
         if endpoint.path == "/api/auth/user/{user_id}" {
-            // Takes a photo in its body: its own tests reach its limit.
+            // Takes a photo as its body; its own tests reach the limit.
             continue;
         }
         let long = json!({"filler": "x".repeat(70 * 1024)}).to_string();
@@ -98,7 +98,7 @@ async fn another_content_type_and_a_body_over_the_limit_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_field_refuses_or_takes_any_value_without_breaking() {
+async fn every_field_accepts_or_refuses_any_value_without_a_server_error() {
     let (system, user, endpoints) = described().await;
     let long = format!("\"{}\"", "ä".repeat(5_000));
     let values = [
@@ -143,7 +143,7 @@ async fn every_field_refuses_or_takes_any_value_without_breaking() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_or_bad_token_comes_before_everything_else() {
+async fn a_missing_or_invalid_token_is_refused_before_everything_else() {
     let (system, _, endpoints) = described().await;
     let long = format!("Bearer {}", "a".repeat(9_000));
     let tokens = [
@@ -189,7 +189,7 @@ async fn a_missing_or_bad_token_comes_before_everything_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_method_that_a_path_does_not_have_is_405_with_the_ones_it_has() {
+async fn an_unsupported_method_is_405_and_names_the_supported_ones() {
     let (system, user, endpoints) = described().await;
     let all = [
         "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW",
@@ -221,7 +221,7 @@ async fn a_method_that_a_path_does_not_have_is_405_with_the_ones_it_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_that_is_none_is_404_wherever_a_path_has_one() {
+async fn an_invalid_id_in_a_path_is_404() {
     let (system, user, endpoints) = described().await;
     let long = "9".repeat(3_000);
     let bad = [
@@ -264,7 +264,7 @@ async fn an_id_that_is_none_is_404_wherever_a_path_has_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_paths_and_odd_queries_are_answered_in_the_areas_shape() {
+async fn unknown_paths_and_odd_queries_get_responses_in_the_areas_format() {
     let (system, user, endpoints) = described().await;
     let long = format!("/api/{}", "x".repeat(8_000));
     let paths = [
@@ -315,7 +315,7 @@ async fn unknown_paths_and_odd_queries_are_answered_in_the_areas_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_headers_change_nothing_or_are_refused() {
+async fn odd_headers_are_ignored_or_refused() {
     let (system, user, endpoints) = described().await;
     let big = "x".repeat(17 * 1024);
     for endpoint in &endpoints {
@@ -397,7 +397,7 @@ async fn broken_http_is_answered_or_closed_and_never_hangs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn administration_is_refused_to_others_before_anything_else_is_looked_at() {
+async fn administration_is_refused_to_other_users_before_anything_else_is_checked() {
     let (system, user, endpoints) = everything().await;
     let administration: Vec<_> = endpoints
         .iter()
@@ -414,7 +414,7 @@ async fn administration_is_refused_to_others_before_anything_else_is_looked_at()
 
 const ADMINISTRATION: &str = "/api/admin/";
 
-/// What anybody who is signed in can reach, but for what ends his sign-in.
+/// Returns what every signed-in user can call, except what ends the session.
 async fn described() -> (System, User, Vec<Endpoint>) {
     let (system, user, mut endpoints) = everything().await;
     endpoints.retain(|endpoint| {
@@ -455,7 +455,7 @@ fn read_description(area: Area, description: &Value) -> Vec<Endpoint> {
                 area,
                 method,
                 path: path.clone(),
-                // An OAuth client authenticates itself in ways of its own.
+                // OAuth clients authenticate in other ways.
                 secured: operation["security"].as_array().is_some_and(|ways| {
                     !ways.is_empty() && ways.iter().all(|way| way.get("bearer").is_some())
                 }),
@@ -487,7 +487,7 @@ impl Area {
 }
 
 impl Endpoint {
-    /// The path with every parameter set to `value`.
+    /// Returns the path with every parameter set to `value`.
     fn filled(&self, value: &str) -> String {
         let mut path = String::new();
         for (index, part) in self.path.split(['{', '}']).enumerate() {
@@ -496,7 +496,7 @@ impl Endpoint {
         path
     }
 
-    /// Whether it must have a JSON body; a photo is none.
+    /// Whether it requires a JSON body, which a photo is not.
     fn takes_json(&self) -> bool {
         self.body_required && self.body.is_some()
     }
@@ -505,7 +505,7 @@ impl Endpoint {
         self.area
             .api(system)
             .call(self.method.clone(), &self.filled("1"))
-            // What would be an endless answer is refused.
+            // The event stream refuses this header; its response would be endless.
             .header("accept", "application/json")
     }
 
@@ -513,7 +513,7 @@ impl Endpoint {
         self.anonymous(system).bearer(&user.token)
     }
 
-    /// With a body that fits but for one field, which is `value` as it stands.
+    /// Calls with a valid body except for one field, which is `value` as raw text.
     fn call_with(&self, system: &System, user: &User, field: &str, value: &str) -> Call {
         let mut body = self.example();
         body[field] = json!("@@");
@@ -531,7 +531,7 @@ impl Endpoint {
             .unwrap_or_default()
     }
 
-    /// A body that fits.
+    /// Returns a valid body.
     fn example(&self) -> Value {
         let mut body = Map::new();
         for field in self.fields() {
@@ -558,7 +558,7 @@ impl Endpoint {
     }
 }
 
-/// A 4xx of one of these statuses in the area's shape.
+/// Checks for a 4xx of one of these statuses, in the area's format.
 #[track_caller]
 fn refused(area: Area, reply: &Reply, statuses: &[u16], what: &str) {
     well_formed(area, reply, what);
@@ -571,7 +571,7 @@ fn refused(area: Area, reply: &Reply, statuses: &[u16], what: &str) {
     );
 }
 
-/// A success, or a 4xx in the area's shape; with the headers that every answer has.
+/// Checks for a success or a 4xx in the area's format, with the headers of every response.
 #[track_caller]
 fn well_formed(area: Area, reply: &Reply, what: &str) {
     let shown = || {

@@ -1,4 +1,4 @@
-//! Both services below paths of one host, behind proxies that take the paths away and proxies that leave them.
+//! Both services below paths of one host, behind proxies that strip the paths and proxies that keep them.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ fn browser(system: &System, strips: bool) -> Browser {
     Browser::behind_proxy(system, [WORK, IDENTITY], strips)
 }
 
-/// The path of a service's public address.
+/// Returns the path of the service at a public address.
 fn base_of(address: &Url) -> &'static str {
     match address.path().starts_with("/work") {
         true => "/work",
@@ -51,7 +51,7 @@ fn base_of(address: &Url) -> &'static str {
     }
 }
 
-/// Where the page's links, forms and files are, each below the path of its service.
+/// Returns where the page's links, forms and files lead and which to follow; checks that each is below its service's path.
 fn addresses(page: &Page) -> Vec<(Url, bool)> {
     let base = base_of(&page.address);
     let mut found = Vec::new();
@@ -83,12 +83,12 @@ fn addresses(page: &Page) -> Vec<(Url, bool)> {
     found
 }
 
-/// Opens a page and all that its links lead to, and so on.
+/// Opens pages and everything that their links lead to; returns the paths.
 async fn crawl(browser: &mut Browser, start: &[&str]) -> BTreeSet<String> {
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut next: Vec<String> = start.iter().map(|place| (*place).to_owned()).collect();
     while let Some(place) = next.pop() {
-        // Of pages of a list one is enough.
+        // One page of each list is enough.
         let path = place.split(['?', '#']).next().unwrap();
         if !known.insert(path.to_owned()) {
             continue;
@@ -109,7 +109,7 @@ async fn crawl(browser: &mut Browser, start: &[&str]) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_is_below_the_path_whether_a_proxy_takes_it_away_or_not() {
+async fn every_page_is_below_the_path_whether_a_proxy_strips_it_or_not() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "crew").await;
@@ -149,7 +149,7 @@ async fn every_page_is_below_the_path_whether_a_proxy_takes_it_away_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cookies_are_for_the_path_alone_and_forms_and_errors_work_below_it() {
+async fn cookies_are_limited_to_the_path_and_forms_and_errors_work_below_it() {
     let system = system().await;
     system.register_user("ada").await;
     for strips in [true, false] {
@@ -173,7 +173,7 @@ async fn cookies_are_for_the_path_alone_and_forms_and_errors_work_below_it() {
         let form = page.form("/auth/account/profile").set("bio", "/x");
         let page = ada.submit(&page, form).await.expect(200);
         assert_eq!(page.form("/auth/account/profile").value("bio"), "/x");
-        // A form that outlives the sign-in leads to the sign-in and back.
+        // A form that outlives the session leads to the sign-in and back.
         let form = page.form("/auth/account/profile");
         let page = ada.submit(&page, page.form("/auth/logout")).await;
         let page = ada.submit(&page, form).await.expect(200);
@@ -191,7 +191,7 @@ async fn cookies_are_for_the_path_alone_and_forms_and_errors_work_below_it() {
                 &*format!("{IDENTITY}/login?return_to=/teams"),
                 "/auth/teams",
             ),
-            // As somebody writes it who sees the address of the page.
+            // As typed by a user who sees the address of the page.
             (
                 &*format!("{IDENTITY}/login?return_to=/auth/teams"),
                 "/auth/teams",
@@ -210,7 +210,7 @@ async fn cookies_are_for_the_path_alone_and_forms_and_errors_work_below_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_finds_its_way_from_the_issuer_to_the_tokens() {
+async fn a_client_gets_from_the_issuer_to_the_tokens_below_the_path() {
     let system = system().await;
     system.register_user("ada").await;
     let json = async |path: &str| -> Value {
@@ -221,7 +221,7 @@ async fn a_client_finds_its_way_from_the_issuer_to_the_tokens() {
     for path in [
         "/auth/.well-known/openid-configuration",
         "/auth/.well-known/oauth-authorization-server",
-        // RFC 8414 section 3 puts the path behind.
+        // RFC 8414 section 3 appends the path of the issuer.
         "/.well-known/oauth-authorization-server/auth",
         "/.well-known/openid-configuration/auth",
     ] {
@@ -302,7 +302,7 @@ async fn a_client_finds_its_way_from_the_issuer_to_the_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mails_photos_descriptions_and_live_events_name_the_path() {
+async fn mails_photos_openapi_documents_and_live_events_use_the_path() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let body = json!({"username": "bob", "email": "bob@example.com", "password": crate::harness::PASSWORD});

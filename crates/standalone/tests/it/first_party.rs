@@ -1,4 +1,4 @@
-//! What a client of the product's own may do at both areas: what its token's scopes name, and no more.
+//! What a first-party client may do in both areas: what its token's scopes name, and no more.
 
 use reqwest::Method;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::harness::{Options, System, User};
 const SECRET: &str = "a-secret-of-at-least-32-characters";
 const CALLBACK: &str = "https://own.example.com/cb";
 
-/// The token that the client gets for this scope; for all that it may have when there is none.
+/// Returns the token that the client gets for this scope, or for all that it may have.
 async fn token(system: &System, user: &User, client: &str, scope: Option<&str>) -> String {
     let mut asked = vec![
         ("client_id", client),
@@ -42,7 +42,7 @@ async fn token(system: &System, user: &User, client: &str, scope: Option<&str>) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_the_products_own_client_does_what_its_scopes_name_at_both_areas() {
+async fn a_first_party_token_allows_what_its_scopes_name_in_both_areas() {
     let client = |id: &str, is_first_party: bool| {
         json!({"client_id": id, "name": id, "client_secret": SECRET, "redirect_uris": [CALLBACK],
                "first_party": is_first_party})
@@ -152,7 +152,7 @@ async fn a_token_of_the_products_own_client_does_what_its_scopes_name_at_both_ar
             assert_eq!(told["email"].is_null(), !scope.contains("email"), "{scope}");
         }
     }
-    // What is for these clients alone is unknown to others.
+    // The scopes of first-party clients are unknown to other clients.
     let path = format!(
         "/api/oauth/authorize?client_id=other&redirect_uri={CALLBACK}&response_type=code&scope=account"
     );

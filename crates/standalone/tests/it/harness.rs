@@ -36,13 +36,13 @@ pub struct System {
         worksession_service::Running,
         notifier::Running,
     )>,
-    /// Of the identity and the work-session service and of the notifier.
+    /// Those of the identity service, the work-session service and the notifier.
     pub databases: [TestDb; 3],
     _broker: TestBroker,
     data: TempDir,
 }
 
-/// What a test changes of the configuration, in the keys of the launch contract.
+/// What a test changes in the configuration.
 #[derive(Default)]
 pub struct Options {
     pub identity: Value,
@@ -52,7 +52,7 @@ pub struct Options {
     pub outages: bool,
 }
 
-/// Somebody who has registered.
+/// A registered user.
 #[derive(Clone)]
 pub struct User {
     pub id: i64,
@@ -60,7 +60,7 @@ pub struct User {
     pub token: String,
 }
 
-/// A team, its owner's project, and where that is told in the chat.
+/// A team and its project.
 pub struct Team {
     pub id: i64,
     pub slug: String,
@@ -69,14 +69,14 @@ pub struct Team {
 }
 
 impl Team {
-    /// As starts and submits name the project.
+    /// Returns the project's id as starts and submits name it.
     pub fn project_id(&self) -> String {
         format!("team_{}", self.project)
     }
 }
 
 impl System {
-    /// Everything at its defaults; the clock stands at nine on a Monday morning.
+    /// Starts everything with defaults; the clock stands at nine on a Monday morning.
     pub async fn start() -> Self {
         Self::with(Options::default()).await
     }
@@ -130,7 +130,7 @@ impl System {
             .await
             .expect("identity starts");
 
-        // No pause between two messages to one hook: it would not end while the clock stands.
+        // Without an interval between messages to one chat: it would not end while the clock stands still.
         let own = json!({"http": guard, "chat": {"interval_ms": 0}});
         let config = merged([common(&urls[2]), own, options.notifier]);
         let deps = notifier::Deps {
@@ -180,24 +180,24 @@ impl System {
         }
     }
 
-    /// The line to RabbitMQ; with [`Options::outages`].
+    /// Returns the line to RabbitMQ; only with [`Options::outages`].
     pub fn broker_line(&self) -> &Line {
         &self.lines.as_ref().unwrap()[0]
     }
 
-    /// The line to PostgreSQL; with [`Options::outages`].
+    /// Returns the line to PostgreSQL; only with [`Options::outages`].
     pub fn database_line(&self) -> &Line {
         &self.lines.as_ref().unwrap()[1]
     }
 
-    /// The text of the newest mail to this address whose subject has these words, once it is written.
+    /// Waits for a mail to this address whose subject contains these words; returns the text of the newest.
     pub async fn mail(&self, to: &str, subject: &str) -> String {
         let what = format!("a mail to {to} about {subject:?}");
         let newest = async || self.mails(to, subject).pop();
         test_kit::wait_until(&what, Duration::from_secs(20), newest).await
     }
 
-    /// The texts of all such mails that are written, oldest first.
+    /// Returns the texts of all such mails so far, oldest first.
     pub fn mails(&self, to: &str, subject: &str) -> Vec<String> {
         let Ok(folder) = std::fs::read_dir(self.data.path().join("mail")) else {
             return Vec::new();
@@ -217,7 +217,7 @@ impl System {
         texts.collect()
     }
 
-    /// What the clock shows.
+    /// Returns the time of the clock.
     pub fn now(&self) -> DateTime<Utc> {
         self.time.now()
     }
@@ -227,7 +227,7 @@ impl System {
         self.clock.advance(TimeDelta::minutes(minutes));
     }
 
-    /// Registers somebody with [`PASSWORD`].
+    /// Registers a user with [`PASSWORD`].
     pub async fn register_user(&self, name: &str) -> User {
         let body = json!({"username": name, "password": PASSWORD});
         let reply = self
@@ -245,7 +245,7 @@ impl System {
         }
     }
 
-    /// A team of `owner` with one project, which has no chat yet.
+    /// Creates a team of `owner` with one project, which has no chat yet.
     pub async fn team_with_project(&self, owner: &User, slug: &str) -> Team {
         let body = json!({"name": format!("Team {slug}"), "slug": slug});
         let call = self
@@ -264,7 +264,7 @@ impl System {
         }
     }
 
-    /// A further project of a team.
+    /// Creates a further project of a team.
     pub async fn team_project(&self, owner: &User, team: i64, name: &str) -> i64 {
         let body = json!({"team_id": team, "name": name, "chat_channel": "#focus"});
         let call = self
@@ -288,7 +288,7 @@ impl System {
             .expect(201);
     }
 
-    /// Tells a team project's starts to the hook `name` of [`System::chat`].
+    /// Connects a team project with the hook `name` of [`System::chat`].
     pub async fn connect_chat(&self, owner: &User, team: &Team, name: &str) {
         let body = json!({"provider": "slack", "webhook_url": self.chat.hook(name)});
         let path = format!("/api/team-projects/{}/chat", team.project);
@@ -301,7 +301,7 @@ impl System {
             .expect(200);
     }
 
-    /// A personal project.
+    /// Creates a personal project.
     pub async fn personal_project(&self, user: &User, name: &str) -> i64 {
         let body = json!({"name": name});
         let call = self
@@ -312,7 +312,7 @@ impl System {
         id_of(&call.send().await.expect(201).json())
     }
 
-    /// Starts a session, whatever the answer.
+    /// Starts a session, whatever the response.
     pub async fn start_session(&self, user: &User, body: Value) -> Reply {
         self.work
             .post("/api/clienta_timer_start")
@@ -322,14 +322,14 @@ impl System {
             .await
     }
 
-    /// Starts a session of 25 minutes on a project and gives its id.
+    /// Starts a session of 25 minutes on a project; returns its id.
     pub async fn started(&self, user: &User, project_id: &str) -> String {
         let body = plan(project_id);
         let reply = self.start_session(user, body).await.expect(201);
         reply.json()["session_id"].as_str().unwrap().to_owned()
     }
 
-    /// Submits, whatever the answer.
+    /// Submits, whatever the response.
     pub async fn submit(&self, user: &User, body: Value) -> Reply {
         self.work
             .post("/api/pomodoro/submit")
@@ -339,7 +339,7 @@ impl System {
             .await
     }
 
-    /// The user's own data.
+    /// Returns the user's own data.
     pub async fn user_data(&self, user: &User) -> Value {
         self.work
             .get("/api/user/data")
@@ -367,7 +367,7 @@ impl Drop for System {
         if std::thread::panicking() {
             return;
         }
-        // Without this the servers' threads would live as long as the test binary.
+        // Without this, the servers' threads would live as long as the test binary.
         let stopped = async {
             stop(&identity).await;
             tokio::join!(worksession.stop(), notifier.stop());
@@ -377,7 +377,7 @@ impl Drop for System {
     }
 }
 
-/// The `id` of a project that was just made.
+/// Returns the `id` of a project that was just created.
 fn id_of(answer: &Value) -> i64 {
     let id = answer["project"]["id"]
         .as_i64()

@@ -1,11 +1,11 @@
-//! `GET /api/health` with everything up. What is down is tested in the service's own crate.
+//! `GET /api/health` with everything up. The crate of the service tests what may be down.
 
 use serde_json::json;
 
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_everything_up_the_report_is_the_contracts_healthy_one() {
+async fn with_everything_up_the_health_report_is_as_the_contract_says() {
     let system = System::start().await;
     let reply = system.work.get("/api/health").send().await.expect(200);
     let report = reply.json();

@@ -1,5 +1,5 @@
-//! `kill -9` at random moments under load: what was answered with yes stays true, and every session
-//! that was started is told to the chat.
+//! `kill -9` at random moments under load: every acknowledged change is kept, and the chat gets a message about every
+//! started session.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,24 +18,24 @@ const KILLS: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn killing_the_standalone_at_any_moment_loses_nothing_it_promised() {
+async fn killing_the_standalone_loses_no_acknowledged_change() {
     survive(Deployment::standalone()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn killing_any_of_the_three_services_loses_nothing_they_promised() {
+async fn killing_any_of_the_three_services_loses_no_acknowledged_change() {
     if TestBackend::current() == TestBackend::Postgres {
         survive(Deployment::separate()).await;
     }
 }
 
-/// What one client was told.
+/// The responses that one client got.
 #[derive(Default)]
 struct Promised {
     token: String,
-    /// Session id to the plan's note, which also names the hook.
+    /// The plan's note, which is also the name of the hook, by session id.
     started: HashMap<String, String>,
-    /// Session id to the answer of its submit, and the body that got it.
+    /// The body of a submit and its response, by session id.
     submitted: HashMap<String, (Value, Value)>,
 }
 
@@ -51,7 +51,7 @@ async fn survive(mut deployment: Deployment) {
     for round in 0..KILLS {
         let [a, b] = random_bytes::<2>();
         tokio::time::sleep(Duration::from_millis(400 + u64::from(a) * 4)).await;
-        // Each process has its turn; the order does not matter, the moment does.
+        // The processes are killed in turn; the order does not matter, the moment does.
         let index = (round + usize::from(b & 1)) % deployment.len();
         deployment = tokio::task::spawn_blocking(move || {
             deployment.kill_and_restart(index);
@@ -96,8 +96,8 @@ fn told(chat: &FakeChat) -> impl Iterator<Item = String> {
         .filter_map(|message| message.path.rsplit('/').next().map(str::to_owned))
 }
 
-/// Registers and then plans and submits one session after the other, each on a project with a hook of
-/// its own, insisting until each step is answered.
+/// Registers, and then plans and submits one session after another, each on a project with a chat of its own. Every step
+/// is repeated until it is answered.
 async fn work(
     number: usize,
     apis: (Api, Api),
@@ -112,7 +112,7 @@ async fn work(
         ..Promised::default()
     };
     let team = json!({"name": name, "slug": name});
-    // A team whose creation was not answered may be there all the same.
+    // The team may exist even if its creation was not answered.
     insist(&[201, 409], || {
         identity
             .post("/api/teams")
@@ -175,7 +175,7 @@ async fn work(
 
 async fn sign_in(identity: &Api, name: &str) -> String {
     let body = json!({"username": name, "password": PASSWORD});
-    // An account whose registration was not answered may be there all the same.
+    // The account may exist even if its registration was not answered.
     insist(&[201, 400], || {
         identity.post("/api/auth/register").json(body.clone())
     })
@@ -188,7 +188,7 @@ async fn sign_in(identity: &Api, name: &str) -> String {
     tokens["access_token"].as_str().unwrap().to_owned()
 }
 
-/// Sends until there is an answer; 5xx and broken connections are no answer.
+/// Sends until there is an answer; 5xx and broken connections do not count.
 async fn insist(expected: &[u16], call: impl Fn() -> Call) -> Reply {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A line to a server that can be cut.
+//! A line to a server that a test can cut.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use url::Url;
 
-/// Forwards a port to a server. While it is cut, connections are closed as soon as they are made.
+/// Forwards a port to a server. While it is cut, new connections close at once.
 pub struct Line {
     address: SocketAddr,
     whole: Arc<watch::Sender<bool>>,
 }
 
 impl Line {
-    /// To the server of a URL, and the URL that goes through the line.
+    /// Opens a line to the server of a URL; returns the URL that goes through it too.
     pub async fn to(url: &str) -> (Self, String) {
         let mut url = Url::parse(url).unwrap();
         let port = url
@@ -31,7 +31,7 @@ impl Line {
         (Self { address, whole }, url.into())
     }
 
-    /// Breaks every connection and lets none through.
+    /// Breaks every connection and lets no new ones through.
     pub fn cut(&self) {
         assert!(
             self.whole.send_replace(false),

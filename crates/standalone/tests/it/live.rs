@@ -1,4 +1,4 @@
-//! Live events with the real identity service, in a real process.
+//! The event stream with the real identity service, in a real process.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use crate::harness::PASSWORD;
 use crate::processes::{holdfast, quick};
 
-/// A stream, read as it comes.
+/// A stream, read as it arrives.
 struct Stream {
     connection: TcpStream,
     read: String,
@@ -30,7 +30,7 @@ impl Stream {
         stream
     }
 
-    /// Reads until that text has come.
+    /// Reads until that text has arrived.
     async fn until(&mut self, text: &str) {
         let mut chunk = [0; 4_096];
         while !self.read.contains(text) {
@@ -46,7 +46,7 @@ impl Stream {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_out_ends_its_streams_and_sigterm_those_that_are_left() {
+async fn a_sign_out_ends_its_streams_and_sigterm_the_others() {
     let data = tempfile::tempdir().unwrap();
     let mut env = quick();
     env.insert("WORKSESSION__LIVE__RECHECK_SECONDS".into(), "1".into());

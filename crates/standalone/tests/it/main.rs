@@ -1,4 +1,4 @@
-//! The whole product: both areas and the notifier, as their users and operators meet them.
+//! The whole product, both areas and the notifier, as its users and operators see it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -13,7 +13,7 @@ struct Moment {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
+async fn a_user_registers_works_and_sees_points_and_the_team_is_notified() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "engines").await;
@@ -53,7 +53,7 @@ async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
     assert_eq!(planned["presession"], expected);
     assert_eq!(planned["status"], "running");
 
-    // A clock that runs ahead of what is being written down outruns its lease.
+    // A clock that moves before the delivery is recorded would end its lease.
     until_delivered(&system, 1).await;
     let start = system.now();
     system.minutes_pass(25);
@@ -61,8 +61,8 @@ async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
     let done = system.submit(&ada, body).await.expect(200).json();
     assert_eq!(done["status"], "completed");
     assert_eq!(done["credited_minutes"], 25);
-    // 2.5 for the minutes; whether the first day already counts as a streak of one is the rules' own
-    // matter: either 2.50 or 2.55.
+    // 2.5 points for the minutes. The rules decide whether the first day is already a streak of one, so both 2.50 and 2.55
+    // are accepted.
     let points = done["points_awarded"].as_f64().unwrap();
     assert!([2.5, 2.55].contains(&points), "{done}");
     assert_eq!(done["new_badges"], json!(["first_session"]));
@@ -94,7 +94,7 @@ async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_way_of_starting_and_the_contracts_own_submit_body_work() {
+async fn every_start_path_and_the_contracts_submit_body_work() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     for path in [
@@ -132,7 +132,7 @@ async fn every_way_of_starting_and_the_contracts_own_submit_body_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_the_identity_area_opens_the_work_session_area_until_it_is_revoked() {
+async fn an_access_token_is_valid_in_the_work_session_area_until_it_is_revoked() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     system.user_data(&ada).await;
@@ -177,7 +177,7 @@ async fn a_token_of_the_identity_area_opens_the_work_session_area_until_it_is_re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_member_who_is_removed_can_no_longer_start_on_the_teams_project() {
+async fn a_removed_member_can_no_longer_start_on_the_teams_project() {
     let system = System::start().await;
     let (ada, bob) = (
         system.register_user("ada").await,
@@ -212,7 +212,7 @@ async fn a_member_who_is_removed_can_no_longer_start_on_the_teams_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hook_that_fails_first_gets_its_message_later_and_a_gone_one_is_switched_off() {
+async fn a_failing_chat_gets_its_message_later_and_one_that_is_gone_is_disabled() {
     use test_kit::ChatReply::{RetryAfter, Status};
     let system = System::start().await;
     let ada = system.register_user("ada").await;
@@ -223,7 +223,7 @@ async fn a_hook_that_fails_first_gets_its_message_later_and_a_gone_one_is_switch
         .script([Status(500), RetryAfter(429, "30".into())]);
     system.started(&ada, &team.project_id()).await;
     system.chat.next_message().await;
-    // The clock stands still until the test moves it, and with it the retry.
+    // The clock stands still until the test moves it, and so does the retry.
     until_retry(&system, 1).await;
     let second = system.chat.next_message().await;
     assert_eq!(second.reply, RetryAfter(429, "30".into()));
@@ -267,7 +267,7 @@ struct Number {
     number: i64,
 }
 
-/// Waits until so many notifications are recorded as delivered.
+/// Waits until so many chat deliveries are recorded as delivered.
 async fn until_delivered(system: &System, wanted: i64) {
     let pool = system.databases[2].pool(1);
     let limit = std::time::Duration::from_secs(30);
@@ -280,7 +280,7 @@ async fn until_delivered(system: &System, wanted: i64) {
     .await;
 }
 
-/// Moves the clock to the moment of the retry after this many attempts, once it is written down; gives how far.
+/// Moves the clock to the retry after this many attempts, once it is recorded; returns by how much.
 async fn until_retry(system: &System, attempts: i64) -> chrono::TimeDelta {
     let pool = system.databases[2].pool(1);
     let limit = std::time::Duration::from_secs(30);

@@ -1,5 +1,5 @@
-//! A chat that hangs, RabbitMQ gone, PostgreSQL gone: what still works, how the rest is refused, and that
-//! everything comes back by itself.
+//! A chat that hangs, RabbitMQ down, PostgreSQL down: what still works, how the rest is refused, and that everything
+//! recovers by itself.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use test_kit::{ChatReply, FakeChat, TestBackend, wait_until};
 use crate::harness::{Options, PASSWORD, System, User, plan};
 
 const SOON: Duration = Duration::from_secs(20);
-/// A request waits two seconds for a connection, in each area; the rest is for a debug build on a busy machine.
+/// In each area, a request waits two seconds for a connection; the rest is for a debug build on a busy machine.
 const IN_TIME: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chat_that_hangs_costs_a_start_nothing_and_other_chats_hear_of_theirs() {
+async fn a_hanging_chat_delays_neither_starts_nor_other_chats() {
     let system = System::start().await;
     let (ada, bob) = (
         system.register_user("ada").await,
@@ -39,9 +39,9 @@ async fn a_chat_that_hangs_costs_a_start_nothing_and_other_chats_hear_of_theirs(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_broker_sessions_start_and_are_told_once_it_is_back() {
+async fn sessions_start_without_the_broker_and_are_notified_once_it_is_back() {
     if TestBackend::current() == TestBackend::Sqlite {
-        return; // The broker in memory is gone only when everything is.
+        return; // The memory broker goes down only with the process.
     }
     let system = System::with(Options {
         outages: true,
@@ -69,7 +69,7 @@ async fn without_the_broker_sessions_start_and_are_told_once_it_is_back() {
     assert_eq!(told_starts(&system), 1, "nobody can have heard");
 
     system.broker_line().restore();
-    // What comes together is told in one message.
+    // Notifications that are due together share one message.
     wait_until(
         "every start to be told",
         Duration::from_secs(60),
@@ -85,9 +85,9 @@ async fn without_the_broker_sessions_start_and_are_told_once_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_database_requests_are_refused_in_time_and_answered_once_it_is_back() {
+async fn without_the_database_requests_fail_in_time_and_work_once_it_is_back() {
     if TestBackend::current() == TestBackend::Sqlite {
-        return; // A file is not gone.
+        return; // A file does not go down.
     }
     let system = System::with(Options {
         outages: true,
@@ -99,7 +99,7 @@ async fn without_the_database_requests_are_refused_in_time_and_answered_once_it_
 
     system.database_line().cut();
     let login = json!({"username": "ada", "password": PASSWORD});
-    // Who was signed in a moment ago is known for as long as a change would have been heard of: a second.
+    // A sign-in stays cached for the second within which a change would arrive.
     wait_until(
         "the memory of who is signed in to be given up",
         SOON,
@@ -163,15 +163,15 @@ async fn without_the_database_requests_are_refused_in_time_and_answered_once_it_
         .expect(200);
 }
 
-/// A start that keeps the contract's 200 ms; the limit here allows for a debug build on a busy machine.
-/// The starts that the chat has been told of, one message or several.
+/// Counts the starts in the chat's messages, of which one message may have several.
 fn told_starts(system: &System) -> usize {
     let told =
         |message: &test_kit::ChatMessage| message.text().matches("started a focus session").count();
     system.chat.messages().iter().map(told).sum()
 }
 
-/// Starts without waiting for a chat or a broker, which take their ten seconds to be given up.
+/// Starts without waiting for a chat or a broker, which take ten seconds to fail. The contract allows 200 ms; this limit
+/// is for a debug build on a busy machine.
 async fn quick_start(system: &System, user: &User, project: &str) {
     let asked = Instant::now();
     system.started(user, project).await;

@@ -1,4 +1,4 @@
-//! `holdfast admin notifier …`: without RabbitMQ the outboxes keep what nobody could read.
+//! `holdfast admin notifier …`: without RabbitMQ, messages that cannot be read stay in the outboxes.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,7 +29,7 @@ fn admin(data: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Writes an event into a part's outbox, as the part itself would; `aside` as if a relay had set it aside.
+/// Inserts an event into a part's outbox, like the part itself; `aside` marks it as unroutable, like a relay.
 async fn put(data: &Path, part: &str, body: String, aside: bool) -> String {
     let url = DatabaseUrl::sqlite_file(&data.join(format!("{part}.db")));
     let pool = Pool::open(PoolOptions::new(url, 1));
@@ -53,7 +53,7 @@ async fn put(data: &Path, part: &str, body: String, aside: bool) -> String {
     id.to_string()
 }
 
-/// A session on a team project without a chat.
+/// Returns the event of a session on a team project without a chat.
 fn started() -> String {
     let data: SessionStarted = serde_json::from_value(json!({
         "session_id": Uuid::now_v7(), "user": {"id": 7, "username": "ada"},
@@ -76,15 +76,14 @@ fn parked(data: &Path) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_part_can_read_is_kept_in_its_outbox_and_replayed_or_dropped_beside_the_running_product()
- {
+async fn unreadable_outbox_messages_are_replayed_or_dropped_beside_the_running_product() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let mut process = holdfast(&data, &["serve"], &quick());
     process.wait_listening(&["identity", "worksession", "notifier"]);
 
     let poison = put(&data, "worksession", "{\"poison\": true}".to_owned(), false).await;
-    // As an older version has left it, that did not know the event.
+    // As left by an older version, which did not know the event.
     let old = put(&data, "worksession", started(), true).await;
     let both = async || (parked(&data).len() == 2).then(|| parked(&data));
     let both = wait_until("both to be set aside", PATIENCE, both).await;
@@ -115,7 +114,7 @@ async fn what_no_part_can_read_is_kept_in_its_outbox_and_replayed_or_dropped_bes
     assert!(parked(&data).is_empty());
 
     assert!(process.terminate().success());
-    // Without the product running what is replayed waits for it.
+    // If the product does not run, a replayed message waits for it.
     let late = put(&data, "identity", started(), true).await;
     assert_eq!(parked(&data)[0]["queue"], "identity.outbox");
     assert_eq!(admin(&data, &["parked", "replay", &late])["done"], 1);

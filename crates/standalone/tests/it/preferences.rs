@@ -1,4 +1,4 @@
-//! `PUT /api/user/preferences`, and what user/data shows of it.
+//! `PUT /api/user/preferences`, and how `user/data` shows its result.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn put(system: &System, user: &User, body: Value) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_put_changes_what_it_names_and_user_data_shows_it() {
+async fn a_put_changes_the_preferences_that_it_names_and_user_data_shows_them() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let defaults = json!({
@@ -71,7 +71,7 @@ async fn a_put_changes_what_it_names_and_user_data_shows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_changes_nothing() {
+async fn an_invalid_preference_changes_nothing() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     for (bad, sentence) in [
@@ -143,7 +143,7 @@ async fn the_time_zone_changes_once_a_day_after_a_free_first_change() {
         (&data["timezone"], &data["preferences"]["daily_goal"]),
         (&json!("Asia/Tokyo"), &json!(3))
     );
-    // The same zone again is no change.
+    // The same time zone again is no change.
     put(&system, &ada, zone("Asia/Tokyo")).await.expect(200);
     system.clock.advance(TimeDelta::hours(23));
     put(&system, &ada, zone("America/Lima")).await.expect(200);
@@ -151,7 +151,7 @@ async fn the_time_zone_changes_once_a_day_after_a_free_first_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_changes_of_zone_at_once_one_counts() {
+async fn of_many_concurrent_time_zone_changes_one_counts() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     put(&system, &ada, json!({"timezone": "Europe/Berlin"}))

@@ -1,4 +1,4 @@
-//! What operators, proxies and browsers see: probes, metrics, headers, and the program's own behaviour.
+//! What operators, proxies and browsers see: probes, metrics, headers, and the behaviour of the program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::processes::{holdfast, quick};
 const PARTS: [&str; 3] = ["identity", "worksession", "notifier"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_part_has_its_probes_and_figures() {
+async fn every_part_has_probes_and_metrics() {
     let system = System::start().await;
     let broker = match TestBackend::current() {
         TestBackend::Sqlite => "memory",
@@ -60,7 +60,7 @@ async fn every_part_has_its_probes_and_figures() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_route_is_counted_by_its_pattern_and_a_path_is_never_a_label() {
+async fn metrics_label_a_route_by_its_pattern_and_never_by_its_path() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     system
@@ -85,7 +85,7 @@ async fn a_route_is_counted_by_its_pattern_and_a_path_is_never_a_label() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_description_and_its_page_come_from_the_program_itself() {
+async fn the_openapi_document_and_its_page_need_no_other_server() {
     let system = System::start().await;
     for api in [&system.identity, &system.work] {
         let description = api.get("/openapi.json").send().await.expect(200).json();
@@ -105,7 +105,7 @@ async fn the_description_and_its_page_come_from_the_program_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sane_request_id_is_echoed_and_any_other_replaced() {
+async fn a_valid_request_id_is_echoed_and_any_other_replaced() {
     let system = System::start().await;
     for api in [&system.identity, &system.work, &system.notifier] {
         for path in ["/health/live", "/api/nothing"] {
@@ -123,7 +123,7 @@ async fn a_sane_request_id_is_echoed_and_any_other_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_are_not_sniffed_and_personal_ones_not_stored() {
+async fn responses_are_not_sniffed_and_api_responses_not_stored() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let replies = [
@@ -160,7 +160,7 @@ async fn answers_are_not_sniffed_and_personal_ones_not_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn head_answers_as_get_without_a_body() {
+async fn head_responds_like_get_without_a_body() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     for (api, path) in [
@@ -189,7 +189,7 @@ async fn head_answers_as_get_without_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_other_origins_may_call_only_when_they_are_listed() {
+async fn pages_of_other_origins_may_call_only_if_their_origin_is_configured() {
     let closed = System::start().await;
     let open = System::with(Options {
         identity: json!({"cors": {"allowed_origins": "https://app.example.com"}}),
@@ -295,7 +295,7 @@ async fn holdfast_prints_its_three_addresses_and_nothing_else_and_stops_cleanly(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_key_stops_the_start_with_one_line_that_names_it() {
+async fn an_invalid_setting_stops_the_start_with_one_line_that_names_it() {
     let data = tempfile::tempdir().unwrap();
     for (key, value) in [
         ("IDENTITY__LISTENN", "127.0.0.1:0"),
@@ -333,7 +333,7 @@ async fn a_bad_key_stops_the_start_with_one_line_that_names_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_demonstration_is_made_once_and_its_sign_in_works() {
+async fn the_demo_data_is_created_once_and_its_sign_in_works() {
     let data = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for _ in 0..2 {

@@ -8,17 +8,17 @@ use test_kit::{Api, Process, TestBroker, TestDb};
 
 const PARTS: [&str; 3] = ["IDENTITY", "WORKSESSION", "NOTIFIER"];
 
-/// The environment of a program.
+/// The environment variables of a program.
 pub type Env = BTreeMap<String, String>;
 
-/// Starts `holdfast` with a data folder, on ports that it picks, and with what else is set.
+/// Starts `holdfast` with this data directory, arguments and environment.
 pub fn holdfast(data: &Path, args: &[&str], env: &Env) -> Process {
     let mut all = vec!["--data-dir", data.to_str().unwrap()];
     all.extend(args);
     Process::start(Path::new(env!("CARGO_BIN_EXE_holdfast")), &all, env)
 }
 
-/// What every test wants: free ports, quick hashes, the fake chat allowed, no waiting at the end.
+/// Returns what every test needs: free ports, fast hashes, permission to call the fake chat, no wait at the end.
 pub fn quick() -> Env {
     let mut env = Env::new();
     for part in PARTS {
@@ -28,7 +28,7 @@ pub fn quick() -> Env {
     for (key, value) in [
         ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
         ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
-        // Tokens stay good when a restarted process gets another port.
+        // Tokens stay valid when a restarted process gets another port.
         ("IDENTITY__BASE_URL", "http://localhost"),
         ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
         ("NOTIFIER__HTTP__ALLOW_PLAIN", "true"),
@@ -46,7 +46,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Of the backend that the tests run on.
+    /// Creates them on the backend of this test run.
     pub fn fresh() -> Self {
         Self {
             broker: TestBroker::fresh(),
@@ -54,7 +54,7 @@ impl Servers {
         }
     }
 
-    /// Tells the parts where they are.
+    /// Configures the parts to use them.
     pub fn set_into(&self, env: &mut Env) {
         for (part, database) in PARTS.iter().zip(&self.databases) {
             env.insert(format!("{part}__DATABASE__URL"), database.url().into());
@@ -65,7 +65,7 @@ impl Servers {
     }
 }
 
-/// The product as processes that can be killed and started again, at the same addresses.
+/// The product as processes that can be killed and restarted at the same addresses.
 pub struct Deployment {
     members: Vec<Member>,
     pub identity: Api,
@@ -83,7 +83,7 @@ struct Member {
 }
 
 impl Deployment {
-    /// Everything in one process, on SQLite and the broker in memory.
+    /// Starts everything in one process, on SQLite and the memory broker.
     pub fn standalone() -> Self {
         let data = tempfile::tempdir().unwrap();
         let args = ["--data-dir", data.path().to_str().unwrap(), "serve"]
@@ -94,7 +94,7 @@ impl Deployment {
         Self::of(vec![member], None, data)
     }
 
-    /// Each part by itself, on PostgreSQL and RabbitMQ.
+    /// Starts each part by itself, on PostgreSQL and RabbitMQ.
     pub fn separate() -> Self {
         let data = tempfile::tempdir().unwrap();
         let servers = Servers::fresh();
@@ -125,12 +125,12 @@ impl Deployment {
         Self::of(vec![identity, worksession, notifier], Some(servers), data)
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// `kill -9` of one process, and its start on what it left behind.
+    /// Kills one process with `kill -9`, and starts it again on what it left behind.
     pub fn kill_and_restart(&mut self, index: usize) {
         let member = &mut self.members[index];
         member.process.kill();
@@ -181,7 +181,7 @@ impl Member {
     }
 }
 
-/// Another binary of the workspace, which cargo puts into the same folder.
+/// Returns the path of another binary of the workspace, which cargo puts into the same folder.
 fn beside(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name(name);
     assert!(

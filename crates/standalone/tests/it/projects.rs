@@ -19,7 +19,7 @@ async fn send(system: &System, user: &User, method: &str, path: &str, body: Valu
         .await
 }
 
-/// Owner, admin, member and somebody else.
+/// Creates a team; returns it with its owner, an admin, a member and a stranger.
 async fn team_of_three(system: &System) -> (Team, [User; 4]) {
     let users = [
         system.register_user("owner").await,
@@ -42,7 +42,7 @@ async fn team_of_three(system: &System) -> (Team, [User; 4]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_personal_project_lives_from_made_to_archived() {
+async fn a_personal_project_is_created_shown_changed_and_archived() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let body = json!({"name": "  Thesis ", "description": "Chapter 1\nChapter 2", "id": 99, "archived": true});
@@ -108,7 +108,7 @@ async fn a_personal_project_lives_from_made_to_archived() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn anothers_personal_project_is_not_found() {
+async fn a_personal_project_of_another_user_is_not_found() {
     let system = System::start().await;
     let (ada, bob) = (
         system.register_user("ada").await,
@@ -147,7 +147,7 @@ async fn anothers_personal_project_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_a_project_is_refused_with_a_sentence() {
+async fn an_invalid_project_is_refused_with_a_message() {
     let system = System::start().await;
     let (team, [owner, ..]) = team_of_three(&system).await;
     let mine = system.personal_project(&owner, "Mine").await;
@@ -222,7 +222,7 @@ async fn what_cannot_be_a_project_is_refused_with_a_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_contracts_team_project_answers_hold_to_the_letter() {
+async fn team_project_responses_match_the_contract_exactly() {
     let system = System::start().await;
     let (team, [owner, _, member, stranger]) = team_of_three(&system).await;
     let detail = json!({
@@ -281,13 +281,13 @@ async fn the_contracts_team_project_answers_hold_to_the_letter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn owners_and_admins_change_team_projects_and_nobody_else() {
+async fn only_owners_and_admins_change_team_projects() {
     let system = System::start().await;
     let (team, [owner, admin, member, stranger]) = team_of_three(&system).await;
     let path = format!("/api/team-projects/{}", team.project);
     let refusal = json!({"error": "Not authorized to change this team project"});
     for user in [&member, &stranger] {
-        // The right comes before the body, whatever that is.
+        // Permission is checked before the body, whatever that is.
         for name in ["Taken over", ""] {
             let new = json!({"team_id": team.id, "name": name});
             for (method, path, body) in [
@@ -358,7 +358,7 @@ async fn owners_and_admins_change_team_projects_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_public_project_is_read_by_everybody_and_started_on_by_members() {
+async fn everybody_reads_a_public_project_and_only_members_start_on_it() {
     let system = System::start().await;
     let (team, [owner, _, member, stranger]) = team_of_three(&system).await;
     let path = format!("/api/team-projects/{}", team.project);
@@ -386,14 +386,14 @@ async fn a_public_project_is_read_by_everybody_and_started_on_by_members() {
         .start_session(&member, plan(&team.project_id()))
         .await
         .expect(201);
-    // Its chat stays the team's.
+    // Its chat is for members only.
     get(&system, &stranger, &format!("{path}/chat"))
         .await
         .expect(403);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_on_what_is_no_project_says_which_kind_is_missing() {
+async fn a_start_on_an_unknown_project_says_which_kind_is_missing() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     for (reference, sentence) in [
@@ -416,7 +416,7 @@ async fn a_start_on_what_is_no_project_says_which_kind_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_chat_of_a_project_is_set_by_managers_seen_by_members_and_its_address_by_nobody() {
+async fn a_projects_chat_is_set_by_managers_seen_by_members_and_its_address_by_nobody() {
     let system = System::start().await;
     let (team, [owner, admin, member, stranger]) = team_of_three(&system).await;
     let path = format!("/api/team-projects/{}/chat", team.project);

@@ -1,4 +1,4 @@
-//! At a public address nothing is open that is convenient on one's own machine.
+//! At a public address, nothing is open that is convenient on a developer's machine.
 
 use serde_json::{Value, json};
 use test_kit::{Api, Process, Reply};
@@ -6,7 +6,7 @@ use test_kit::{Api, Process, Reply};
 use crate::harness::{Options, PASSWORD, System};
 use crate::processes::{Env, holdfast, quick};
 
-/// `holdfast` as it is behind a proxy with TLS on this machine, and with what else is set.
+/// Returns the environment of `holdfast` behind a TLS proxy on this machine, with further variables.
 fn public(more: &[(&str, &str)]) -> Env {
     let mut env = quick();
     for (key, value) in [
@@ -33,7 +33,7 @@ fn start(data: &std::path::Path, env: &Env) -> (Process, Api, Api) {
     (process, identity, work)
 }
 
-/// A sign-in with a wrong password, at an account of its own, with these header lines of a proxy or a forger.
+/// Signs in with a wrong password, to an account of its own, with these header lines of a proxy or a forger.
 async fn guess(api: &Api, path: &str, n: usize, lines: &[(&str, String)]) -> Reply {
     let body = json!({"username": format!("nobody{n}"), "password": "wrong password"});
     let call = api.post(path).json(body);
@@ -43,7 +43,7 @@ async fn guess(api: &Api, path: &str, n: usize, lines: &[(&str, String)]) -> Rep
     call.send().await
 }
 
-/// Whether the last of 61 guesses has to wait.
+/// Whether guesses are limited after the first 60.
 async fn is_limited(
     api: &Api,
     path: &str,
@@ -52,7 +52,7 @@ async fn is_limited(
     for n in 0..60 {
         guess(api, path, n, &lines(n)).await;
     }
-    // What was given back while they were computed may let one or the other through.
+    // The limit recovers while guesses are computed, so some more may pass.
     for n in 60..120 {
         if guess(api, path, n, &lines(n)).await.status == 429 {
             return true;
@@ -62,7 +62,7 @@ async fn is_limited(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guesses_are_limited_behind_a_proxy_whatever_addresses_the_caller_makes_up() {
+async fn guesses_behind_a_proxy_are_limited_whatever_addresses_the_caller_forges() {
     let data = tempfile::tempdir().unwrap();
     let forged = |n: usize| {
         vec![
@@ -105,7 +105,7 @@ async fn guesses_are_limited_behind_a_proxy_whatever_addresses_the_caller_makes_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_a_public_address_no_sign_in_is_handed_to_this_machine() {
+async fn at_a_public_address_sso_does_not_redirect_to_localhost() {
     let data = tempfile::tempdir().unwrap();
     let (_process, identity, _) = start(data.path(), &public(&[]));
     let account = json!({"username": "Ada", "password": PASSWORD});
@@ -123,7 +123,7 @@ async fn at_a_public_address_no_sign_in_is_handed_to_this_machine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_public_address_and_development_values_stop_the_start_with_one_line_that_names_them() {
+async fn development_settings_at_a_public_address_stop_the_start_and_are_named() {
     let data = tempfile::tempdir().unwrap();
     let key = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
     let all = [
@@ -152,7 +152,7 @@ async fn a_public_address_and_development_values_stop_the_start_with_one_line_th
     for (name, value) in all {
         refused(&public(&[(name, value)]), &[name]);
     }
-    // One public address is enough, and one said by the socket alone.
+    // One public address is enough, even if the identity service knows only its socket.
     let mut half = public(&[("IDENTITY__RATE_LIMITS__ENABLED", "false")]);
     half.remove("IDENTITY__BASE_URL");
     refused(&half, &["IDENTITY__RATE_LIMITS__ENABLED"]);
@@ -162,7 +162,7 @@ async fn a_public_address_and_development_values_stop_the_start_with_one_line_th
     }
 }
 
-/// The work-session service with a public address, beside an identity service that believes these.
+/// Returns the health report of a service at a public address, beside an identity service that trusts these proxies.
 async fn health(believed: &str) -> Value {
     let system = System::with(Options {
         identity: json!({"trusted_proxies": believed}),
@@ -180,8 +180,7 @@ async fn health(believed: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_health_report_says_that_the_identity_service_does_not_believe_for_whom_sign_ins_are_passed_on()
- {
+async fn health_is_degraded_if_the_identity_service_does_not_trust_forwarded_addresses() {
     let report = health("").await;
     assert_eq!(report["services"]["authentication"], "degraded");
     let message = report["message"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! A whole run of the real program with everything logged: no password, token, hook address or key is
-//! in any line, and none but the hashes in any file.
+//! A whole run of the real program with everything logged: no line contains a password, token, chat address or key, and
+//! files contain only their hashes.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ async fn no_secret_is_in_any_log_line_or_in_clear_in_any_file() {
     }
 }
 
-/// Uses everything that takes or gives a secret, rightly and wrongly; gives those secrets.
+/// Uses everything that takes or returns a secret, correctly and incorrectly; returns those secrets.
 async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<String> {
     let mut secrets: Vec<String> = [PASSWORD, WRONG, "hooksecrethooksecret", "B0SECRET"]
         .map(str::to_owned)
@@ -185,7 +185,7 @@ async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<St
     secrets
 }
 
-/// Has a webhook called and its secret replaced, and gives the first one.
+/// Triggers a webhook and rotates its secret; returns the first secret.
 async fn webhook(work: &Api, chat: &FakeChat, token: &str) -> String {
     let body = json!({"url": chat.hook(HOOK), "events": ["session.abandoned.v1"]});
     let call = work.post("/api/webhooks").bearer(token).json(body);
@@ -200,7 +200,7 @@ async fn webhook(work: &Api, chat: &FakeChat, token: &str) -> String {
     secret.to_owned()
 }
 
-/// The keys of the data folder, in the spellings that a log might use.
+/// Returns the keys of the data directory, in the notations that a log might use.
 fn keys(data: &Path) -> Vec<String> {
     let mut spellings = Vec::new();
     for file in fs::read_dir(data)
@@ -223,7 +223,7 @@ fn keys(data: &Path) -> Vec<String> {
 #[track_caller]
 fn absent(place: &str, text: &str, secrets: &[String]) {
     for secret in secrets {
-        // A prefix of a token is no secret; its signature, at the end, is.
+        // The prefix of a token is no secret; the signature at its end is.
         let tail: String = secret
             .chars()
             .skip(secret.chars().count().saturating_sub(24))

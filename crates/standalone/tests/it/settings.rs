@@ -1,9 +1,9 @@
-//! Settings over settings.
+//! Layers of settings.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The later ones hold, key by key.
+/// Merges the layers; later ones win, key by key.
 pub fn merged<T: DeserializeOwned>(layers: impl IntoIterator<Item = Value>) -> T {
     let mut all = json!({});
     for layer in layers {

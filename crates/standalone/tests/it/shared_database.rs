@@ -2,7 +2,7 @@ use db_kit::migrations;
 use test_kit::TestDb;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn services_that_are_given_one_database_by_mistake_do_not_take_it_for_theirs() {
+async fn a_service_does_not_migrate_the_database_of_another_one() {
     let services = [
         identity_service::MIGRATIONS,
         worksession_service::MIGRATIONS,

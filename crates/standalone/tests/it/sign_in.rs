@@ -1,4 +1,4 @@
-//! Signing in at the work-session area, with the real identity service behind it.
+//! Sign-in at the work-session service, with the real identity service behind it.
 
 use serde_json::{Value, json};
 use test_kit::{Api, Reply};
@@ -7,7 +7,7 @@ use totp_rs::{Builder, Secret};
 use crate::harness::{Options, PASSWORD, System};
 use crate::processes::{holdfast, quick};
 
-/// Both areas behind the same proxy, with the identity area's limits on.
+/// Starts both areas behind the same proxy, with the identity area's rate limits on.
 async fn behind_a_proxy(worksession: Value) -> System {
     System::with(Options {
         identity: json!({"rate_limits": {"enabled": true}, "trusted_proxies": "127.0.0.1/32"}),
@@ -17,7 +17,7 @@ async fn behind_a_proxy(worksession: Value) -> System {
     .await
 }
 
-/// A sign-in that came from `address`, as the proxy says.
+/// Signs in from `address`, according to the proxy.
 async fn login(system: &System, address: &str, body: Value) -> Reply {
     let call = system.work.post("/api/login").json(body);
     call.header("x-forwarded-for", address)
@@ -31,7 +31,7 @@ fn with(password: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tokens_are_good_in_both_areas_and_the_sign_in_is_listed_with_its_client() {
+async fn the_tokens_are_valid_in_both_areas_and_the_session_is_listed_with_its_client() {
     let system = behind_a_proxy(json!({"trusted_proxies": "127.0.0.1/32"})).await;
     let ada = system.register_user("ada").await;
     let reply = login(&system, "203.0.113.9", with(PASSWORD))
@@ -63,7 +63,7 @@ async fn the_tokens_are_good_in_both_areas_and_the_sign_in_is_listed_with_its_cl
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_name_and_wrong_password_are_one_answer() {
+async fn an_unknown_name_and_a_wrong_password_get_the_same_response() {
     let system = System::start().await;
     system.register_user("ada").await;
     let long = "x".repeat(100);
@@ -85,7 +85,7 @@ async fn unknown_name_and_wrong_password_are_one_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_factor_is_asked_for_and_taken() {
+async fn a_second_factor_is_requested_and_accepted_once() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let post = async |what: &str, body: Value| {
@@ -95,7 +95,7 @@ async fn a_second_factor_is_asked_for_and_taken() {
     };
     let made = post("setup", json!({"password": PASSWORD})).await;
     let secret = Secret::try_from_base32(made["secret"].as_str().unwrap()).unwrap();
-    // A code that was not used yet: half a minute goes by.
+    // After half a minute, the code is one that was not used yet.
     let next = || {
         system.clock.advance(chrono::TimeDelta::seconds(30));
         let totp = Builder::new().with_secret(secret.clone()).build().unwrap();
@@ -118,7 +118,7 @@ async fn a_second_factor_is_asked_for_and_taken() {
             assert_eq!(reply.json(), json!({"error": "Invalid credentials"}));
         }
     }
-    // Who has not shown the password is not told that there is a second factor.
+    // Without the password, the response does not reveal that there is a second factor.
     let refused = login(&system, "203.0.113.9", with("wrong"))
         .await
         .expect(401);
@@ -126,7 +126,7 @@ async fn a_second_factor_is_asked_for_and_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_behind_one_proxy_do_not_share_their_failures() {
+async fn clients_behind_one_proxy_do_not_share_their_failure_limits() {
     let system = behind_a_proxy(json!({"trusted_proxies": "127.0.0.1/32"})).await;
     system.register_user("ada").await;
     for _ in 0..10 {
@@ -145,7 +145,7 @@ async fn clients_behind_one_proxy_do_not_share_their_failures() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_a_client_makes_up_gives_it_no_further_tries() {
+async fn a_forged_client_address_gives_no_further_tries() {
     let system = behind_a_proxy(json!({})).await;
     system.register_user("ada").await;
     for made_up in 1..=10 {
@@ -158,7 +158,7 @@ async fn an_address_that_a_client_makes_up_gives_it_no_further_tries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_one_process_clients_have_limits_of_their_own_without_any_setting() {
+async fn in_one_process_each_client_has_its_own_limits_without_configuration() {
     let data = tempfile::tempdir().unwrap();
     let mut env = quick();
     env.insert("IDENTITY__RATE_LIMITS__ENABLED".into(), "true".into());
@@ -174,7 +174,7 @@ async fn in_one_process_clients_have_limits_of_their_own_without_any_setting() {
         let call = work.post("/api/login").json(body);
         call.header("x-forwarded-for", &address).send().await
     };
-    // More than one address may: were they all one, the last would be told to wait.
+    // More than one address may try: if all counted as one, the last sign-in would be limited.
     for n in 1..=70 {
         login(format!("203.0.113.{n}"), with("wrong")).await;
     }

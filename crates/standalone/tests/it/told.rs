@@ -1,4 +1,4 @@
-//! Whoever set a chat or a webhook that refuses us for good hears of it by mail, if the address is proven.
+//! The creator of a chat or webhook that is disabled gets a mail, if their address is verified.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ struct Number {
     number: i64,
 }
 
-/// Rows of the work-session service's database.
+/// Counts the contacts in the work-session service's database.
 fn contacts(system: &System) -> i64 {
     let sql = "SELECT count(*) AS number FROM hook_contacts";
     let pool = system.databases[1].pool(1);
@@ -28,7 +28,7 @@ fn contacts(system: &System) -> i64 {
     counted.unwrap().number
 }
 
-/// Registers somebody with an address, proven or not.
+/// Registers an account with an e-mail address, verified or not.
 async fn register(system: &System, name: &str, prove: bool) -> User {
     let email = format!("{name}@example.com");
     let account = json!({"username": name, "password": PASSWORD, "email": email});
@@ -57,7 +57,7 @@ async fn until_off(system: &System, user: &User, path: &str, what: &str) -> Valu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chat_that_is_gone_is_told_to_whoever_set_it_and_only_to_a_proven_address() {
+async fn the_creator_of_a_disabled_chat_gets_a_mail_only_at_a_verified_address() {
     let system = System::start().await;
     let ada = register(&system, "ada", true).await;
     let eve = register(&system, "eve", false).await;
@@ -81,17 +81,16 @@ async fn a_chat_that_is_gone_is_told_to_whoever_set_it_and_only_to_a_proven_addr
         assert!(mail.contains(part), "{part}: {mail}");
     }
     assert!(!mail.contains("/services/"), "the address is a secret");
-    // Hers would have been asked for before Ada's.
+    // Eve's mail would have been requested before Ada's.
     let told = |to| system.mails(to, "switched off").len();
     assert_eq!((told("eve@example.com"), told("ada@example.com")), (0, 1));
-    // The way back that the mail names.
+    // The page to which the mail links.
     let link = system.work.get("/docs/").send().await;
     link.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_whose_receiver_is_gone_is_told_and_an_account_that_goes_takes_its_address_along()
-{
+async fn the_creator_of_a_disabled_webhook_gets_a_mail_and_a_deleted_account_no_contact() {
     let system = System::start().await;
     let ada = register(&system, "ada", true).await;
     let bob = register(&system, "bob", true).await;
@@ -117,7 +116,7 @@ async fn a_webhook_whose_receiver_is_gone_is_told_and_an_account_that_goes_takes
     }
     assert_eq!(contacts(&system), 2, "Bob's is not kept");
 
-    // Ada's team goes to Bob first: an owner cannot leave it behind.
+    // Bob becomes an owner of Ada's team first: a team cannot be left without one.
     system.add_member(&ada, &team, &bob).await;
     let call = system.identity.put("/api/teams/engines/members/bob");
     let call = call.bearer(&ada.token).json(json!({"role": "owner"}));

@@ -1,4 +1,4 @@
-//! Webhooks through the whole product: made over HTTP, called by the notifier, seen in the log.
+//! Webhooks through the whole product: created over HTTP, called by the notifier, shown in the log.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ struct Number {
     number: i64,
 }
 
-/// How many rows there are of the work-session service's (1) or the notifier's (2).
+/// Counts rows of the work-session service (1) or of the notifier (2).
 fn count(system: &System, part: usize, rows: &str) -> i64 {
     let sql = format!("SELECT count(*) AS number FROM {rows}");
     let pool = system.databases[part].pool(1);
@@ -29,7 +29,7 @@ fn count(system: &System, part: usize, rows: &str) -> i64 {
     counted.unwrap().number
 }
 
-/// Makes a webhook that goes to the hook `name` of the chat server, and gives its path and secret.
+/// Creates a webhook that calls the hook `name` of the chat server; returns its path and secret.
 async fn make(system: &System, user: &User, name: &str, team: Option<i64>) -> (String, String) {
     let body = json!({"url": system.chat.hook(name), "team_id": team});
     let call = system.work.post("/api/webhooks").bearer(&user.token);
@@ -43,7 +43,7 @@ async fn post(system: &System, user: &User, path: &str) -> Value {
     call.json(json!({})).send().await.expect(202).json()
 }
 
-/// The webhook's log, once it has `count` calls and all of them are `state`.
+/// Returns the webhook's log once it has `count` deliveries, all of them in `state`.
 async fn log(system: &System, user: &User, path: &str, count: usize, state: &str) -> Vec<Value> {
     let path = format!("{path}/deliveries");
     wait_until("the log", PATIENCE, async || {
@@ -56,7 +56,7 @@ async fn log(system: &System, user: &User, path: &str, count: usize, state: &str
     .await
 }
 
-/// The next call to the hook `name`.
+/// Returns the next call to the hook `name`.
 async fn next(system: &System, name: &str) -> ChatMessage {
     loop {
         let message = system.chat.next_message().await;
@@ -67,7 +67,7 @@ async fn next(system: &System, name: &str) -> ChatMessage {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_and_a_submit_arrive_signed_at_the_users_and_at_the_teams_webhook() {
+async fn the_users_and_the_teams_webhook_get_signed_calls_about_a_start_and_a_submit() {
     let system = System::start().await;
     let (ada, bob) = (
         system.register_user("ada").await,
@@ -83,7 +83,7 @@ async fn a_start_and_a_submit_arrive_signed_at_the_users_and_at_the_teams_webhoo
         system.chat.next_message().await,
         system.chat.next_message().await,
     ];
-    // A clock that jumps while a call is under way makes its sender look dead.
+    // A clock that jumps during a call would end the sender's lease.
     for (path, owner) in [(&of_bob, &bob), (&of_team, &ada)] {
         log(&system, owner, path, 1, "delivered").await;
     }
@@ -133,7 +133,7 @@ async fn a_start_and_a_submit_arrive_signed_at_the_users_and_at_the_teams_webhoo
         assert_eq!(calls[0]["event_type"], "session.submitted.v1");
         assert_eq!(calls[1]["session_id"], session.as_str());
     }
-    // Ada runs a session of her own: no affair of Bob's or the team's.
+    // Ada's own session concerns neither Bob's webhook nor the team's.
     system.start_session(&ada, plan("none")).await.expect(201);
     post(&system, &bob, &format!("{of_bob}/test")).await;
     assert_eq!(
@@ -143,7 +143,7 @@ async fn a_start_and_a_submit_arrive_signed_at_the_users_and_at_the_teams_webhoo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_failed_is_tried_again_replayed_and_a_receiver_that_is_gone_switched_off() {
+async fn a_failed_call_is_retried_and_replayed_and_a_receiver_that_is_gone_is_disabled() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let (webhook, first_secret) = make(&system, &ada, "a", None).await;
@@ -176,7 +176,7 @@ async fn a_call_that_failed_is_tried_again_replayed_and_a_receiver_that_is_gone_
     let rotated = rotate.json(json!({})).send().await.expect(200).json();
     let second_secret = rotated["secret"].as_str().unwrap();
     let path = format!("{webhook}/deliveries/{}/replay", again.header("webhook-id"));
-    // The notifier knows of the new secret when a call that was meant for it arrives.
+    // When a test call arrives, the notifier has the new secret.
     post(&system, &ada, &format!("{webhook}/test")).await;
     next(&system, "a").await;
     post(&system, &ada, &path).await;
@@ -196,7 +196,7 @@ async fn a_call_that_failed_is_tried_again_replayed_and_a_receiver_that_is_gone_
     assert_eq!(shown["webhook"]["reason"], "The receiver answered 410");
 }
 
-/// Has `docs/webhooks/receive.py` check a call, where there is Python.
+/// Checks a call with `docs/webhooks/receive.py`, if there is Python.
 fn checked_by_the_documents_program(secret: &str, call: &ChatMessage) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/webhooks");
     let program = "import json, sys, receive; call = json.load(sys.stdin); \
@@ -235,7 +235,7 @@ fn checked_by_the_documents_program(secret: &str, call: &ChatMessage) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chat_is_tested_and_what_became_of_it_is_shown() {
+async fn a_chat_is_tested_and_the_result_is_shown() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "engines").await;
@@ -268,7 +268,7 @@ async fn a_chat_is_tested_and_what_became_of_it_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_goes_takes_its_webhooks_and_what_they_told_along() {
+async fn deleting_an_account_deletes_its_webhooks_and_their_deliveries() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     let (webhook, _) = make(&system, &ada, "a", None).await;
@@ -285,7 +285,7 @@ async fn an_account_that_goes_takes_its_webhooks_and_what_they_told_along() {
             count(&system, 1, "webhooks"),
             count(&system, 1, "webhook_deliveries"),
             count(&system, 2, "deliveries WHERE medium = 'webhook'"),
-            // The notifier remembers for a while that there was one.
+            // The notifier keeps a removed destination for a while, without its address.
             count(
                 &system,
                 2,

@@ -1,5 +1,5 @@
-//! A browser without scripts on both sites: it keeps each site's cookies, follows redirects from one to the other,
-//! and sends forms as they stand on the page.
+//! A browser without scripts on both sites: it stores each site's cookies, follows redirects from one to the other, and
+//! submits forms as they are on the page.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use url::form_urlencoded::Serializer;
 use crate::harness::{PASSWORD, System};
 use crate::html::{all_elements, decode, elements, text_of};
 
-/// Cookies of one browser; a browser goes by host and not by port, so that the two sites' names differ.
+/// A browser. It stores cookies by host and not by port, so the cookie names of the two sites differ.
 #[derive(Clone)]
 pub struct Browser {
     /// The dashboard and the identity area.
@@ -18,24 +18,24 @@ pub struct Browser {
     pub cookies: BTreeMap<String, String>,
 }
 
-/// A service, and what is before it.
+/// A service and the proxy before it.
 #[derive(Clone)]
 struct Site {
     api: Api,
-    /// The public address, without a slash at its end.
+    /// The public address, without a trailing slash.
     public: String,
-    /// Whether a proxy takes away what the public address has of the path.
+    /// Whether a proxy strips the path of the public address.
     strips: bool,
 }
 
-/// What it shows.
+/// A page, as it was received.
 pub struct Page {
     pub reply: Reply,
     pub address: Url,
     pub html: String,
 }
 
-/// A form, as it stands there and was filled in.
+/// A form of a page, with its values.
 #[derive(Clone, Debug)]
 pub struct Form {
     pub action: String,
@@ -48,7 +48,7 @@ impl Browser {
         Self::behind_proxy(system, bases, false)
     }
 
-    /// One that knows both sites by public addresses.
+    /// Creates a browser that knows both sites by public addresses.
     pub fn behind_proxy(system: &System, bases: [&str; 2], strips: bool) -> Self {
         let site = |api: &Api, public: &str| Site {
             api: api.clone(),
@@ -62,7 +62,7 @@ impl Browser {
         }
     }
 
-    /// One in which somebody has signed in at the dashboard.
+    /// Creates a browser and signs the user in at the dashboard.
     pub async fn of(system: &System, username: &str) -> Self {
         let mut browser = Self::new(system);
         let page = browser.sign_in(username).await;
@@ -70,7 +70,7 @@ impl Browser {
         browser
     }
 
-    /// Signs in from the dashboard's first page.
+    /// Signs in at the dashboard.
     pub async fn sign_in(&mut self, username: &str) -> Page {
         let page = self.get("/sign-in").await;
         let path = Url::parse(&self.sites[1].public).unwrap();
@@ -79,7 +79,7 @@ impl Browser {
         self.submit(&page, form.set("password", PASSWORD)).await
     }
 
-    /// Goes to a path of the dashboard or to an address, and on where redirects lead.
+    /// Opens a path of the dashboard or an address, and follows redirects.
     pub async fn get(&mut self, place: &str) -> Page {
         let address = match place.starts_with('/') {
             true => format!("{}{place}", self.sites[0].public),
@@ -88,7 +88,7 @@ impl Browser {
         self.go(address.parse().unwrap()).await
     }
 
-    /// Sends a form of a page, and goes on where redirects lead.
+    /// Submits a form of a page, and follows redirects.
     pub async fn submit(&mut self, page: &Page, form: Form) -> Page {
         let reply = self.post(page, &form).await;
         match leads_to(&reply) {
@@ -97,7 +97,7 @@ impl Browser {
         }
     }
 
-    /// Sends a form, and goes no further.
+    /// Submits a form without following redirects.
     pub async fn post(&mut self, page: &Page, form: &Form) -> Reply {
         let address = page.address.join(&form.action).unwrap();
         let body = Serializer::new(String::new())
@@ -110,7 +110,7 @@ impl Browser {
             .await
     }
 
-    /// Fetches one address of the dashboard, and goes no further.
+    /// Fetches a path of the dashboard without following redirects.
     pub async fn fetch(&mut self, path: &str) -> Reply {
         let call = self.sites[0].api.get(path);
         self.send(call.header("sec-fetch-site", "none")).await
@@ -128,7 +128,7 @@ impl Browser {
         panic!("redirects in a circle at {address}");
     }
 
-    /// The site of an address, and its path there.
+    /// Returns the site of an address, and the path there.
     fn site(&self, address: &Url) -> (Api, String) {
         let rest = |site: &Site| {
             let rest = address.as_str().strip_prefix(&site.public)?;
@@ -176,7 +176,7 @@ impl Page {
         }
     }
 
-    /// Checks the status, and that the page is one that anybody may be shown.
+    /// Checks the status, and what must hold for every page.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         let text = self.text();
@@ -188,7 +188,7 @@ impl Page {
         self
     }
 
-    /// What must hold of every page of the dashboard.
+    /// Checks what must hold for every page of the dashboard.
     #[track_caller]
     fn is_good(&self) {
         let (reply, call) = (&self.reply, &self.reply.call);
@@ -234,7 +234,7 @@ impl Page {
         assert_eq!(elements(&self.html, &["h1"]).len(), 1, "{call}");
     }
 
-    /// What people read on it, in one line.
+    /// Returns the visible text, in one line.
     pub fn text(&self) -> String {
         text_of(&self.html)
     }
@@ -243,7 +243,7 @@ impl Page {
         decode(&elements(&self.html, &["title"])[0].text)
     }
 
-    /// Checks that it says something, in these words.
+    /// Checks that the text contains these words.
     #[track_caller]
     pub fn says(self, words: &str) -> Self {
         let text = self.text();
@@ -255,7 +255,7 @@ impl Page {
         self
     }
 
-    /// Where the link of this name leads.
+    /// Returns where the link of this name leads.
     #[track_caller]
     pub fn link(&self, name: &str) -> String {
         let links = elements(&self.html, &["a"]);
@@ -264,7 +264,7 @@ impl Page {
         found.attribute("href").unwrap().to_owned()
     }
 
-    /// The form that sends to this path.
+    /// Returns the form that posts to this path.
     #[track_caller]
     pub fn form(&self, action: &str) -> Form {
         let forms = forms(&self.html).into_iter();
@@ -275,7 +275,7 @@ impl Page {
 }
 
 impl Form {
-    /// Fills a field in.
+    /// Fills in a field.
     #[track_caller]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         let field = self.fields.iter_mut().find(|(known, _)| known == name);
@@ -297,13 +297,13 @@ impl Form {
     }
 }
 
-/// Where a redirect goes.
+/// Returns where a redirect leads.
 fn leads_to(reply: &Reply) -> Option<String> {
     let is_redirect = (300..400).contains(&reply.status);
     is_redirect.then(|| reply.header("location").to_owned())
 }
 
-/// The forms that are posted. Checkboxes count when they are checked.
+/// Returns the forms that are posted. Checkboxes count if they are checked.
 fn forms(html: &str) -> Vec<Form> {
     let mut forms: Vec<Form> = Vec::new();
     let (mut is_open, mut select) = (false, None::<String>);

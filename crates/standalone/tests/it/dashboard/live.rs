@@ -8,7 +8,7 @@ use super::browser::Browser;
 use super::system;
 use crate::harness::System;
 
-/// Reads a stream until it has said this; panics when it does not.
+/// Reads a stream until it contains these words; panics if they do not arrive.
 async fn until(stream: &mut TcpStream, words: &str) -> String {
     let mut said = String::new();
     let reading = async {
@@ -24,7 +24,7 @@ async fn until(stream: &mut TcpStream, words: &str) -> String {
     said
 }
 
-/// Listens as a page of ours does.
+/// Opens a stream the way a page of the dashboard does.
 async fn listen(system: &System, browser: &Browser, path: &str) -> TcpStream {
     let host = system.work.base().strip_prefix("http://").unwrap();
     let request = format!(
@@ -37,7 +37,7 @@ async fn listen(system: &System, browser: &Browser, path: &str) -> TcpStream {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_was_not_looked_at_for_a_while_hears_what_it_missed() {
+async fn a_hidden_page_receives_missed_events() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -48,13 +48,13 @@ async fn a_page_that_was_not_looked_at_for_a_while_hears_what_it_missed() {
     let mut stream = listen(&system, &browser, &format!("/live?after={after}")).await;
     let told = until(&mut stream, &session).await;
     assert!(told.contains("event: timer"), "{told}");
-    // What is no place in the stream is none to go on from.
+    // An invalid position resumes nothing.
     let mut stream = listen(&system, &browser, "/live?after=undefined").await;
     until(&mut stream, "event: hello").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_happens_elsewhere_reaches_the_page_under_its_cookie() {
+async fn events_reach_a_page_that_authenticates_by_its_cookie() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let browser = Browser::of(&system, "ada").await;
@@ -64,7 +64,7 @@ async fn what_happens_elsewhere_reaches_the_page_under_its_cookie() {
     let session = system.started(&ada, "none").await;
     let told = until(&mut stream, &session).await;
     assert!(told.contains("event: timer"), "{told}");
-    // Whoever signs out hears nothing more.
+    // The sign-out ends the stream.
     let mut browser = browser;
     let page = browser.get("/").await;
     let form = page.form("/sign-out");
@@ -73,7 +73,7 @@ async fn what_happens_elsewhere_reaches_the_page_under_its_cookie() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_is_for_who_is_signed_in_and_for_our_own_pages() {
+async fn a_stream_is_for_signed_in_users_and_the_dashboards_own_pages() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -83,7 +83,7 @@ async fn a_stream_is_for_who_is_signed_in_and_for_our_own_pages() {
     };
     browser.send(ask("cross-site")).await.expect(403);
     browser.fetch("/live").await.expect(400);
-    // 204 keeps a browser from trying again and again.
+    // 204 stops a browser from reconnecting.
     Browser::new(&system)
         .send(ask("same-origin"))
         .await

@@ -5,7 +5,7 @@ use super::system;
 use crate::harness::{System, User, execution, plan};
 use crate::html::elements;
 
-/// Somebody who has completed two sessions of 25 minutes, one of them on a team's project.
+/// Registers a user who has completed two sessions of 25 minutes, one of them on a team project.
 async fn worked(system: &System) -> User {
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "lighthouse").await;
@@ -19,7 +19,7 @@ async fn worked(system: &System) -> User {
     ada
 }
 
-/// The texts of a table's cells, row by row, of the table after these words.
+/// Returns the texts of the cells, row by row, of the table after these words.
 fn rows(page: &Page, caption: &str) -> Vec<Vec<String>> {
     let (_, table) = page.html.split_once(caption).unwrap();
     let (table, _) = table.split_once("</table>").unwrap();
@@ -36,7 +36,7 @@ fn rows(page: &Page, caption: &str) -> Vec<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_chart_shows_stands_in_a_table_too() {
+async fn every_chart_has_its_numbers_in_a_table() {
     let system = system().await;
     worked(&system).await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -86,7 +86,7 @@ async fn what_a_chart_shows_stands_in_a_table_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_done_nothing_yet_sees_empty_charts() {
+async fn a_user_without_sessions_sees_empty_charts() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -101,7 +101,7 @@ async fn who_has_done_nothing_yet_sees_empty_charts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn days_are_those_of_the_readers_zone() {
+async fn days_are_those_of_the_readers_time_zone() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let call = system.work.put("/api/user/preferences").bearer(&ada.token);

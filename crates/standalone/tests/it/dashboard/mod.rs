@@ -1,4 +1,4 @@
-//! The dashboard before the real services, in a browser without scripts.
+//! The dashboard in front of the real services, in a browser without scripts.
 
 pub mod browser;
 mod live;
@@ -14,12 +14,12 @@ use crate::harness::{Options, System};
 
 const SECRET: &str = "a-secret-of-at-least-32-characters";
 
-/// The product with the dashboard's client known, as the standalone and compose see to it.
+/// Starts the product with the dashboard's client registered, as the standalone and compose do.
 pub async fn system() -> System {
     with(json!({})).await
 }
 
-/// The same with more of the identity area's configuration.
+/// Starts the same with more configuration of the identity area.
 pub async fn with(mut identity: Value) -> System {
     identity["oauth_clients"] = json!([{
         "client_id": "dashboard", "name": "Dashboard", "client_secret": SECRET,

@@ -11,7 +11,7 @@ async fn preferences(system: &System, token: &str) -> serde_json::Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn preferences_are_saved_and_hold_at_once() {
+async fn preferences_are_saved_and_apply_at_once() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -34,7 +34,7 @@ async fn preferences_are_saved_and_hold_at_once() {
     assert_eq!(data["preferences"]["leaderboard_opt_in"], true);
     let today = browser.get("/").await.says("0 of 4 sessions");
     assert_eq!(today.form("/start").value("duration"), "50");
-    // A box that is not ticked is a no.
+    // An unchecked box means no.
     let form = page
         .form("/settings/preferences")
         .without("leaderboard_opt_in");
@@ -58,7 +58,7 @@ async fn preferences_are_saved_and_hold_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_time_zone_changes_once_a_day_and_it_is_said_when_again() {
+async fn the_time_zone_changes_once_a_day_and_the_page_says_when_it_can_again() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -92,7 +92,7 @@ async fn the_time_zone_changes_once_a_day_and_it_is_said_when_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_are_exported_as_the_service_makes_the_file() {
+async fn the_dashboard_exports_the_file_of_the_service() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     system.started(&ada, "none").await;
@@ -122,7 +122,7 @@ async fn sessions_are_exported_as_the_service_makes_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ones_own_project_is_made_worked_on_changed_and_archived() {
+async fn a_personal_project_is_created_offered_changed_and_archived() {
     let system = system().await;
     system.register_user("ada").await;
     let eve = system.register_user("eve").await;
@@ -170,7 +170,7 @@ async fn ones_own_project_is_made_worked_on_changed_and_archived() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_is_made_called_and_deleted() {
+async fn a_webhook_is_created_called_and_deleted() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     system.team_with_project(&ada, "lighthouse").await;
@@ -182,7 +182,7 @@ async fn a_webhook_is_made_called_and_deleted() {
         .submit(&page, form.clone().set("url", "nonsense"))
         .await
         .expect(400);
-    // What names no team is not taken for oneself.
+    // An invalid team does not make it a personal webhook.
     let forged = form.set("url", &web.url("/hook")).set("team_id", "5x");
     let page = browser.submit(&page, forged).await.expect(400);
     let form = page
@@ -232,7 +232,7 @@ async fn a_webhook_is_made_called_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_handed_over_sign_in_set_is_paused_when_that_ends_and_kept_by_a_button() {
+async fn an_integration_of_an_ended_sso_session_is_paused_and_adopted_by_a_button() {
     let sso = json!({"allowed_origins": "http://localhost:31337"});
     let system = super::with(json!({ "sso": sso })).await;
     let ada = system.register_user("ada").await;

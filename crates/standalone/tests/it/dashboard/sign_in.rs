@@ -8,7 +8,7 @@ use super::{system, with};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_signs_in_through_the_identity_service_and_out_again() {
+async fn a_user_signs_in_through_the_identity_service_and_out_again() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::new(&system);
@@ -32,14 +32,14 @@ async fn somebody_signs_in_through_the_identity_service_and_out_again() {
     let page = browser.submit(&page, form).await.expect(200);
     page.says("You are signed out of the dashboard.");
     assert!(!browser.cookies.contains_key("holdfast_ws"));
-    // What somebody kept of it is of no use.
+    // A copy of the old cookie is of no use.
     system.minutes_pass(1);
     let reply = before.clone().fetch("/").await.expect(303);
     assert_eq!(reply.header("location"), "/sign-in?return_to=%2F");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sign_in_is_in_a_cookie_that_no_script_and_no_other_site_gets() {
+async fn the_session_cookie_is_hidden_from_scripts_and_other_sites() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::new(&system);
@@ -51,7 +51,7 @@ async fn the_sign_in_is_in_a_cookie_that_no_script_and_no_other_site_gets() {
     let reply = browser.send(system.identity.get(path)).await;
     let callback = reply.expect(302).header("location").to_owned();
     let callback = callback.strip_prefix(system.work.base()).unwrap();
-    // Who only looks uses no code up.
+    // A HEAD request uses up no code.
     let head = system.work.call(Method::HEAD, callback);
     let reply = browser.send(head).await.expect(302);
     assert!(!reply.headers.contains_key("set-cookie"));
@@ -64,13 +64,13 @@ async fn the_sign_in_is_in_a_cookie_that_no_script_and_no_other_site_gets() {
     for part in ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=7776000"] {
         assert!(set.contains(part), "{set}");
     }
-    // A code is good once.
+    // A code works once.
     let again = browser.get(callback).await.expect(400);
     again.says("This way to sign in was used before");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_way_begun_in_another_browser_signs_nobody_in() {
+async fn a_sign_in_begun_in_another_browser_signs_nobody_in() {
     let system = system().await;
     system.register_user("ada").await;
     let mut eve = Browser::of(&system, "ada").await;
@@ -87,13 +87,13 @@ async fn a_way_begun_in_another_browser_signs_nobody_in() {
     for bad in ["/sign-in/callback", "/sign-in/callback?code=x&state=v2.a.b"] {
         victim.get(bad).await.expect(400);
     }
-    // And an answer from elsewhere is none, even in the right browser.
+    // A response with another issuer is refused, even in the right browser.
     let elsewhere = callback.replace("iss=", "iss=x");
     eve.get(&elsewhere).await.expect(400).says("is not from");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_access_token_that_expires_is_renewed_once_for_all_requests_that_meet_it() {
+async fn an_expired_access_token_is_renewed_once_for_concurrent_requests() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     system.register_user("ada").await;
     let browser = Browser::of(&system, "ada").await;
@@ -111,18 +111,18 @@ async fn an_access_token_that_expires_is_renewed_once_for_all_requests_that_meet
             .iter()
             .all(|(set, _)| set.starts_with("holdfast_ws=v2."))
     );
-    // The browser never saw those answers, and comes back later with what it had.
+    // The browser did not get those responses, and comes back later with the old cookie.
     system.clock.advance(TimeDelta::minutes(2));
     let mut late = browser.clone();
     late.fetch("/").await.expect(200);
-    // And so does each of the tabs that did see one.
+    // And so does each tab that got one.
     for (_, mut tab) in answers {
         tab.fetch("/").await.expect(200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewed_sign_in_is_kept_whatever_the_answer_is() {
+async fn a_renewed_session_is_stored_whatever_the_status_of_the_response() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     system.register_user("ada").await;
     let browser = Browser::of(&system, "ada").await;
@@ -138,7 +138,7 @@ async fn a_renewed_sign_in_is_kept_whatever_the_answer_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forms_stay_good_when_the_access_token_is_renewed() {
+async fn forms_stay_valid_when_the_access_token_is_renewed() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -153,7 +153,7 @@ async fn forms_stay_good_when_the_access_token_is_renewed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_that_is_not_this_sign_ins_own_is_refused() {
+async fn a_form_without_the_csrf_token_of_its_session_is_refused() {
     let system = system().await;
     for name in ["ada", "eve"] {
         system.register_user(name).await;
@@ -183,7 +183,7 @@ async fn a_form_that_is_not_this_sign_ins_own_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_interface_takes_no_cookie_and_pages_take_no_token() {
+async fn the_api_accepts_no_cookie_and_pages_accept_no_token() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -196,7 +196,7 @@ async fn the_interface_takes_no_cookie_and_pages_take_no_token() {
         .header("accept", "text/html");
     let page = page.send().await.expect(200).text();
     assert!(page.contains("href=\"/sign-in\"") && !page.contains("ada"));
-    // A cookie that was not made here is none.
+    // A forged cookie counts as none.
     let sealed = browser.cookies["holdfast_ws"].clone();
     let flipped = if sealed.ends_with('A') { "B" } else { "A" };
     let forged = format!("{}{flipped}", &sealed[..sealed.len() - 1]);
@@ -211,7 +211,7 @@ async fn the_interface_takes_no_cookie_and_pages_take_no_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_written_by_somebody_signed_out_meanwhile_comes_back_after_the_sign_in() {
+async fn a_form_submitted_after_the_session_ended_returns_after_the_next_sign_in() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     for (name, ended) in [("ada", "here"), ("bob", "elsewhere"), ("eve", "by time")] {
         system.register_user(name).await;
@@ -255,7 +255,7 @@ async fn what_was_written_by_somebody_signed_out_meanwhile_comes_back_after_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_written_is_shown_to_nobody_else_and_no_other_site_makes_us_keep_anything() {
+async fn a_saved_form_is_shown_to_nobody_else_and_other_sites_cannot_create_one() {
     let system = system().await;
     for name in ["ada", "eve"] {
         system.register_user(name).await;
@@ -271,7 +271,7 @@ async fn what_was_written_is_shown_to_nobody_else_and_no_other_site_makes_us_kee
         .insert("holdfast_ws_kept".to_owned(), kept.clone());
     let shown = eve.get("/resume").await.expect(200);
     assert!(!shown.html.contains("lamp room"));
-    // In the browser itself, too, when somebody else signs in.
+    // Nor is it shown in the same browser, if another user signs in there.
     let eves = eve
         .cookies
         .iter()
@@ -292,7 +292,7 @@ async fn what_was_written_is_shown_to_nobody_else_and_no_other_site_makes_us_kee
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_cookie_can_hold_is_given_back_to_be_copied() {
+async fn a_form_too_long_for_a_cookie_is_returned_to_be_copied() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -305,7 +305,7 @@ async fn what_no_cookie_can_hold_is_given_back_to_be_copied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_that_another_one_replaces_ends() {
+async fn a_session_that_a_new_sign_in_replaces_ends() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let count = async || {
@@ -320,12 +320,12 @@ async fn a_sign_in_that_another_one_replaces_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_signs_out_while_the_identity_service_is_away_is_told_what_is_left_to_do() {
+async fn signing_out_while_the_identity_service_is_down_explains_what_remains() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/").await;
-    // Not even a sign-in whose token would have to be renewed first.
+    // The access token of this session would have to be renewed first.
     system.minutes_pass(24 * 60);
     system.stop_identity().await;
     let form = page.form("/sign-out");
@@ -336,7 +336,7 @@ async fn who_signs_out_while_the_identity_service_is_away_is_told_what_is_left_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_only_a_form_leads_a_link_leads_a_step_up() {
+async fn a_get_of_a_form_action_redirects_to_the_parent_page() {
     let system = system().await;
     let browser = &mut Browser::new(&system);
     for (path, up) in [
@@ -353,7 +353,7 @@ async fn where_only_a_form_leads_a_link_leads_a_step_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_client_the_dashboard_says_how_to_set_it_up() {
+async fn without_a_client_the_dashboard_explains_how_to_set_it_up() {
     let system = System::start().await;
     let mut browser = Browser::new(&system);
     let page = browser.get("/").await.expect(200);
@@ -361,7 +361,7 @@ async fn without_a_client_the_dashboard_says_how_to_set_it_up() {
     let callback = format!("--redirect-uri {}/sign-in/callback", system.work.base());
     assert!(page.text().contains(&callback), "{}", page.text());
     browser.get("/sign-in").await.expect(404);
-    // Programs are answered as before.
+    // Programs still get JSON.
     let reply = system.work.get("/nowhere").send().await.expect(404);
     assert_eq!(reply.json(), json!({"error": "Not found"}));
 }

@@ -8,7 +8,7 @@ use super::system;
 use crate::harness::execution;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_sees_who_works_what_was_planned_and_what_was_finished() {
+async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let sam = system.register_user("sam").await;
@@ -40,7 +40,7 @@ async fn a_team_sees_who_works_what_was_planned_and_what_was_finished() {
         .says("No chat is told of it.")
         .says("sam · coding Completed");
     page.says("Write the parser").says("25 of 25 min");
-    // Its colleague manages nothing, and strangers see nothing.
+    // A member who does not manage the team cannot change it, and strangers see nothing.
     let mut colleague = Browser::of(&system, "sam").await;
     let page = colleague.get("/team/lighthouse").await.expect(200);
     assert!(!page.text().contains("New project"));
@@ -63,7 +63,7 @@ async fn a_team_sees_who_works_what_was_planned_and_what_was_finished() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybodys_board_shows_who_wants_to_be_on_it() {
+async fn the_global_leaderboard_shows_users_who_opted_in() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -89,7 +89,7 @@ async fn everybodys_board_shows_who_wants_to_be_on_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_makes_a_project_and_tells_its_chat() {
+async fn an_owner_creates_a_project_and_configures_its_chat() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "lighthouse").await;
@@ -154,7 +154,7 @@ async fn an_owner_makes_a_project_and_tells_its_chat() {
         .expect(200)
         .says("The project is archived.");
     assert!(!page.text().contains("Horn") && page.text().contains("Beacon"));
-    // Nobody else may.
+    // A member may not do so.
     let sam = system.register_user("sam").await;
     system.add_member(&ada, &team, &sam).await;
     let other = format!("/team/lighthouse/projects/{}", team.project);

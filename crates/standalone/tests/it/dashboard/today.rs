@@ -5,7 +5,7 @@ use super::browser::Browser;
 use super::system;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_planned_run_and_written_down() {
+async fn a_session_is_planned_run_submitted_and_edited() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "lighthouse").await;
@@ -33,11 +33,11 @@ async fn a_session_is_planned_run_and_written_down() {
     let page = page.says("Describe the lamp room & the stairs");
     assert_eq!(page.title(), "45:00 · deep <work> · Holdfast");
 
-    // A reload and another tab show the same timer, later.
+    // After a reload, or in another tab, the same timer goes on.
     system.minutes_pass(44);
     let page = browser.get("/").await.expect(200);
     assert!(page.html.contains("<strong class=\"left\">01:00</strong>"));
-    // The next plan begins with the last one's project and category.
+    // The next plan starts with the project and the category of the last one.
     let next = page.form("/start");
     assert_eq!(next.value("category"), "deep <work>");
     assert_eq!(next.value("project_id"), team.project_id());
@@ -60,7 +60,7 @@ async fn a_session_is_planned_run_and_written_down() {
     let page = page.expect(200).says("Well done").says("45 of 45 minutes");
     let page = page.says("First session").says("Streak 1 day");
 
-    // Only what the user has is shown, whatever the address says.
+    // Only badges that the user has are shown, whatever the address says.
     let path = page.address.path().to_owned();
     let page = browser
         .get(&format!("{path}?badges=streak_100,<b>"))
@@ -81,7 +81,7 @@ async fn a_session_is_planned_run_and_written_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_that_somebody_tampered_with_is_refused_and_nothing_is_lost() {
+async fn a_plan_changed_in_the_form_is_refused_and_nothing_is_lost() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
@@ -104,13 +104,13 @@ async fn a_plan_that_somebody_tampered_with_is_refused_and_nothing_is_lost() {
         .await
         .expect(200)
         .says("25 of 25 minutes");
-    // Once more, with the page that is still open: it is told what became of it.
+    // The page that is still open leads to the submitted session.
     let page = browser.get(&path).await.expect(200);
     assert_eq!(page.address.path(), format!("/sessions/{session}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn finishing_ends_the_work_and_not_the_typing() {
+async fn a_session_ends_when_its_finish_page_is_opened() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
@@ -129,7 +129,7 @@ async fn finishing_ends_the_work_and_not_the_typing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_two_tabs_wrote_is_both_kept() {
+async fn the_notes_of_two_tabs_are_both_kept() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
@@ -155,7 +155,7 @@ async fn what_two_tabs_wrote_is_both_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_two_tabs_wrote_of_a_session_that_was_given_up_is_both_kept() {
+async fn the_notes_of_two_tabs_on_an_abandoned_session_are_both_kept() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
@@ -191,7 +191,7 @@ async fn what_two_tabs_wrote_of_a_session_that_was_given_up_is_both_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_the_next_one_ended_ends_where_that_began() {
+async fn a_session_that_the_next_start_ended_ends_at_that_start() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
@@ -208,7 +208,7 @@ async fn a_session_that_the_next_one_ended_ends_where_that_began() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_said_beside_its_field_and_stays_typed() {
+async fn a_validation_error_is_shown_beside_its_field_and_the_input_stays() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -263,7 +263,7 @@ async fn pressing_start_twice_starts_once_and_another_start_ends_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_break_is_as_long_as_somebody_likes_and_survives_a_reload() {
+async fn a_break_has_the_length_of_its_kind_and_survives_a_reload() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -291,7 +291,7 @@ async fn a_break_is_as_long_as_somebody_likes_and_survives_a_reload() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_elses_session_and_no_session_are_not_found() {
+async fn a_session_of_another_user_and_an_unknown_one_are_not_found() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     system.register_user("eve").await;
@@ -310,7 +310,7 @@ async fn somebody_elses_session_and_no_session_are_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_are_there_for_ever_under_the_names_that_pages_give() {
+async fn static_files_are_cached_for_ever_under_versioned_names() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
@@ -332,6 +332,6 @@ async fn files_are_there_for_ever_under_the_names_that_pages_give() {
         let older = path.replace('-', "-x");
         browser.fetch(&older).await.expect(404);
     }
-    // The first view, uncompressed.
+    // The whole first view, uncompressed.
     assert!(bytes <= 100 * 1024, "{bytes}");
 }

@@ -1,14 +1,14 @@
-//! What the tests send.
+//! Request bodies.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
-/// A plan of 25 minutes of coding.
+/// Returns a plan of 25 minutes of coding.
 pub fn plan(project_id: &str) -> Value {
     json!({"category": "coding", "duration": 25, "project_id": project_id, "note": "Write the parser"})
 }
 
-/// The submit that fits [`plan`].
+/// Returns the submit that matches [`plan`].
 pub fn execution(
     session: &str,
     project_id: &str,
@@ -26,7 +26,7 @@ pub fn execution(
     })
 }
 
-/// A time as clients write it.
+/// Formats a time the way clients do.
 pub fn iso(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

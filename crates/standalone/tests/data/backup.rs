@@ -1,4 +1,4 @@
-//! `holdfast admin backup`, beside a server that is written to.
+//! `holdfast admin backup`, beside a server that is being written to.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::processes::{holdfast, quick};
 const PASSWORD: &str = "correct horse battery";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_backup_beside_a_server_that_is_written_to_holds_every_answer_given_before_it_began() {
+async fn a_backup_beside_a_busy_server_contains_all_that_was_acknowledged_before_it() {
     let demo = Demo::copy();
     fatten(demo.path());
     std::fs::create_dir_all(demo.path().join("mail")).unwrap();
@@ -23,7 +23,7 @@ async fn a_backup_beside_a_server_that_is_written_to_holds_every_answer_given_be
     let mut served = Served::on(demo.path());
     let before = answers(&served.work, &demo.token).await;
 
-    // Each writer remembers what it was promised, and when.
+    // Each writer records what was acknowledged, and when.
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..3)
         .map(|number| {
@@ -91,7 +91,7 @@ async fn a_backup_beside_a_server_that_is_written_to_holds_every_answer_given_be
     call.send().await.expect(200);
 }
 
-/// An account and a project that were both answered with yes.
+/// An account and a project that were both acknowledged.
 struct Promise {
     at: Instant,
     token: String,
@@ -120,7 +120,7 @@ async fn write(number: usize, identity: Api, work: Api, stop: Arc<AtomicBool>) -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_event_is_in_the_backup_of_its_sender_or_in_that_of_its_receiver() {
+async fn an_event_is_in_the_backup_of_its_sender_or_of_its_receiver() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::on(folder.path());
     let chat = FakeChat::start().await;
@@ -152,7 +152,7 @@ async fn an_event_is_in_the_backup_of_its_sender_or_in_that_of_its_receiver() {
     assert!(looked_at > 20, "{looked_at}");
 }
 
-/// Whether each session's start waits in the outbox or is known to the notifier; how many there are.
+/// Checks that the start of each session is in the outbox or known to the notifier; returns the number of sessions.
 fn check_events(backup: &Path) -> i64 {
     let mut work = sqlite(backup, "worksession");
     let all = words(&mut work, "SELECT session_id AS words FROM sessions");
@@ -191,7 +191,7 @@ fn a_backup_killed_at_any_moment_leaves_nothing_that_looks_like_one() {
         let left = names(parent.path());
         let (_elsewhere, data) = place("data");
         if left == ["backup"] {
-            // It had ended before.
+            // It had ended before the kill.
             done(&admin(&data, &["restore", arg(&backup)]));
             continue;
         }
@@ -201,7 +201,7 @@ fn a_backup_killed_at_any_moment_leaves_nothing_that_looks_like_one() {
             let partial = parent.path().join(name);
             let manifest = partial.join("manifest.json").metadata();
             if manifest.is_ok_and(|file| file.len() > 0) {
-                // The manifest is written last: only the folder's name was not changed yet.
+                // The manifest is written last: only the folder was not yet renamed.
                 done(&admin(&data, &["restore", arg(&partial)]));
                 std::fs::remove_dir_all(&data).unwrap();
                 continue;
@@ -210,14 +210,14 @@ fn a_backup_killed_at_any_moment_leaves_nothing_that_looks_like_one() {
             assert!(said.contains("not a backup of holdfast"), "{said}");
         }
         assert!(!data.exists());
-        // What was begun is in nobody's way.
+        // A partial backup does not block a new one.
         done(&admin(demo.path(), &["backup", arg(&backup)]));
     }
     assert!(killed > 1, "{killed}");
 }
 
 #[test]
-fn a_backup_is_refused_where_something_is_or_where_there_is_nothing_to_save() {
+fn a_backup_is_refused_if_its_path_exists_or_its_data_do_not() {
     let demo = Demo::copy();
     let there = tempfile::tempdir().unwrap();
     let said = refused(&admin(demo.path(), &["backup", arg(there.path())]));
@@ -227,14 +227,14 @@ fn a_backup_is_refused_where_something_is_or_where_there_is_nothing_to_save() {
     let said = refused(&admin(&none, &["backup", arg(&backup)]));
     assert!(said.contains(arg(&none)), "{said}");
     assert!(!none.exists() && !backup.exists());
-    // A file that is no database: nothing is left of the try.
+    // If a file is not a database, nothing is left of the attempt.
     std::fs::write(demo.path().join("notifier.db"), "no database".repeat(1000)).unwrap();
     refused(&admin(demo.path(), &["backup", arg(&backup)]));
     assert!(names(backup.parent().unwrap()).is_empty());
 }
 
 #[test]
-fn a_key_that_is_a_link_is_kept_and_one_that_was_given_is_not() {
+fn a_linked_key_is_in_the_backup_and_a_configured_one_is_not() {
     let demo = Demo::copy();
     let elsewhere = tempfile::tempdir().unwrap();
     let (kept, link) = (
@@ -253,7 +253,7 @@ fn a_key_that_is_a_link_is_kept_and_one_that_was_given_is_not() {
         key
     );
 
-    // A link of any other name may lead to what is nobody's affair; one of a key that leads nowhere is not passed over.
+    // A link of any other name is not followed. A link in place of a key that leads nowhere is an error.
     let (stray, own) = (
         demo.path().join("stray"),
         demo.path().join("identity-keys.key"),

@@ -1,4 +1,4 @@
-//! Data folders with something in them, the commands on them, and what the servers answer.
+//! Data directories with content, the commands on them, and what their servers answer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::processes::{Env, holdfast, quick};
 
 pub const PARTS: [&str; 3] = ["identity", "worksession", "notifier"];
 
-/// What a client looks at.
+/// The paths whose responses are compared.
 pub const LOOKED_AT: [&str; 5] = [
     "/api/user/data",
     "/api/leaderboard?period=all",
@@ -26,7 +26,7 @@ pub const LOOKED_AT: [&str; 5] = [
     "/api/all-projects",
 ];
 
-/// A folder with the demonstration in it and nobody at it, with the tokens of its user.
+/// A data directory with the demo data and without a server, and the tokens of its user.
 pub struct Demo {
     pub folder: TempDir,
     pub token: String,
@@ -34,7 +34,7 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// A copy of the one demonstration that is made for all tests.
+    /// Copies the demo data, which are created once for all tests.
     pub fn copy() -> Self {
         static MADE: OnceLock<Mutex<Demo>> = OnceLock::new();
         let made = MADE
@@ -83,7 +83,7 @@ impl Demo {
     }
 }
 
-/// A server on a folder.
+/// A server on a data directory.
 pub struct Served {
     pub process: Process,
     pub identity: Api,
@@ -106,7 +106,7 @@ impl Served {
     }
 }
 
-/// Somebody whose team has a project that a chat is told of.
+/// A user whose team has a project with a chat.
 pub struct Team {
     pub token: String,
     pub project: i64,
@@ -131,7 +131,7 @@ impl Team {
         Self { token, project }
     }
 
-    /// Starts another session on the project; the same plan again would be a retry.
+    /// Starts another session on the project; the same plan would be a repeated start.
     pub async fn start(&self, work: &Api) {
         let note = format!("Write the parser, {}", Uuid::new_v4());
         let body = json!({
@@ -143,13 +143,13 @@ impl Team {
     }
 }
 
-/// The `id` of a project that was just made.
+/// Returns the `id` of a project that was just created.
 pub fn id_of(answer: &Value) -> i64 {
     let id = answer["project"]["id"].as_i64();
     id.or_else(|| answer["id"].as_i64()).unwrap()
 }
 
-/// What the work-session area answers somebody, to the byte.
+/// Returns what the work-session area answers a user, byte for byte.
 pub async fn answers(work: &Api, token: &str) -> BTreeMap<&'static str, String> {
     let mut answers = BTreeMap::new();
     for path in LOOKED_AT {
@@ -159,7 +159,7 @@ pub async fn answers(work: &Api, token: &str) -> BTreeMap<&'static str, String> 
     answers
 }
 
-/// `holdfast --data-dir DATA admin …`
+/// Runs `holdfast --data-dir DATA admin …`.
 pub fn admin(data: &Path, args: &[&str]) -> Output {
     admin_with(data, args, &quick())
 }
@@ -174,13 +174,13 @@ pub fn admin_with(data: &Path, args: &[&str], env: &Env) -> Output {
         .unwrap()
 }
 
-/// What a command printed that was carried out.
+/// Returns the output of a command that must succeed.
 pub fn done(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The one line in which a command was refused.
+/// Returns the one error line of a command that must fail.
 pub fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8(output.stderr.clone()).unwrap();
@@ -193,7 +193,7 @@ pub fn refused(output: &Output) -> String {
     lines[0].to_owned()
 }
 
-/// A file of a folder that nobody serves from, or of a backup.
+/// Opens a file of a data directory without a server, or of a backup.
 pub fn sqlite(folder: &Path, part: &str) -> SqliteConnection {
     let path = folder.join(format!("{part}.db"));
     let mut db = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
@@ -214,19 +214,19 @@ struct Words {
     words: String,
 }
 
-/// The `number` that a query on PostgreSQL gives.
+/// Returns the `number` of a query on PostgreSQL.
 pub fn number(db: &mut PgConnection, sql: &str) -> i64 {
     let row: Number = diesel::sql_query(sql).get_result(db).unwrap();
     row.number
 }
 
-/// The `words` that a query on a SQLite file gives.
+/// Returns the `words` of a query on a SQLite file.
 pub fn words(db: &mut SqliteConnection, sql: &str) -> Vec<String> {
     let rows: Vec<Words> = diesel::sql_query(sql).load(db).unwrap();
     rows.into_iter().map(|row| row.words).collect()
 }
 
-/// The tables of a SQLite file that hold rows of ours.
+/// Returns the tables of a SQLite file, except internal ones.
 pub fn tables(folder: &Path, part: &str) -> Vec<String> {
     words(
         &mut sqlite(folder, part),
@@ -235,7 +235,7 @@ pub fn tables(folder: &Path, part: &str) -> Vec<String> {
     )
 }
 
-/// Makes the identity database some 120 MB big.
+/// Makes the identity database about 120 MB larger.
 pub fn fatten(folder: &Path) {
     sqlite(folder, "identity")
         .batch_execute(
@@ -246,7 +246,7 @@ pub fn fatten(folder: &Path) {
         .unwrap();
 }
 
-/// The names in a folder, sorted.
+/// Returns the names in a folder, sorted.
 pub fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -260,12 +260,12 @@ pub fn manifest(backup: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(backup.join("manifest.json")).unwrap()).unwrap()
 }
 
-/// A path as an argument.
+/// Returns a path as an argument.
 pub fn arg(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A folder that is about to be made, and what keeps it until the end of the test.
+/// Returns a path that does not exist yet, and what keeps its folder until the end of the test.
 pub fn place(name: &str) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join(name);
@@ -285,7 +285,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Runs something on a runtime of its own: a test's may be in use by the caller.
+/// Runs a future on a runtime of its own, since the caller may use the one of the test.
 fn wait<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     let thread = std::thread::spawn(|| {
         let mut runtime = tokio::runtime::Builder::new_current_thread();

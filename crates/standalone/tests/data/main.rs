@@ -1,5 +1,5 @@
-//! The whole data of a standalone: saved, restored and moved to PostgreSQL by the commands that operators type,
-//! beside servers that are real processes.
+//! All data of a standalone: backed up, restored and moved to PostgreSQL with the commands of operators, beside servers
+//! that are real processes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

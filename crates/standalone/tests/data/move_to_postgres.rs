@@ -1,4 +1,4 @@
-//! `holdfast admin move-to-postgres`, and the three services on what it made. Only where there is a PostgreSQL server.
+//! `holdfast admin move-to-postgres`, and the three services on its result. Only runs with a PostgreSQL server.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn empty() -> [TestDb; 3] {
     PARTS.map(TestDb::empty)
 }
 
-/// The command's arguments for these databases.
+/// Returns the command's arguments for these databases.
 fn to(databases: &[TestDb; 3]) -> Vec<String> {
     let mut args = vec!["move-to-postgres".to_owned()];
     for (part, database) in PARTS.iter().zip(databases) {
@@ -42,7 +42,7 @@ fn connect(database: &TestDb) -> PgConnection {
     PgConnection::establish(database.url()).unwrap()
 }
 
-/// Values that have been somebody's downfall.
+/// Inserts values that often break a copy.
 fn make_hostile(data: &Path) {
     sqlite(data, "identity")
         .batch_execute(
@@ -69,7 +69,7 @@ fn make_hostile(data: &Path) {
         .unwrap();
 }
 
-/// The three services on their databases, with the keys of the data folder.
+/// The three services on their databases, with the keys of the data directory.
 struct Services {
     identity: Api,
     work: Api,
@@ -94,7 +94,7 @@ impl Services {
                 env.insert(format!("{part}__{key}"), value.to_owned());
             }
         }
-        // To the letter what the command said, and nothing else of the data folder.
+        // Exactly the settings that the command printed, and nothing else of the data directory.
         let mut told = said.lines().filter_map(|line| line.trim().split_once('='));
         for (key, value) in told.by_ref().filter(|(key, _)| key.contains("__")) {
             env.insert(key.to_owned(), value.to_owned());
@@ -151,7 +151,7 @@ async fn the_three_services_answer_on_postgres_what_the_standalone_answered() {
     let said = done(&run(demo.path(), &databases));
     eprintln!("{said}");
 
-    // Every table of every file is told of, and has as many rows there.
+    // The command lists every table of every file, with the number of rows in PostgreSQL.
     let told: BTreeSet<(String, String, i64)> = said
         .lines()
         .skip(1)
@@ -179,7 +179,7 @@ async fn the_three_services_answer_on_postgres_what_the_standalone_answered() {
 
     let services = Services::start(demo.path(), &databases, &said);
     assert_eq!(answers(&services.work, &demo.token).await, before);
-    // Numbers go on where they were, also behind rows that are gone.
+    // Ids continue where they were, even after deleted rows.
     let body = json!({"name": "new"});
     let call = services.work.post("/api/projects").bearer(&demo.token);
     let made = call.json(body).send().await.expect(201).json();
@@ -193,7 +193,7 @@ async fn the_three_services_answer_on_postgres_what_the_standalone_answered() {
     let body = json!({ "refresh_token": demo.refresh_token });
     let call = services.identity.post("/api/auth/refresh").json(body);
     call.send().await.expect(200);
-    // The dashboard is the client that it was, secret and all: nothing of it had to be written anew.
+    // The dashboard's client is unchanged, secret included: nothing had to be written again.
     let client = "SELECT CAST(round((julianday(updated_at) - 2440587.5) * 86400) AS TEXT) AS words FROM oauth_clients \
                   WHERE id = 'holdfast-dashboard'";
     let client = words(&mut sqlite(demo.path(), "identity"), client);
@@ -223,7 +223,7 @@ fn check_hostile(databases: &[TestDb; 3]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_waited_in_the_standalone_is_delivered_by_the_services() {
+async fn what_was_pending_in_the_standalone_is_delivered_by_the_services() {
     if !is_here() {
         return;
     }
@@ -234,10 +234,10 @@ async fn what_waited_in_the_standalone_is_delivered_by_the_services() {
     let team = Team::told_to(&chat, &served).await;
     team.start(&served.work).await;
     chat.next_message().await;
-    // The second may still be in the outbox of its sender, or wait behind the first.
+    // The second event may still be in the outbox of its sender, or its delivery waits behind the first.
     team.start(&served.work).await;
     served.process.kill();
-    // As a crash leaves it: written, and not yet looked at.
+    // As after a crash: written, but not yet read by the relay.
     sqlite(folder.path(), "worksession")
         .batch_execute(
             "INSERT INTO outbox (id, exchange, routing_key, body, created_at) VALUES \
@@ -256,7 +256,7 @@ async fn what_waited_in_the_standalone_is_delivered_by_the_services() {
         (number(&mut connect(&databases[1]), outbox) == 0).then_some(())
     })
     .await;
-    // The address of the hook was sealed with the key of the data folder.
+    // The address of the chat was sealed with the key of the data directory.
     let told =
         "SELECT count(*) AS number FROM deliveries WHERE kind = 'plan' AND state = 'delivered'";
     wait_until("both starts to be told", PATIENCE, async || {
@@ -266,7 +266,7 @@ async fn what_waited_in_the_standalone_is_delivered_by_the_services() {
 }
 
 #[test]
-fn a_move_killed_at_any_moment_leaves_databases_that_the_next_one_fills() {
+fn a_move_killed_at_any_moment_can_be_repeated_on_the_same_databases() {
     if !is_here() {
         return;
     }
@@ -281,7 +281,7 @@ fn a_move_killed_at_any_moment_leaves_databases_that_the_next_one_fills() {
         let mut process = holdfast(demo.path(), &all, &quick());
         std::thread::sleep(Duration::from_millis(wait));
         process.kill();
-        // The server notices within a moment that nobody is there.
+        // The server soon notices that the client is gone.
         let deadline = std::time::Instant::now() + Duration::from_secs(10);
         let others = "SELECT count(*) AS number FROM pg_stat_activity \
                       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
@@ -294,7 +294,7 @@ fn a_move_killed_at_any_moment_leaves_databases_that_the_next_one_fills() {
         }
         let rows: i64 = databases.iter().map(rows).sum();
         if rows > 0 {
-            // It had ended before.
+            // It had ended before the kill.
             break;
         }
         killed += 1;
@@ -307,7 +307,7 @@ fn a_move_killed_at_any_moment_leaves_databases_that_the_next_one_fills() {
     assert!(databases.iter().map(rows).sum::<i64>() > 100);
 }
 
-/// The rows of all tables of a database.
+/// Counts the rows of all tables of a database.
 fn rows(database: &TestDb) -> i64 {
     let sql = "SELECT coalesce(sum((xpath('/row/n/text()', query_to_xml(format('SELECT count(*) AS n FROM %I', tablename), \
                true, true, '')))[1]::text::bigint), 0)::bigint AS number FROM pg_tables \
@@ -316,7 +316,7 @@ fn rows(database: &TestDb) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_move_that_would_lose_or_mix_something_is_refused_and_changes_nothing() {
+async fn a_move_that_would_lose_or_mix_data_is_refused_and_changes_nothing() {
     if !is_here() {
         return;
     }
@@ -337,7 +337,7 @@ async fn a_move_that_would_lose_or_mix_something_is_refused_and_changes_nothing(
     let said = refused(&admin(demo.path(), &wrong));
     assert!(!said.contains("hunter2"), "{said}");
 
-    // One database twice, by another name.
+    // The same database twice, under another name.
     let mut args = to(&databases);
     args[4] = args[2].replace("127.0.0.1", "localhost");
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -374,7 +374,7 @@ async fn a_move_that_would_lose_or_mix_something_is_refused_and_changes_nothing(
         .batch_execute(text)
         .unwrap();
 
-    // The URLs as the services will have them, out of files.
+    // The URLs are in files, as the services may have them.
     let folder = tempfile::tempdir().unwrap();
     let mut env = quick();
     for (part, database) in PARTS.iter().zip(&databases) {

@@ -1,4 +1,4 @@
-//! `holdfast admin restore`: what it refuses, and what it leaves alone then.
+//! `holdfast admin restore`: what it refuses, and that a refused restore changes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::filled::*;
 use crate::processes::{holdfast, quick};
 
-/// A backup of the demonstration.
+/// Creates a backup of the demo data.
 fn backup() -> (Demo, TempDir, PathBuf) {
     let demo = Demo::copy();
     let (parent, backup) = place("backup");
@@ -23,7 +23,7 @@ fn rewrite(backup: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-fn a_backup_that_is_not_whole_is_refused_before_anything_is_touched() {
+fn a_damaged_backup_is_refused_before_anything_changes() {
     let (_demo, _parent, whole) = backup();
     type Damage = fn(&Path);
     let damages: [(&str, Damage); 8] = [
@@ -74,7 +74,7 @@ fn a_backup_that_is_not_whole_is_refused_before_anything_is_touched() {
         let answer = refused(&admin(&data, &["restore", arg(&damaged)]));
         assert!(answer.contains(said), "{said}: {answer}");
         assert!(!data.exists(), "{said}");
-        // Nor is anything of a folder with something in it changed, whatever is asked for.
+        // Nor does a data directory with content change, even with `--force`.
         let kept = tempfile::tempdir().unwrap();
         std::fs::write(kept.path().join("secrets.key"), "mine").unwrap();
         refused(&admin(kept.path(), &["restore", arg(&damaged), "--force"]));
@@ -106,7 +106,7 @@ fn a_database_of_a_newer_version_is_refused_whatever_the_manifest_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_with_something_in_it_is_replaced_only_with_force_and_kept_beside_it() {
+async fn a_data_directory_with_content_is_replaced_only_with_force_and_kept_beside_it() {
     let (demo, _parent, backup) = backup();
     let parent = tempfile::tempdir().unwrap();
     let data = parent.path().join("data");
@@ -141,10 +141,10 @@ async fn a_folder_with_something_in_it_is_replaced_only_with_force_and_kept_besi
 }
 
 #[test]
-fn a_process_that_has_a_database_open_keeps_a_restore_away() {
+fn a_restore_is_refused_while_a_process_has_a_database_open() {
     let (_demo, _parent, backup) = backup();
     let folder = Demo::copy();
-    // As a part that runs by itself does: idle, with a connection in its pool.
+    // Like a part that runs by itself: idle, with a connection in its pool.
     let mut other = sqlite(folder.path(), "notifier");
     assert!(!words(&mut other, "SELECT name AS words FROM sqlite_schema").is_empty());
     let args = ["restore", arg(&backup), "--force"];
@@ -158,10 +158,10 @@ fn a_process_that_has_a_database_open_keeps_a_restore_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupted_restore_is_served_by_nobody_until_it_is_run_again() {
+async fn no_server_starts_on_an_interrupted_restore_until_it_is_run_again() {
     let (demo, _parent, backup) = backup();
     let (_elsewhere, data) = place("data");
-    // As a crash between two of the last steps leaves it.
+    // As after a crash between two of the last steps.
     std::fs::create_dir(&data).unwrap();
     std::fs::copy(backup.join("identity.db"), data.join("identity.db")).unwrap();
     std::fs::create_dir(data.join(".restore-0123")).unwrap();
@@ -181,7 +181,7 @@ async fn an_interrupted_restore_is_served_by_nobody_until_it_is_run_again() {
 }
 
 #[test]
-fn a_restore_killed_at_any_moment_is_whole_or_served_by_nobody() {
+fn a_restore_killed_at_any_moment_is_complete_or_can_be_repeated() {
     let demo = Demo::copy();
     fatten(demo.path());
     let (_parent, backup) = place("backup");
@@ -209,7 +209,7 @@ fn a_restore_killed_at_any_moment_is_whole_or_served_by_nobody() {
 }
 
 #[test]
-fn two_servers_do_not_share_a_folder() {
+fn two_servers_do_not_share_a_data_directory() {
     let folder = tempfile::tempdir().unwrap();
     let _served = Served::on(folder.path());
     let mut second = holdfast(folder.path(), &["serve"], &quick());

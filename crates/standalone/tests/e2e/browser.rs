@@ -1,4 +1,4 @@
-//! A headless Chromium with a person before it: what is read is found by its words, not by its markup.
+//! A headless Chromium, used like a person does: elements are found by their words, not by their markup.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::webdriver::{Element, WebDriver};
 
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A chromedriver and its address. It takes a free port of IPv4 and then the same of IPv6, and ends when
-/// somebody has that one; it is started again then.
+/// Starts a chromedriver; returns it and its address. It takes a free IPv4 port and then the same IPv6 port. If that one is
+/// in use, it ends and is started again.
 async fn driver(home: &str) -> (Process, String) {
     let start = || {
         let env = BTreeMap::from([("HOME", home), ("TMPDIR", home)]);
@@ -35,10 +35,10 @@ async fn driver(home: &str) -> (Process, String) {
     (driver, format!("http://127.0.0.1:{port}"))
 }
 
-/// One browser with an empty profile.
+/// A browser with an empty profile.
 pub struct Browser {
     pub client: WebDriver,
-    /// What [`Browser::look`] found wrong with the pages so far.
+    /// The problems that [`Browser::look`] has found so far.
     pub wrong: Mutex<Vec<String>>,
     base: String,
     driver: Process,
@@ -50,7 +50,7 @@ impl Browser {
         Self::with(site, json!({})).await
     }
 
-    /// One that runs no scripts of pages.
+    /// Starts a browser that runs no scripts of pages.
     pub async fn without_scripts(site: &Site) -> Self {
         let blocked = 2;
         Self::with(
@@ -77,7 +77,7 @@ impl Browser {
                 "--no-first-run",
                 "--disable-background-networking",
                 "--disable-component-update",
-                // Whatever a page would load from elsewhere fails, on every machine alike.
+                // Requests to other hosts fail, on every machine alike.
                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
             ],
         });
@@ -90,7 +90,7 @@ impl Browser {
         }
     }
 
-    /// One in which somebody is signed in.
+    /// Starts a browser and signs the user in.
     pub async fn of(site: &Site, username: &str) -> Self {
         let browser = Self::start(site).await;
         browser.open("/login").await;
@@ -99,7 +99,7 @@ impl Browser {
         browser
     }
 
-    /// Signs in at the page for it, which is shown.
+    /// Signs in at the sign-in page, which must be open.
     pub async fn sign_in(&self, username: &str) {
         self.sees("Sign in").await;
         self.fill("Username", username).await;
@@ -107,7 +107,7 @@ impl Browser {
         self.press("Sign in").await;
     }
 
-    /// Goes to a path of the site, or to an address.
+    /// Opens a path of the site or an address.
     pub async fn open(&self, place: &str) {
         let address = if place.starts_with('/') {
             format!("{}{place}", self.base)
@@ -117,12 +117,12 @@ impl Browser {
         self.client.goto(&address).await.unwrap();
     }
 
-    /// Where it is.
+    /// Returns the current address.
     pub async fn address(&self) -> Url {
         self.client.address().await.unwrap().parse().unwrap()
     }
 
-    /// Waits until it is at an address that begins so.
+    /// Waits until the address begins with `start`.
     pub async fn arrives(&self, start: &str) -> Url {
         wait_until(&format!("the browser at {start}"), PATIENCE, async || {
             let address = self.client.address().await.ok()?;
@@ -143,8 +143,8 @@ impl Browser {
         }
     }
 
-    /// Waits until these words are to be read: where the page before has the same heading, or where a file is sent, which
-    /// the browser reads before it goes anywhere.
+    /// Waits until these words are visible. Use it where the previous page has the same heading, and after a file is sent,
+    /// which the browser reads before it goes anywhere.
     pub async fn reads(&self, words: &str) {
         let read = wait_until(words, 2 * PATIENCE, async || {
             self.text().await.contains(words).then_some(())
@@ -155,7 +155,7 @@ impl Browser {
         }
     }
 
-    /// All that is to be read.
+    /// Returns the visible text.
     pub async fn text(&self) -> String {
         match self.client.find("//body").await {
             Ok(body) => self.client.text(&body).await.unwrap_or_default(),
@@ -163,7 +163,7 @@ impl Browser {
         }
     }
 
-    /// The field with this label.
+    /// Returns the field with this label.
     pub async fn field(&self, label: &str) -> Element {
         let path = format!("//label[starts-with(normalize-space(), '{label}')]");
         let label = self.find(&path).await;
@@ -212,12 +212,12 @@ impl Browser {
         }
     }
 
-    /// What a script answers that the test runs in the page.
+    /// Runs a script in the page; returns its result.
     pub async fn script(&self, script: &str, args: &[Value]) -> Value {
         self.client.script(script, args).await.unwrap()
     }
 
-    /// Closes it, and says what was wrong with the pages that were looked at.
+    /// Closes the browser; panics if a page that was looked at had a problem.
     pub async fn close(mut self) {
         self.client.close().await.unwrap();
         self.driver.terminate();

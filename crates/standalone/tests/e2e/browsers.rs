@@ -1,4 +1,4 @@
-//! What people do with their browsers, from the first page to the last.
+//! What users do in their browsers, from the first page to the last.
 
 mod dashboard;
 
@@ -12,7 +12,7 @@ use url::form_urlencoded::Serializer;
 use crate::browser::Browser;
 use crate::site::{Client, PASSWORD, Site};
 
-/// PKCE's own example (RFC 7636, appendix B).
+/// The example of PKCE (RFC 7636, appendix B).
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const TAB: &str = "\u{e004}";
@@ -20,7 +20,7 @@ const ENTER: &str = "\u{e007}";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn somebody_registers_and_protects_the_account_with_a_second_factor() {
+async fn a_user_registers_and_protects_the_account_with_a_second_factor() {
     let site = Site::plain().await;
     let browser = Browser::start(&site).await;
     browser.open("/account").await;
@@ -68,7 +68,7 @@ async fn somebody_registers_and_protects_the_account_with_a_second_factor() {
     browser.press("Sign in").await;
     browser.sees("Your code").await;
     browser.look("sign-in-code-refused").await;
-    // The first code is used up; the next is good already.
+    // The first code is used up; the next one is valid already.
     browser.fill("Code", &code(secret, 30)).await;
     browser.press("Sign in").await;
     browser.sees("Your account").await;
@@ -77,7 +77,7 @@ async fn somebody_registers_and_protects_the_account_with_a_second_factor() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn a_mini_app_signs_somebody_in() {
+async fn an_sso_application_signs_a_user_in() {
     let site = Site::plain().await;
     site.register("mia").await;
     let app = FakeWeb::start([]).await;
@@ -120,7 +120,7 @@ async fn a_mini_app_signs_somebody_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn a_third_party_is_allowed_what_it_asks_for() {
+async fn a_user_denies_allows_and_revokes_the_access_of_a_client() {
     let site = Site::plain().await;
     site.register("mia").await;
     let party = third_party(&site).await;
@@ -151,7 +151,7 @@ async fn a_third_party_is_allowed_what_it_asks_for() {
         .await;
     assert_eq!(me.expect(200).json()["preferred_username"], "mia");
 
-    // What was allowed is remembered, until it is taken back.
+    // The consent is stored until it is revoked.
     browser.open(&party.web.url("/")).await;
     browser.follow("Sign in with Holdfast").await;
     browser.arrives(&party.callback()).await;
@@ -179,7 +179,7 @@ async fn a_third_party_is_allowed_what_it_asks_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn the_last_form_leads_to_the_client_and_on_to_where_that_redirects() {
+async fn the_last_form_leads_to_the_client_and_on_to_where_it_redirects() {
     let site = Site::plain().await;
     site.register("mia").await;
     let party = third_party(&site).await;
@@ -189,7 +189,7 @@ async fn the_last_form_leads_to_the_client_and_on_to_where_that_redirects() {
         .web
         .set("/callback", Page::Redirect(third.url("/home")));
     let browser = Browser::start(&site).await;
-    // The consent is the last form the first time, and the sign-in the second.
+    // The consent is the last form the first time, and the sign-in the second time.
     browser.open(&party.web.url("/")).await;
     browser.follow("Sign in with Holdfast").await;
     browser.sign_in("mia").await;
@@ -208,7 +208,7 @@ async fn the_last_form_leads_to_the_client_and_on_to_where_that_redirects() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn without_scripts_and_over_https_nothing_is_missing() {
+async fn sign_in_and_consent_work_without_scripts_and_over_https() {
     let site = Site::secure().await;
     site.register("mia").await;
     let party = third_party(&site).await;
@@ -306,7 +306,7 @@ async fn a_photo_is_uploaded_and_shown() {
     browser.choose_file("New photo", &good).await;
     browser.press("Upload").await;
     browser.reads("Your photo is saved.").await;
-    // Once the picture has come, or will not.
+    // The picture has loaded by then, or failed to.
     let width = "const image = document.querySelector('img.avatar');\
         return image.decode().then(() => image.naturalWidth)";
     let width = browser.script(width, &[]).await;
@@ -359,7 +359,7 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     browser.sees("Night shift").await;
     assert!(browser.text().await.contains("sam (you)"));
     browser.look("team-member").await;
-    // The mail leads to the team from now on; to others it is used up.
+    // From now on the link leads to the team; for others it is used up.
     browser.open(&link).await;
     browser.sees("Night shift").await;
     assert!(browser.text().await.contains("sam (you)"));
@@ -449,7 +449,7 @@ async fn the_keyboard_alone_is_enough_to_sign_in_and_out() {
     let browser = Browser::start(&site).await;
     browser.open("/login").await;
     browser.sees("Sign in").await;
-    // The first field has the focus already.
+    // The first field has the focus.
     browser.keys("mia").await;
     browser.keys(TAB).await;
     browser.keys(PASSWORD).await;
@@ -457,7 +457,7 @@ async fn the_keyboard_alone_is_enough_to_sign_in_and_out() {
     browser.keys(ENTER).await;
     browser.sees("Your account").await;
 
-    // The first key leads past the navigation, and each next one to something that shows where it is.
+    // The first key reaches the link past the navigation, and each further one something that shows its focus.
     let mut passed = Vec::new();
     for _ in 0..8 {
         browser.keys(TAB).await;
@@ -528,7 +528,7 @@ async fn an_administrator_finds_users_clients_keys_and_the_audit_log() {
     browser.close().await;
 }
 
-/// Somebody else's web application, which asks for some scopes.
+/// A third-party web application, which asks for some scopes.
 struct ThirdParty {
     web: FakeWeb,
     client: Client,
@@ -567,7 +567,7 @@ impl ThirdParty {
         self.web.url("/callback")
     }
 
-    /// The tokens for the code that came with a visitor.
+    /// Exchanges the code of a redirect for tokens.
     async fn redeem(&self, landed: &Url) -> Value {
         assert_eq!(parameter(landed, "state"), "a state");
         let body = Serializer::new(String::new())
@@ -607,7 +607,7 @@ fn parameter(address: &Url, name: &str) -> String {
         .into_owned()
 }
 
-/// The code that an authenticator app shows in so many seconds.
+/// Returns the code that an authenticator app shows in so many seconds.
 fn code(secret: &str, later: u64) -> String {
     let secret = Secret::try_from_base32(secret).unwrap();
     let totp = Builder::new().with_secret(secret).build().unwrap();

@@ -1,4 +1,4 @@
-//! A team whose chat is a room on a real Matrix server; what is told is read there by a second member.
+//! A team whose chat is a room on a real Matrix server, where a second member reads the messages.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use test_kit::wait_until;
 use crate::site::Site;
 use crate::synapse::{Lossy, Member, Synapse};
 
-/// A room with somebody who posts and somebody who reads, and a project of mia's that is to be told of there.
+/// A room with a user who posts and one who reads, and a project of mia whose chat it becomes.
 struct Stand {
     synapse: Synapse,
     poster: Member,
@@ -22,7 +22,7 @@ struct Stand {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs matrix-synapse: `cargo xtask e2e chat` runs it"]
-async fn a_plan_is_read_once_in_a_matrix_room_although_the_first_answer_was_lost() {
+async fn a_start_appears_once_in_a_matrix_room_even_if_the_first_response_is_lost() {
     let mut stand = Stand::set().await;
     let front = Lossy::before(stand.synapse.address).await;
     stand.connect(front.address).await;
@@ -48,7 +48,7 @@ async fn a_plan_is_read_once_in_a_matrix_room_although_the_first_answer_was_lost
     let note = "<blockquote>Chapter &lt;3&gt; &amp; tell ";
     assert!(formatted.contains(note), "{formatted}");
 
-    // Whatever came twice would stand before the test.
+    // A duplicate would arrive before the test message.
     let ask = stand.site.sessions.post(&stand.path("/test"));
     let ask = ask.bearer(&stand.token).json(json!({}));
     ask.send().await.expect(202);
@@ -65,7 +65,7 @@ async fn a_plan_is_read_once_in_a_matrix_room_although_the_first_answer_was_lost
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs matrix-synapse: `cargo xtask e2e chat` runs it"]
-async fn a_room_that_takes_nothing_any_more_is_switched_off_and_says_why() {
+async fn a_room_that_refuses_messages_is_disabled_with_the_reason() {
     let stand = Stand::set().await;
     let server = stand.synapse.address;
     stand.connect(server).await;
@@ -114,7 +114,7 @@ impl Stand {
         }
     }
 
-    /// Makes the room the project's chat, by way of `server`.
+    /// Sets the room as the project's chat, by way of `server`.
     async fn connect(&self, server: SocketAddr) {
         let body = json!({
             "provider": "matrix", "homeserver_url": format!("http://{server}"), "room_id": self.room,

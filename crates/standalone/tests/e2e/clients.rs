@@ -1,4 +1,4 @@
-//! The examples of `docs/oauth`, run to their end as they stand there, each with a user who consents; and that of
+//! Runs the examples of `docs/oauth` unchanged and to their end, each with a user who consents, and the example of
 //! `docs/events`, with events that happen.
 
 mod events;
@@ -53,7 +53,7 @@ async fn openidconnect_completes_the_whole_flow() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs oauth4webapi: `cargo xtask e2e clients` runs it"]
-async fn oauth4webapi_finds_nothing_to_refuse() {
+async fn oauth4webapi_accepts_every_response() {
     let site = site().await;
     for (more, algorithm) in [
         (vec![], "ES256"),
@@ -77,7 +77,7 @@ async fn oauth4webapi_finds_nothing_to_refuse() {
     }
 }
 
-/// A site with mia, who is in one team.
+/// Starts a site with the user mia, who is in one team.
 async fn site() -> Site {
     let site = Site::secure().await;
     let token = site.register("mia").await;
@@ -96,7 +96,7 @@ fn client(site: &Site, more: &[&str]) -> Client {
     site.client("The example", LOOPBACK, &args)
 }
 
-/// Discovery, code with PKCE, id token, userinfo, an API, refresh, introspection and revocation.
+/// Checks discovery, code with PKCE, ID token, userinfo, an API, refresh, introspection and revocation.
 async fn check_example(program: &mut Command) {
     let site = site().await;
     let said = visited(&site, program, &client(&site, &[])).await;
@@ -125,7 +125,7 @@ async fn check_device(program: &mut Command) {
     said.has("User:", "mia");
 }
 
-/// Runs a program to its end, with mia who opens the address that it prints and allows everything.
+/// Runs a program to its end, while mia opens the address that it prints and allows everything.
 async fn visited(site: &Site, program: &mut Command, client: &Client) -> Said {
     let mut running = started(site, program, client);
     let (mut lines, address) = address_of(&mut running);
@@ -141,7 +141,7 @@ fn started(site: &Site, program: &mut Command, client: &Client) -> Child {
     let mut env = BTreeMap::from([
         ("HOLDFAST", site.base.as_str()),
         ("CLIENT_ID", &client.id),
-        // What each runtime calls the file of further authorities.
+        // The name that each runtime has for the file of further authorities.
         ("REQUESTS_CA_BUNDLE", authority),
         ("NODE_EXTRA_CA_CERTS", authority),
         ("SSL_CERT_FILE", authority),
@@ -157,7 +157,7 @@ fn started(site: &Site, program: &mut Command, client: &Client) -> Child {
     program.spawn().unwrap()
 }
 
-/// Reads until the program says where its user has to go.
+/// Reads until the program prints the address for its user.
 fn address_of(running: &mut Child) -> (Lines, String) {
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
     let mut before = Vec::new();
@@ -178,7 +178,7 @@ fn rest_of(lines: &mut Lines, mut running: Child) -> Vec<String> {
     said
 }
 
-/// What a program said after its user had come back.
+/// What a program printed after its user had come back.
 #[derive(Debug)]
 struct Said(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! Somebody who signs in and gives consent by the forms of the pages, without a browser.
+//! A user who signs in and consents with the forms of the pages, without a browser.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Person<'a> {
 }
 
 impl<'a> Person<'a> {
-    /// Signs in at the page for it.
+    /// Signs in with the form of the sign-in page.
     pub async fn signed_in(site: &'a Site, username: &str) -> Self {
         let mut person = Self {
             site,
@@ -35,8 +35,7 @@ impl<'a> Person<'a> {
         person
     }
 
-    /// Opens the address to which a client sends people, allows what it asks for, and follows to the
-    /// client's own address.
+    /// Opens the address to which a client sends its user, allows what it asks for, and follows the redirect to the client.
     pub async fn allow(&mut self, address: &str) {
         let path = address.strip_prefix(&self.site.base).unwrap();
         let mut reply = self.send(self.site.api.get(path)).await;
@@ -108,7 +107,7 @@ impl<'a> Person<'a> {
         reply
     }
 
-    /// The path of ours that a reply leads on to.
+    /// Returns the path if the reply redirects to a page of the site.
     fn own(&self, reply: &Reply) -> Option<String> {
         let target = leads_to(reply)?;
         let path = target.strip_prefix(&self.site.base).unwrap_or(&target);
@@ -116,13 +115,13 @@ impl<'a> Person<'a> {
     }
 }
 
-/// Where a redirect goes.
+/// Returns where a redirect leads.
 fn leads_to(reply: &Reply) -> Option<String> {
     let is_redirect = (300..400).contains(&reply.status);
     is_redirect.then(|| reply.header("location").to_owned())
 }
 
-/// The hidden fields of the form that sends to this address.
+/// Returns the inputs of the form with this action.
 fn form_to(reply: &Reply, action: &str) -> Option<Vec<(String, String)>> {
     let mut fields = None;
     for element in elements(&reply.text(), &["form", "input", "/form"]) {

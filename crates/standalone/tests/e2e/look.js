@@ -1,5 +1,5 @@
-// What is wrong with the page as it stands, in sentences. Called with the width it is shown at.
-// What fades over is looked at when it has.
+// Returns what is wrong with the current page, in sentences. The argument is the width at which it is shown.
+// Animations are finished first.
 for (const animation of document.getAnimations()) animation.finish()
 const width = arguments[0]
 const wrong = []
@@ -7,13 +7,13 @@ const all = (selector) => [...document.querySelectorAll(selector)]
 const isShown = (element) => element.getClientRects().length > 0
 const say = (element) => element.outerHTML.slice(0, 120)
 
-// Nothing comes from anywhere else.
+// Nothing is loaded from elsewhere.
 for (const { name } of performance.getEntries()) {
   if (/^https?:/.test(name) && new URL(name).origin !== location.origin) wrong.push(`loads ${name}`)
 }
 for (const image of all('img')) if (!image.naturalWidth) wrong.push(`does not decode ${say(image)}`)
 
-// It can be read with other eyes than the designer's.
+// Assistive technology can read it.
 if (!document.documentElement.lang) wrong.push('has no language')
 if (!document.title) wrong.push('has no title')
 if (all('h1').length !== 1) wrong.push(`has ${all('h1').length} main headings`)
@@ -36,14 +36,14 @@ for (const id of new Set(ids)) {
 }
 for (const element of all('[tabindex]:not([tabindex="0"]), [accesskey]')) wrong.push(`reorders ${say(element)}`)
 
-// It fits, and what is to be hit is large enough for a finger (WCAG 2.2, 2.5.8).
+// It fits the width, and targets are large enough for a finger (WCAG 2.2, 2.5.8).
 const needed = document.documentElement.scrollWidth
 if (needed > width) wrong.push(`is ${needed} px wide on ${width}`)
 for (const target of all('button, a.button, input:not([type=hidden]), select, textarea')) {
   if (isShown(target) && target.getBoundingClientRect().height < 17) wrong.push(`is tiny: ${say(target)}`)
 }
 
-// Text stands out from what is behind it (1.4.3), and so do the edges of fields (1.4.11).
+// Text contrasts with its background (1.4.3), and so do the borders of fields (1.4.11).
 const parts = (color) => color.match(/[\d.]+/g).map(Number)
 const linear = (c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
 const light = ([r, g, b]) =>

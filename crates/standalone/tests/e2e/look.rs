@@ -1,4 +1,4 @@
-//! Looking at a page: on a phone and on a desk, in light and dark.
+//! Checks of a page: on a phone and on a desktop, in light and dark.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use test_kit::setting;
 
 use crate::browser::Browser;
 
-/// What is wrong with the page that is shown, by a script that reads it.
+/// Returns the problems that a script finds in the current page.
 const WRONG: &str = include_str!("look.js");
-/// What is wrong with it by axe-core, whose text comes before it: the page's policy lets no script load another.
+/// Returns the problems that axe-core finds; its source comes before it, since the page's policy lets no script load another.
 const INACCESSIBLE: &str = include_str!("axe/run.js");
 
 impl Browser {
-    /// Takes a picture of the page in each size and scheme under this name, and checks what can be checked
-    /// without eyes: nothing from other hosts, names of fields and buttons, contrast, width, and what axe-core knows.
+    /// Takes screenshots of the page in each size and colour scheme under this name, and checks what a program can check:
+    /// nothing from other hosts, names of fields and buttons, contrast, width, and the rules of axe-core.
     pub async fn look(&self, name: &str) {
-        // Of one page it stays.
+        // It is loaded once per page.
         let mut axe = axe();
         for (width, is_phone) in [(360, true), (1280, false)] {
             for scheme in ["light", "dark"] {
@@ -57,7 +57,7 @@ impl Browser {
             .devtools("Emulation.setDeviceMetricsOverride", size)
             .await
             .unwrap();
-        // Colours that fade over are neither those of one scheme nor of the other.
+        // Without motion, because a fading colour belongs to neither scheme.
         let media = json!({"features": [
             {"name": "prefers-color-scheme", "value": scheme},
             {"name": "prefers-reduced-motion", "value": "reduce"},

@@ -1,5 +1,5 @@
-//! `holdfast` as people's browsers, other people's OAuth libraries and a real Matrix server meet it. `cargo xtask e2e` installs
-//! what these tests need, says where it is, and runs them.
+//! `holdfast` with real browsers, OAuth libraries and a real Matrix server. `cargo xtask e2e` installs what these tests
+//! need, says where it is, and runs them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

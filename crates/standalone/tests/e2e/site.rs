@@ -1,4 +1,4 @@
-//! A running `holdfast` with its mails, its command line, and the people and clients that the tests need.
+//! A running `holdfast` with its mails, its command line, and the users and clients that the tests need.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use test_kit::{Api, Process, TestBroker, TlsFront, wait_until};
 
 pub const PASSWORD: &str = "correct horse battery";
 
-/// Leave to call addresses of this machine.
+/// Permission to call addresses of this machine.
 const LOCAL: [(&str, &str); 3] = [
     ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
     ("NOTIFIER__HTTP__ALLOW_PLAIN", "true"),
@@ -26,7 +26,7 @@ pub struct Site {
     pub sessions: Api,
     /// The public address.
     pub base: String,
-    /// The certificate authority's file, where the public address is https.
+    /// The file of the certificate authority, if the public address is https.
     pub authority: Option<String>,
     env: BTreeMap<String, String>,
     data: TempDir,
@@ -34,24 +34,24 @@ pub struct Site {
     _front: Option<TlsFront>,
 }
 
-/// A client of OAuth, as the command line printed it.
+/// An OAuth client, as the command line printed it.
 pub struct Client {
     pub id: String,
     pub secret: String,
 }
 
 impl Site {
-    /// On plain http, as `cargo xtask up` starts it.
+    /// Starts on plain http, like `cargo xtask up`.
     pub async fn plain() -> Self {
         Self::start(None, &[])
     }
 
-    /// As [`Self::plain`], with the demonstration's ninety days.
+    /// Starts like [`Self::plain`], with the ninety days of the demo data.
     pub async fn with_demo() -> Self {
         Self::serve(None, &[], &["serve", "--demo"])
     }
 
-    /// How to sign in as the user of the demonstration.
+    /// Returns the username and the password of the demo user.
     pub fn demo(&self) -> (String, String) {
         let said = self.process.stderr();
         let line = said
@@ -61,7 +61,7 @@ impl Site {
         (name.to_owned(), password.to_owned())
     }
 
-    /// As [`Self::plain`], with a public address that no sign-in may be sent to.
+    /// Starts like [`Self::plain`], with a public address to which no sign-in may be sent.
     pub async fn elsewhere() -> Self {
         Self::start(
             None,
@@ -74,17 +74,17 @@ impl Site {
         )
     }
 
-    /// As [`Self::plain`], and with leave to call a chat on this machine.
+    /// Starts like [`Self::plain`], with permission to call a chat on this machine.
     pub async fn beside_its_chat() -> Self {
         Self::start(None, &LOCAL)
     }
 
-    /// Behind a proxy with TLS, as in production.
+    /// Starts behind a TLS proxy, as in production.
     pub async fn secure() -> Self {
         Self::start(Some(TlsFront::start().await), &[])
     }
 
-    /// As [`Self::beside_its_chat`], with its events on RabbitMQ.
+    /// Starts like [`Self::beside_its_chat`], with its events on RabbitMQ.
     pub fn on(broker: &TestBroker) -> Self {
         let more = [
             ("IDENTITY__BROKER__URL", broker.url()),
@@ -144,7 +144,7 @@ impl Site {
         }
     }
 
-    /// What `holdfast admin identity …` prints with `--json`.
+    /// Returns what `holdfast admin identity …` prints with `--json`.
     pub fn admin(&self, args: &[&str]) -> Value {
         let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
             .args(["--data-dir", self.data.path().to_str().unwrap()])
@@ -159,7 +159,7 @@ impl Site {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Registers an OAuth client; one that is public has an empty secret.
+    /// Registers an OAuth client; a public one has an empty secret.
     pub fn client(&self, name: &str, redirect_uri: &str, more: &[&str]) -> Client {
         let mut args = vec!["clients", "create", "--name", name];
         args.extend(["--redirect-uri", redirect_uri]);
@@ -171,7 +171,7 @@ impl Site {
         }
     }
 
-    /// Registers somebody with [`PASSWORD`] and a name for the mailbox; gives the access token.
+    /// Registers a user with [`PASSWORD`] and a mail address of that name; returns the access token.
     pub async fn register(&self, name: &str) -> String {
         let email = format!("{name}@example.com");
         let body = json!({"username": name, "password": PASSWORD, "email": email});
@@ -180,7 +180,7 @@ impl Site {
         pair["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// The address in the newest mail to somebody that begins with this path of ours.
+    /// Waits for a mail to this address with a link to this path of the site; returns the newest link.
     pub async fn link_in_mail(&self, to: &str, path: &str) -> String {
         let folder = self.data.path().join("mail");
         let start = format!("{}{path}", self.base);

@@ -1,4 +1,4 @@
-// The whole of it with oauth4webapi, which refuses every answer that is not to the letter of its RFC:
+// The whole flow with oauth4webapi, which refuses every response that does not follow its RFC to the letter:
 // media types, members and their types, `iss`, `at_hash`, `Cache-Control`, `WWW-Authenticate`.
 
 import http from 'node:http'
@@ -15,7 +15,7 @@ const client = {
 const authentication = CLIENT_SECRET ? oauth.ClientSecretBasic(CLIENT_SECRET) : oauth.None()
 const scope = 'openid profile email teams offline_access'
 
-// Both kinds of discovery describe the same server.
+// Both discovery documents describe the same server.
 const discover = async (algorithm) =>
   oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm }))
 const as = await discover('oidc')
@@ -84,7 +84,7 @@ if (CLIENT_SECRET) {
   console.log('Active:', seen.active, seen.username)
 }
 
-// A code is good once, and what its replay had given ends with it.
+// A code works once, and its replay revokes the tokens that it gave.
 reply = await oauth.authorizationCodeGrantRequest(
   as,
   client,
@@ -113,7 +113,7 @@ reply = await oauth.revocationRequest(as, client, authentication, next.refresh_t
 await oauth.processRevocationResponse(reply)
 console.log('Revoked')
 
-// The device flow, up to the question whether the user has answered already.
+// The device flow, up to the first poll, before the user has answered.
 reply = await oauth.deviceAuthorizationRequest(as, client, authentication, { scope: 'profile' })
 const device = await oauth.processDeviceAuthorizationResponse(as, client, reply)
 reply = await oauth.deviceCodeGrantRequest(as, client, authentication, device.device_code)

@@ -1,4 +1,4 @@
-//! A real Matrix server, and people who are registered with it.
+//! A real Matrix server and its users.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use test_kit::{Api, Process, setting, wait_until};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-/// Longer than a busy machine takes to read all of its Python.
+/// More than a busy machine takes to load all of its Python.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A Synapse of the test's own, on loopback; stopped when this is dropped.
+/// A Synapse on loopback that belongs to the test; stopped when this is dropped.
 pub struct Synapse {
     pub address: SocketAddr,
     _process: Process,
     _data: TempDir,
 }
 
-/// Somebody who is signed in.
+/// A signed-in user.
 pub struct Member {
     pub id: String,
     pub token: String,
     api: Api,
-    /// Up to where the member has read.
+    /// The position up to which the member has read.
     since: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl Synapse {
     }
 }
 
-/// JSON is YAML.
+/// Returns the settings in JSON, which is valid YAML.
 fn settings(data: &Path, address: SocketAddr) -> Value {
     let at_will = json!({"per_second": 1_000, "burst_count": 1_000});
     json!({
@@ -107,7 +107,7 @@ fn settings(data: &Path, address: SocketAddr) -> Value {
 }
 
 impl Member {
-    /// Makes a room and has somebody else in it; gives its id.
+    /// Creates a room, lets another user join it, and returns its id.
     pub async fn room_with(&self, other: &Member) -> String {
         let body = json!({"name": "Focus", "invite": [other.id]});
         let call = self.api.post("/createRoom").bearer(&self.token).json(body);
@@ -124,13 +124,13 @@ impl Member {
         call.send().await.expect(200);
     }
 
-    /// Takes the token back.
+    /// Revokes the token.
     pub async fn sign_out(&self) {
         let call = self.api.post("/logout").bearer(&self.token).json(json!({}));
         call.send().await.expect(200);
     }
 
-    /// Reads on until a message comes, and gives all that came with it.
+    /// Reads until a message arrives; returns all messages that arrived with it.
     pub async fn read_on(&mut self, room: &str) -> Vec<Value> {
         loop {
             let since = self.since.as_ref().map(|since| format!("&since={since}"));
@@ -148,10 +148,10 @@ impl Member {
     }
 }
 
-/// Stands before the server and loses its first answer.
+/// A proxy before the server, which loses its first response.
 pub struct Lossy {
     pub address: SocketAddr,
-    /// Connections so far.
+    /// The connections so far.
     count: Arc<AtomicUsize>,
 }
 
@@ -172,7 +172,7 @@ impl Lossy {
                         let mut answer = [0; 1];
                         tokio::select! {
                             _ = tokio::io::copy(&mut from, &mut asks) => {}
-                            // The server has done it; who asked will never know.
+                            // The server has done it, but the client never knows.
                             _ = answers.read_exact(&mut answer) => {}
                         }
                         return;

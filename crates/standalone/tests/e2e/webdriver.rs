@@ -1,24 +1,24 @@
-//! The few commands of W3C WebDriver that these tests need. The libraries that speak it switch features of
-//! `url`, `serde` and `serde_json` for the whole workspace; one of them even changes the order of JSON.
+//! The few WebDriver commands that these tests need. Libraries for it enable features of `url`, `serde` and `serde_json`
+//! for the whole workspace; one of them even changes the order of JSON.
 
 use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
-/// A page that takes longer does not come.
+/// After this time, a page counts as missing.
 const HANG: Duration = Duration::from_secs(90);
 
-/// A session of a browser, led by chromedriver.
+/// A browser session, controlled by chromedriver.
 pub struct WebDriver {
     client: Client,
     session: String,
 }
 
-/// An element of the page that is shown.
+/// An element of the current page.
 pub struct Element(String);
 
-/// What the driver says is wrong.
+/// An error of the driver.
 #[derive(Debug)]
 pub struct Refused(#[expect(dead_code, reason = "shown by the test that fails")] Value);
 
@@ -48,13 +48,13 @@ impl WebDriver {
         self.get("/url").await
     }
 
-    /// The first element that an XPath leads to.
+    /// Returns the first element that an XPath matches.
     pub async fn find(&self, path: &str) -> Answer<Element> {
         let wanted = json!({"using": "xpath", "value": path});
         self.post("/element", wanted).await.map(element)
     }
 
-    /// The element that has the focus.
+    /// Returns the element that has the focus.
     pub async fn focused(&self) -> Answer<Element> {
         let found = value(self.client.get(self.url("/element/active")));
         found.await.map(element)
@@ -79,7 +79,7 @@ impl WebDriver {
         self.post(&path, json!({})).await
     }
 
-    /// Types; for a field of files, chooses the one at this path.
+    /// Types text; in a file field, chooses the file at this path.
     pub async fn type_into(&self, element: &Element, text: &str) -> Answer {
         let path = format!("/element/{}/value", element.0);
         self.post(&path, json!({"text": text})).await
@@ -94,12 +94,12 @@ impl WebDriver {
         value(self.client.get(self.url("/cookie"))).await
     }
 
-    /// A picture of what is shown, as base64 of a PNG.
+    /// Returns a screenshot as base64 of a PNG.
     pub async fn screenshot(&self) -> Answer<String> {
         self.get("/screenshot").await
     }
 
-    /// A command of Chromium's own protocol.
+    /// Sends a command of Chromium's own protocol.
     pub async fn devtools(&self, command: &str, params: Value) -> Answer {
         self.post(
             "/goog/cdp/execute",
@@ -138,7 +138,7 @@ async fn value(request: RequestBuilder) -> Answer {
     }
 }
 
-/// An element is an object with one member, whose name the standard chose for being unlikely.
+/// Reads an element: an object with one member, whose name the standard chose for being unlikely.
 fn element(found: Value) -> Element {
     let mut members = found.as_object().unwrap().values();
     Element(members.next().unwrap().as_str().unwrap().to_owned())

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs pika and RabbitMQ: `cargo xtask e2e clients` runs it"]
-async fn pika_hears_of_every_session_once_though_it_was_away() {
+async fn a_reconnecting_pika_consumer_gets_every_session_event_once() {
     let rabbit = TestBroker::rabbit();
     let site = Site::on(&rabbit);
     let token = site.register("mia").await;
@@ -44,8 +44,8 @@ async fn pika_hears_of_every_session_once_though_it_was_away() {
         format!("session.submitted.v1 {id} mia writing")
     );
 
-    // While it is away the queue keeps what happens; what it has done before it does not do again. Before it
-    // notes what it did, it would.
+    // While the consumer is away, its queue keeps the events. It does not repeat what it has recorded as done; without the
+    // record it would.
     noted(folder.path(), 2).await;
     drop(script);
     let missed = start(&site, &token, "coding").await;
@@ -63,7 +63,7 @@ async fn pika_hears_of_every_session_once_though_it_was_away() {
         format!("session.started.v1 {id} mia coding"),
     ];
     assert_eq!(lines, expected);
-    // What it cannot read is set aside, and what comes after that is heard.
+    // A message that it cannot read does not block those after it.
     let mut unreadable = repeated.clone();
     unreadable.data = Data::of(&json!({"session_id": Uuid::nil()})).unwrap();
     unreadable.id = Uuid::now_v7();
@@ -80,12 +80,12 @@ async fn pika_hears_of_every_session_once_though_it_was_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs jsonschema and RabbitMQ: `cargo xtask e2e clients` runs it"]
-async fn every_event_that_happens_fits_its_schema() {
+async fn every_published_event_matches_its_schema() {
     let rabbit = TestBroker::rabbit();
     let (site, chat) = (Site::on(&rabbit), FakeChat::start().await);
     let check = Script::check(&rabbit);
     assert_eq!(check.line(), "Listening");
-    // Nobody's clock is moved here, and the sweeper's hour does not come.
+    // The clock is the system's, so the sweeper abandons nothing.
     let mut expected: BTreeSet<String> = std::fs::read_dir(tool("EVENTS").join("schemas"))
         .unwrap()
         .map(|file| {
@@ -108,7 +108,7 @@ async fn every_event_that_happens_fits_its_schema() {
     }
 }
 
-/// Whatever can happen within a few seconds.
+/// Causes everything that can happen within a few seconds.
 async fn happen(site: &Site, chat: &FakeChat) {
     let (mia, sam) = (site.register("mia").await, site.register("sam").await);
     let done = async |call: Call, status: u16| call.send().await.expect(status).json();
@@ -145,7 +145,7 @@ async fn happen(site: &Site, chat: &FakeChat) {
         done(call, 201).await
     };
     let path = format!("/api/team-projects/{project}/chat");
-    // No chat; then one that takes messages, then not this one, and then none at all any more.
+    // First without a chat, then with one that accepts a message, refuses the next, and is then gone.
     let started = start(site, &sam, "writing").await;
     submit(site, &sam, &started).await;
     start_on_project("alone").await;
@@ -170,7 +170,7 @@ async fn happen(site: &Site, chat: &FakeChat) {
     gone.expect(204);
 }
 
-/// The program of the documents, killed when this is dropped.
+/// A program of the documents, killed when this is dropped.
 struct Script {
     child: Child,
     lines: Receiver<String>,
@@ -186,7 +186,7 @@ impl Script {
         Self::run(python, rabbit)
     }
 
-    /// What prints every event that happens, and what its schema has against it.
+    /// Runs the program that prints every event, and how it violates its schema.
     fn check(rabbit: &TestBroker) -> Self {
         let mut python = Command::new(tool("SCHEMAS_PYTHON"));
         python
@@ -215,7 +215,7 @@ impl Script {
         Self { child, lines }
     }
 
-    /// The next line that it prints.
+    /// Returns the next line that it prints.
     fn line(&self) -> String {
         tokio::task::block_in_place(|| self.lines.recv_timeout(PATIENCE)).expect("a line")
     }
@@ -223,7 +223,7 @@ impl Script {
 
 impl Drop for Script {
     fn drop(&mut self) {
-        // In the middle of whatever it does.
+        // The kill interrupts whatever it does.
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
@@ -249,7 +249,7 @@ async fn submit(site: &Site, token: &str, started: &Value) {
     call.json(body).send().await.expect(200);
 }
 
-/// Waits until the program has noted so many events.
+/// Waits until the program has recorded so many events.
 async fn noted(folder: &Path, events: i64) {
     let path = folder.join("consumed.db");
     let noted = async || {
@@ -261,7 +261,7 @@ async fn noted(folder: &Path, events: i64) {
     wait_until("what was seen to be noted", PATIENCE, noted).await;
 }
 
-/// An event that a relay publishes twice: it was cut off before it heard that the first one had arrived.
+/// Returns an event for a relay that is interrupted before the confirm, and so publishes it twice.
 fn repeated() -> Event {
     let data = json!({"session_id": Uuid::nil(), "user": {"id": 1, "username": "mia"}, "category": "reading"});
     Event {

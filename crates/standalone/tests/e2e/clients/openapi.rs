@@ -1,4 +1,4 @@
-//! Both APIs against their own descriptions: what fits is accepted, what does not is refused, and every answer is one that is described.
+//! Both APIs against their OpenAPI documents: valid requests are accepted, others refused, and each response is documented.
 
 use std::process::Command;
 
@@ -9,19 +9,19 @@ use crate::site::Site;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs schemathesis: `cargo xtask e2e clients` runs it"]
-async fn the_identity_area_keeps_its_description() {
+async fn the_identity_api_conforms_to_its_openapi_document() {
     let site = Site::plain().await;
     check(&site, site.api.base());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs schemathesis: `cargo xtask e2e clients` runs it"]
-async fn the_work_session_area_keeps_its_description() {
+async fn the_work_session_api_conforms_to_its_openapi_document() {
     let site = Site::plain().await;
     check(&site, site.sessions.base());
 }
 
-/// Runs all phases with the settings in docs; the same calls each time, unless `HOLDFAST_E2E_SEED` names others.
+/// Runs all phases with the settings in docs, and the same calls each time unless `HOLDFAST_E2E_SEED` has another seed.
 fn check(site: &Site, base: &str) {
     let program = tool("OPENAPI_PYTHON").with_file_name("schemathesis");
     let seed = setting("HOLDFAST_E2E_SEED").unwrap_or_else(|| "1".to_owned());

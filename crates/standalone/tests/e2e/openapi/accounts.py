@@ -1,4 +1,4 @@
-"""Signs in for schemathesis. What it calls may delete the account or end its sign-ins, so every few seconds it is another one."""
+"""Signs in for schemathesis. Its calls may delete the account or end the session, so it gets a new one every few seconds."""
 
 import os
 import uuid

@@ -1,4 +1,4 @@
-"""Prints the type of each event that is published, and what its schema has against it."""
+"""Prints the type of each published event, and how it violates its schema."""
 
 import json
 import os

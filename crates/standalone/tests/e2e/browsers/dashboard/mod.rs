@@ -1,4 +1,4 @@
-//! What people do with the dashboard.
+//! What users do with the dashboard.
 
 mod sessions;
 mod settings;
@@ -12,7 +12,7 @@ use test_kit::wait_until;
 use crate::browser::Browser;
 use crate::site::Site;
 
-/// The dashboard, with somebody signed in.
+/// Opens the dashboard and signs the user in.
 async fn dashboard(site: &Site, username: &str) -> Browser {
     signed_in(site, Browser::start(site).await, username).await
 }
@@ -37,7 +37,7 @@ async fn title(browser: &Browser) -> String {
     title.as_str().unwrap().to_owned()
 }
 
-/// Waits until the page says this, for so long at most.
+/// Waits until the page contains these words, for so long at most.
 async fn says(browser: &Browser, words: &str, limit: Duration) {
     wait_until(&format!("{words:?}"), limit, async || {
         browser.text().await.contains(words).then_some(())
@@ -63,7 +63,7 @@ async fn start(browser: &Browser, category: &str, minutes: &str) {
     says(browser, "In focus", Duration::from_secs(20)).await;
 }
 
-/// Waits until the page hears what happens.
+/// Waits until the page is connected to the event stream.
 async fn connected(browser: &Browser) {
     wait_until("the live events", Duration::from_secs(10), async || {
         let script = "return document.documentElement.hasAttribute('data-connected')";

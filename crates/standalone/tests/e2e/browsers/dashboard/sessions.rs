@@ -10,7 +10,7 @@ use crate::site::Site;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn a_form_that_outlives_its_sign_in_leads_to_the_other_site_and_back() {
+async fn a_form_that_outlives_its_session_leads_to_the_sign_in_and_back() {
     let site = Site::plain().await;
     site.register("mia").await;
     let browser = dashboard(&site, "mia").await;
@@ -18,7 +18,7 @@ async fn a_form_that_outlives_its_sign_in_leads_to_the_other_site_and_back() {
     browser
         .fill("What will you do?", "Describe the lamp room")
         .await;
-    // Another tab.
+    // Signs out as another tab would.
     let sign_out = "const csrf = document.querySelector('[name=csrf]').value;\
         return fetch('/sign-out', { method: 'POST', body: new URLSearchParams({ csrf }) }).then(({ ok }) => ok)";
     assert_eq!(browser.script(sign_out, &[]).await, true);
@@ -34,7 +34,7 @@ async fn a_form_that_outlives_its_sign_in_leads_to_the_other_site_and_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn somebody_plans_focuses_and_writes_down_what_came_of_it() {
+async fn a_user_plans_focuses_submits_and_edits_a_session() {
     let site = Site::plain().await;
     site.register("mia").await;
     let browser = Browser::start(&site).await;
@@ -47,7 +47,7 @@ async fn somebody_plans_focuses_and_writes_down_what_came_of_it() {
     browser.look("today-running").await;
     is_light(&site, &browser).await;
 
-    // The time left is in the page and in its title, goes down, and survives a reload.
+    // The remaining time is in the page and in its title, decreases, and survives a reload.
     let left = async || {
         let script = "return document.querySelector('.left').textContent";
         let text = browser.script(script, &[]).await;
@@ -77,7 +77,7 @@ async fn somebody_plans_focuses_and_writes_down_what_came_of_it() {
     browser.follow("Write down what you did").await;
     browser.sees("What came of it?").await;
     browser.look("finish").await;
-    // Somebody tampers with what is locked.
+    // A locked field is changed in the page.
     browser
         .script("document.getElementById('duration').value = '60'", &[])
         .await;
@@ -104,7 +104,7 @@ async fn somebody_plans_focuses_and_writes_down_what_came_of_it() {
     let path = format!("/break?kind=short&until={soon}");
     go(&site, &browser, &path).await;
     says(&browser, "The break is over", Duration::from_secs(10)).await;
-    // As it is made then; the colours of what just changed fade over.
+    // Opened again, because the colours of a change fade slowly.
     go(&site, &browser, &path).await;
     browser.sees("The break is over").await;
     browser.look("break-over").await;
@@ -126,7 +126,7 @@ async fn somebody_plans_focuses_and_writes_down_what_came_of_it() {
     browser.close().await;
 }
 
-/// Checks what a first view of Today loads, with a timer that runs.
+/// Checks what a first view of Today loads while a timer runs.
 async fn is_light(site: &Site, browser: &Browser) {
     let no_cache = async |is: bool| {
         let set = ("Network.setCacheDisabled", json!({"cacheDisabled": is}));
@@ -142,8 +142,8 @@ async fn is_light(site: &Site, browser: &Browser) {
     connected(browser).await;
     let script = "return performance.getEntries().filter(entry => entry.transferSize !== undefined) \
         .map(entry => [entry.name, entry.transferSize])";
-    // The page and its files; the stream of events is not among them while it lasts. The worker's own file may
-    // come after the stream is open.
+    // The page and its files; the event stream is not among them while it is open. The worker's own file may come after
+    // the stream has opened.
     let loaded = wait_until("the page's files", Duration::from_secs(10), async || {
         let loaded = browser.script(script, &[]).await;
         let loaded: Vec<(String, u64)> = serde_json::from_value(loaded).unwrap();

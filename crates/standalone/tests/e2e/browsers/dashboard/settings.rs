@@ -6,7 +6,7 @@ use crate::site::Site;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn somebody_changes_how_the_dashboard_is() {
+async fn a_user_changes_settings_projects_and_webhooks() {
     let site = Site::plain().await;
     site.register("mia").await;
     let browser = dashboard(&site, "mia").await;
@@ -72,8 +72,8 @@ async fn somebody_changes_how_the_dashboard_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn whoever_runs_it_is_told_how_to_set_the_dashboard_up() {
-    // Nobody can be signed in there: the client is not registered.
+async fn an_unconfigured_dashboard_shows_setup_instructions() {
+    // Nobody can sign in there: the client is not registered.
     let site = Site::elsewhere().await;
     let browser = Browser::start(&site).await;
     go(&site, &browser, "/").await;

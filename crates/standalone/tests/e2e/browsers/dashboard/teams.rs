@@ -10,7 +10,7 @@ use crate::site::Site;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn what_one_does_the_other_sees_within_a_second() {
+async fn a_start_is_visible_to_a_team_member_within_a_second() {
     let site = Site::plain().await;
     let (mia, sam) = (site.register("mia").await, site.register("sam").await);
     let team = json!({"name": "Night shift", "slug": "night-shift"});
@@ -56,7 +56,7 @@ async fn what_one_does_the_other_sees_within_a_second() {
     assert!((0..=1_000).contains(&after), "{after} ms");
     browser.look("team-working").await;
 
-    // One's own timer, begun on another device.
+    // The user's own timer, started on another device.
     go(&site, &browser, "/").await;
     browser.sees("Today").await;
     connected(&browser).await;
@@ -70,7 +70,7 @@ async fn what_one_does_the_other_sees_within_a_second() {
     says(&browser, "In focus", Duration::from_secs(1)).await;
     browser.close().await;
 
-    // Whoever writes nothing down is not at work for ever.
+    // A session that nobody submits does not run forever.
     let browser = other;
     go(&site, &browser, "/team/night-shift").await;
     browser.sees("Night shift").await;
@@ -94,7 +94,7 @@ async fn what_one_does_the_other_sees_within_a_second() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn ninety_days_can_be_looked_back_at() {
+async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     let site = Site::with_demo().await;
     let browser = Browser::start(&site).await;
     go(&site, &browser, "/sign-in").await;
@@ -142,7 +142,7 @@ async fn ninety_days_can_be_looked_back_at() {
     browser.press("Save").await;
     let saved = "Your preferences are saved.";
     says(&browser, saved, Duration::from_secs(20)).await;
-    // Boards are ten seconds old at most.
+    // Leaderboards are at most ten seconds old.
     wait_until(
         "a place on the board",
         Duration::from_secs(20),
@@ -158,7 +158,7 @@ async fn ninety_days_can_be_looked_back_at() {
     browser.close().await;
 }
 
-/// Checks that the board in sight has a place with points for whoever looks.
+/// Checks that the visible leaderboard has an entry with points for this user.
 async fn stands_on_board(browser: &Browser, username: &str) {
     let cells =
         "return [...document.querySelectorAll('#board tr.me td')].map(cell => cell.textContent)";

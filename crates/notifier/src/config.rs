@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_mail_server_is_none_and_a_wrong_one_is_named_without_its_value() {
+    fn an_empty_smtp_url_is_none_and_an_invalid_one_is_reported_without_its_value() {
         assert!(smtp(" ").smtp.server().unwrap().is_none());
         assert!(
             smtp("smtp://mail.example.org")

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_shows_what_it_says_and_no_more_than_its_limit() {
+    fn a_line_has_only_visible_text_within_its_limit() {
         assert_eq!(line(" a\r\nBcc: b@c\n\t d ", 100), "a Bcc: b@c d");
         assert_eq!(
             line("a\u{202e}b\0\u{7}c\u{2028}\u{200f}d\u{feff}", 100),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_name_becomes_a_link_and_a_name_stays_a_name() {
+    fn no_name_contains_a_link_and_ordinary_names_are_unchanged() {
         let split = |text: &str| unlinked_line(text, 100).replace(ZERO_WIDTH_SPACE, "|");
         assert_eq!(split("http://evil.example/x"), "http:|//evil.|example/x");
         assert_eq!(split("www.evil.com"), "www.|evil.|com");
@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_was_typed_is_one_line_within_the_limit(text in any::<String>(), limit in 1_usize..80) {
+        fn any_text_becomes_one_line_within_the_limit(text in any::<String>(), limit in 1_usize..80) {
             let line = line(&text, limit);
             prop_assert!(line.chars().count() <= limit);
             prop_assert!(line.chars().all(|c| is_shown(c) && c != '\n'));

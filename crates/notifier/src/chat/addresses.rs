@@ -156,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn projects_that_share_an_address_take_turns_each_of_which_is_kept() {
+    fn projects_that_share_an_address_get_slots_in_turn_and_keep_them() {
         let (addresses, clock) = addresses();
         let (shared, other) = (hook("shared"), hook("other"));
         assert_eq!(addresses.enter(&shared, 1), Ok(()));
         assert_eq!(addresses.enter(&shared, 2), after(1));
         assert_eq!(addresses.enter(&shared, 3), after(2));
-        // A repeated request keeps the place and does not get a second one.
+        // A repeated request keeps the slot and does not get a second one.
         assert_eq!(addresses.enter(&shared, 2), after(1));
         assert_eq!(addresses.enter(&other, 2), Ok(()));
         clock.advance(TimeDelta::seconds(1));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_for_a_turn_keeps_its_distance_and_who_does_not_come_at_all_loses_it() {
+    fn a_late_project_keeps_the_interval_and_an_absent_one_loses_its_slot() {
         let (addresses, clock) = addresses();
         let shared = hook("shared");
         assert_eq!(addresses.enter(&shared, 1), Ok(()));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_chat_asks_of_one_project_all_hear_in_their_order() {
+    fn a_retry_after_of_a_shared_address_delays_all_its_projects_in_order() {
         let (addresses, clock) = addresses();
         let shared = hook("shared");
         assert_eq!(addresses.enter(&shared, 1), Ok(()));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn projects_that_always_have_something_to_say_all_get_as_much_of_an_address() {
+    fn busy_projects_share_an_address_evenly() {
         for projects in 2..=20 {
             let (addresses, clock) = addresses();
             let shared = hook("shared");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_is_an_address_of_each_who_posts_there() {
+    fn a_room_is_a_separate_address_for_each_access_token() {
         let (addresses, _clock) = addresses();
         let room = |token: &str| ChatDestination {
             provider: ChatProvider::Matrix,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_forgotten() {
+    fn addresses_for_which_nobody_waits_are_removed() {
         let (addresses, clock) = addresses();
         addresses.close(&hook("closed"), SECOND * 3_600);
         for n in 0..REMEMBERED + 10 {

@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_joins_what_is_due_up_to_a_test_or_a_message_that_was_tried() {
+    fn a_digest_joins_what_is_due_up_to_a_test_or_an_attempted_message() {
         let (plan, end) = (
             |id| row(id, Kind::Plan, None),
             |id| row(id, Kind::Finished, None),

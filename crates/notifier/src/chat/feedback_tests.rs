@@ -27,7 +27,7 @@ fn numbers(row: &NewOutboxRow) -> Vec<u128> {
 }
 
 #[test]
-fn an_event_tells_of_a_hundred_notices_at_most_and_each_test_has_its_own() {
+fn an_outcome_event_holds_at_most_a_hundred_notifications_and_tests_have_their_own() {
     let kind = |number| match number {
         // Among the notifications of the first event, at its end, and last of all.
         7 | 101 | 253 => Kind::Test,

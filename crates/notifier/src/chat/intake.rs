@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unreadable_or_of_another_version_is_parked_with_a_reason() {
+    fn an_unreadable_event_or_one_of_another_version_is_rejected_with_a_reason() {
         let reason = |body: &[u8]| read(&arrived(body)).err().unwrap();
         assert!(reason(b"\xff\x00").contains("does not decode"));
         assert!(
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_session_is_told_only_where_that_is_announced() {
+    fn the_end_of_a_session_is_notified_only_where_announced() {
         let submitted = |project: &str, announce: serde_json::Value| {
             let mut data = serde_json::json!({
                 "session_id": "01945b7a-0000-7000-8000-000000000002", "user": {"id": 7, "username": "ada"},

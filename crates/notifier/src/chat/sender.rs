@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_has_its_consequence() {
+    fn each_response_of_a_chat_leads_to_its_outcome() {
         assert_eq!(answered(204), Answer::Delivered);
         assert!(matches!(answered(404), Answer::Gone(_)));
         assert!(matches!(answered(400), Answer::Refused(_)));

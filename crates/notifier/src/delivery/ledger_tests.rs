@@ -14,7 +14,7 @@ use crate::delivery::state::{Answer, Policy, Reasons};
 use crate::delivery::waits::call_wait;
 use crate::schema;
 
-/// Webhook calls that the test makes by hand.
+/// Webhook calls that the test makes itself.
 #[derive(Clone)]
 struct ByHand;
 
@@ -126,7 +126,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_lost_a_lease_can_tell_that_a_delivery_was_made_and_nothing_else() {
+async fn after_losing_a_lease_only_a_success_can_be_recorded() {
     let stage = Stage::set().await;
     let (slow, quick) = (stage.process(), stage.process());
     stage.tell(&slow, Uuid::now_v7()).await;
@@ -169,7 +169,7 @@ async fn who_has_lost_a_lease_can_tell_that_a_delivery_was_made_and_nothing_else
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_settled_is_forgotten_after_a_month_and_what_is_open_never() {
+async fn settled_deliveries_are_deleted_after_a_month_and_pending_ones_never() {
     let stage = Stage::set().await;
     let ledger = stage.process();
     let id = |seconds| {
@@ -191,7 +191,7 @@ async fn what_is_settled_is_forgotten_after_a_month_and_what_is_open_never() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_kept_of_a_webhook_that_is_removed_while_it_is_called() {
+async fn nothing_remains_of_a_webhook_that_is_removed_during_a_call() {
     let stage = Stage::set().await;
     let ledger = stage.process();
     stage.tell(&ledger, Uuid::now_v7()).await;

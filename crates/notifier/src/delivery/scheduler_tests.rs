@@ -22,7 +22,7 @@ const FAST: Pace = Pace {
 struct Jobs(Arc<State>);
 
 struct State {
-    /// The number of looks that fail before there are any jobs.
+    /// The number of queries that fail before there are any jobs.
     away: AtomicU32,
     /// The number of attempts to store an outcome that fail, and how.
     unwritten: AtomicU32,
@@ -159,7 +159,7 @@ fn count(seen: &[Event], what: &str) -> usize {
 }
 
 #[tokio::test]
-async fn an_outcome_is_written_down_however_long_the_database_is_away_and_nothing_taken_before() {
+async fn an_outcome_is_recorded_after_any_outage_and_nothing_is_leased_before() {
     let mut stage = Stage::set(0, 200, How::Away);
     let seen = stage.until("written").await;
     assert_eq!(
@@ -170,7 +170,7 @@ async fn an_outcome_is_written_down_however_long_the_database_is_away_and_nothin
 }
 
 #[tokio::test]
-async fn a_database_that_says_nothing_is_asked_again() {
+async fn a_silent_database_is_asked_again() {
     let mut stage = Stage::set(0, 2, How::Silent);
     let mut seen = stage.until("written").await;
     seen.extend(stage.until("written").await);
@@ -178,7 +178,7 @@ async fn a_database_that_says_nothing_is_asked_again() {
 }
 
 #[tokio::test]
-async fn what_the_database_never_takes_is_given_up() {
+async fn an_outcome_that_the_database_never_accepts_is_dropped() {
     let mut stage = Stage::set(0, u32::MAX, How::Lasting);
     let tries = usize::try_from(2 * LASTING_TRIES).unwrap();
     let mut seen = Vec::new();
@@ -192,7 +192,7 @@ async fn what_the_database_never_takes_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_outcome_that_is_refused_for_now_keeps_others_waiting_for_so_long_and_no_longer() {
+async fn a_refused_outcome_delays_new_leases_for_a_limited_time() {
     let mut stage = Stage::set(0, u32::MAX, How::Refused);
     stage.until("leased").await;
     let seen = stage.until("leased").await;
@@ -204,7 +204,7 @@ async fn an_outcome_that_is_refused_for_now_keeps_others_waiting_for_so_long_and
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_left_when_the_process_stops() {
+async fn an_unrecorded_outcome_does_not_prevent_a_stop() {
     let mut stage = Stage::set(0, u32::MAX, How::Away);
     stage.until("not written").await;
     stage.stop.send(true).unwrap();
@@ -213,14 +213,14 @@ async fn what_cannot_be_written_is_left_when_the_process_stops() {
 }
 
 #[tokio::test]
-async fn after_a_long_outage_nothing_is_taken_before_those_who_know_an_outcome_have_written_it() {
-    // A failed look is followed by the next one after a second.
+async fn after_a_long_outage_leasing_waits_until_others_have_recorded_their_outcomes() {
+    // After a failed query, the next one follows a second later.
     let mut stage = Stage::set(2, 0, How::Away);
     let seen = stage.until("leased").await;
     let [.., (away, last), (leased, at)] = seen.as_slice() else {
         panic!("{seen:?}");
     };
     assert_eq!((*away, *leased), ("away", "leased"));
-    // The successful look, a second later, and then the grace period.
+    // The successful query a second later, and then the grace period.
     assert!(*at >= *last + LOOK_EVERY + FAST.grace);
 }

@@ -56,7 +56,7 @@ fn retry(seconds: i64) -> Next {
 }
 
 #[test]
-fn a_failure_is_tried_again_after_what_was_asked_for_until_there_were_enough() {
+fn a_failure_is_retried_after_the_requested_wait_until_attempts_run_out() {
     let rest = |seconds| Effect::Fail(now() + TimeDelta::seconds(seconds));
     assert_eq!(after(facts(), &later(0)), (retry(5), rest(2)));
     assert_eq!(after(facts(), &later(60)), (retry(60), rest(60)));
@@ -74,7 +74,7 @@ fn a_failure_is_tried_again_after_what_was_asked_for_until_there_were_enough() {
 }
 
 #[test]
-fn a_destination_is_switched_off_when_it_is_gone_or_has_failed_for_days() {
+fn a_destination_is_disabled_when_it_is_gone_or_has_failed_for_days() {
     let gone = Answer::Gone("gone".to_owned());
     let disabled = Effect::Disable("gone".to_owned());
     assert_eq!(after(facts(), &gone), (failed("gone"), disabled));
@@ -90,7 +90,7 @@ fn a_destination_is_switched_off_when_it_is_gone_or_has_failed_for_days() {
 }
 
 #[test]
-fn what_a_replaced_destination_answered_is_asked_of_its_successor() {
+fn an_answer_of_a_replaced_destination_means_a_retry_with_its_successor() {
     let replaced = Facts {
         is_current: false,
         ..facts()
@@ -101,7 +101,7 @@ fn what_a_replaced_destination_answered_is_asked_of_its_successor() {
 }
 
 #[test]
-fn a_refusal_ends_one_delivery_and_takes_a_digest_apart() {
+fn a_refusal_ends_one_delivery_and_splits_a_digest() {
     let refused = Answer::Refused("bad".to_owned());
     assert_eq!(after(facts(), &refused), (failed("bad"), Effect::None));
     let digest = Facts {
@@ -113,7 +113,7 @@ fn a_refusal_ends_one_delivery_and_takes_a_digest_apart() {
 }
 
 #[test]
-fn what_the_operator_is_to_mend_is_no_failure_of_the_destination() {
+fn a_problem_for_the_operator_is_no_failure_of_the_destination() {
     let blocked = Answer::Blocked("busy".to_owned());
     let rest = Effect::Rest(now() + TimeDelta::seconds(2));
     assert_eq!(after(facts(), &blocked), (retry(2), rest.clone()));
@@ -134,7 +134,7 @@ fn what_the_operator_is_to_mend_is_no_failure_of_the_destination() {
 
 proptest! {
     #[test]
-    fn only_an_answer_of_the_other_side_ends_a_delivery(tries in 1_i64..20, days in 0_i64..9, current: bool, digest: bool) {
+    fn only_an_answer_of_the_receiver_ends_a_delivery(tries in 1_i64..20, days in 0_i64..9, current: bool, digest: bool) {
         let facts = Facts {
             tries,
             is_digest: digest,

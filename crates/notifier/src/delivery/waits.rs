@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_and_end_at_the_longest() {
+    fn waits_grow_up_to_a_maximum() {
         let seconds: Vec<u64> = [i64::MIN, 0, 1, 2, 8, 9, i64::MAX]
             .map(|n| message_wait(n).as_secs())
             .into();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_tried_ten_times_in_three_days() {
+    fn a_webhook_call_is_tried_ten_times_in_three_days() {
         assert_eq!(call_wait(1), Some(Duration::from_secs(5)));
         assert_eq!(call_wait(9), Some(Duration::from_secs(24 * 3_600)));
         assert_eq!([10, i64::MAX].map(call_wait), [None, None]);

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_mail_is_there_whole_for_its_owner_only_and_once() {
+    async fn a_mail_file_is_private_and_replaced_as_a_whole() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(Home::new(Some(home.path())));
         for bytes in [b"first".to_vec(), b"again".to_vec()] {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_cannot_be_made_is_named() {
+    async fn the_error_for_a_folder_that_cannot_be_created_names_it() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(NAME), "a file").unwrap();
         let folder = Folder::new(Home::new(Some(home.path())));

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_is_away_is_left_alone_for_longer_and_longer() {
+    fn a_failing_mail_server_is_left_alone_for_longer_and_longer() {
         let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
         let gate = Gate::new(clock, Arc::default());
         assert!(gate.is_open());

@@ -91,7 +91,7 @@ fn webhook_switched_off(description: &str) -> MailText {
 }
 
 #[test]
-fn each_kind_of_mail_reads_as_it_should() {
+fn each_kind_of_mail_matches_its_snapshot() {
     for text in every_kind() {
         let letter = Letter::of(&text).unwrap();
         let shown = format!(
@@ -110,7 +110,7 @@ fn seen(text: &str) -> String {
 }
 
 #[test]
-fn names_cannot_write_markup_lines_or_links() {
+fn names_cannot_inject_markup_lines_or_links() {
     let hostile =
         "<script>alert(1)</script>\r\nBcc: all@example.com\u{202e} http://evil.example \"'&";
     let letter = Letter::of(&MailText::Invitation {
@@ -136,7 +136,7 @@ fn names_cannot_write_markup_lines_or_links() {
 }
 
 #[test]
-fn a_program_that_calls_itself_markup_is_shown_as_text() {
+fn markup_in_a_user_agent_is_shown_as_text() {
     let letter = Letter::of(&MailText::NewSignIn {
         username: "{{ letter.subject }}".to_owned(),
         at: at(),
@@ -156,7 +156,7 @@ fn a_program_that_calls_itself_markup_is_shown_as_text() {
 }
 
 #[test]
-fn what_is_said_of_a_hook_cannot_write_markup_or_links_either() {
+fn texts_about_an_integration_cannot_inject_markup_or_links() {
     let hostile = "<img src=x>\r\nBcc: eve@example.com http://evil.example";
     for text in [
         chat_switched_off(hostile, hostile),
@@ -184,7 +184,7 @@ fn a_webhook_without_a_description_is_named_by_its_number() {
 }
 
 #[test]
-fn only_a_web_address_is_a_link() {
+fn a_link_must_be_a_web_address() {
     let with = |link: &str| {
         Letter::of(&MailText::ResetPassword {
             username: "ada".to_owned(),

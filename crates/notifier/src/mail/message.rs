@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_has_the_headers_of_an_automatic_one() {
+    fn a_mail_has_the_headers_of_an_automated_message() {
         insta::assert_snapshot!(headers("ada@example.com", "Core").replace('\r', ""));
     }
 
     #[test]
-    fn nobody_adds_a_header() {
+    fn no_name_or_address_can_add_a_header() {
         let names = |headers: &str| -> Vec<String> {
             let own = headers
                 .lines()
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_another_script_travels_in_ascii() {
+    fn a_name_in_another_script_is_encoded_in_ascii() {
         let headers = headers("ada@bücher.example", "Größe 東京");
         assert!(headers.is_ascii(), "{headers}");
         assert!(headers.contains("ada@xn--bcher-kva.example"));

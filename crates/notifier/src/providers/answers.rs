@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_means_the_same_everywhere_unless_the_chat_says_more() {
+    fn a_status_means_the_same_for_every_chat_unless_the_body_says_more() {
         let plain = |status| chat(Slack).judge(&answer(status, None, "no_text")).0;
         assert_eq!([200, 204].map(plain), [Sense::Taken; 2]);
         assert_eq!([401, 403, 404, 410].map(plain), [Sense::Gone; 4]);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_can_mend_it_is_told_what_the_chat_says_beyond_its_status() {
+    fn the_failure_reason_includes_what_the_chat_says_beyond_its_status() {
         let told = |provider, status, body| chat(provider).judge(&answer(status, None, body)).1;
         let channel = r#"{"id":"web.incoming_webhook.channel.app_error"}"#;
         let locked = r#"{"id":"web.incoming_webhook.channel_locked.app_error"}"#;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longer_of_the_waits_that_a_chat_names_holds() {
+    fn the_longer_of_the_waits_that_a_chat_names_applies() {
         let wait = |provider: ChatProvider, header, body| {
             let asked = chat(provider).asked_wait(&answer(429, header, body));
             asked.map(|wait| wait.as_millis())

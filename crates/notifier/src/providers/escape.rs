@@ -145,7 +145,7 @@ mod tests {
     };
 
     #[test]
-    fn what_means_something_to_the_chat_means_nothing_any_more() {
+    fn characters_with_a_meaning_in_the_chat_are_escaped() {
         let escape = |text: &str| ENTITIES.text(text, 100);
         assert_eq!(escape("a < b && c > d"), "a &lt; b &amp;&amp; c &gt; d");
         assert_eq!(escape("<!channel>"), "&lt;\u{200b}!channel&gt;");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_address_still_leads_where_it_led() {
+    fn a_plain_url_still_leads_to_its_target() {
         let escape = |text: &str| MARKDOWN.text(text, 200);
         assert_eq!(
             escape("see https://t.example/a_b#c _x_"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_was_cut_says_so_and_ends_between_escapes() {
+    fn truncated_text_ends_with_an_ellipsis_between_escapes() {
         assert_eq!(ENTITIES.text("&&&", 13), "&amp;&amp;…");
         assert_eq!(ENTITIES.text("&&&", 15), "&amp;&amp;&amp;");
         assert_eq!(ENTITIES.text("äbcdef", 4), "äbc…");

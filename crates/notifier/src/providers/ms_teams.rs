@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_type_is_text_to_a_card() {
+    fn user_text_is_plain_text_in_a_card() {
         for (typed, sent) in [
             ("*b* __i__ `c` \\", "\\*b\\* \\_\\_i\\_\\_ \\`c\\` \\\\"),
             ("- x", "\\- x"),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_that_takes_nothing_is_gone_and_its_owner_is_told_what_to_do() {
+    fn a_disabled_workflow_counts_as_gone_with_advice_for_its_owner() {
         let judged = |status, code: &str| {
             let answer = Answer {
                 status,

@@ -47,7 +47,7 @@ fn shown(provider: ChatProvider, words: &Words) -> Value {
 }
 
 #[test]
-fn each_chat_shows_what_people_did_and_what_they_typed_as_they_typed_it() {
+fn each_chat_shows_the_session_and_the_users_text_as_it_was_typed() {
     for provider in ChatProvider::ALL {
         let name = provider.name();
         insta::assert_json_snapshot!(name, shown(provider, &Words::ordinary()));
@@ -57,7 +57,7 @@ fn each_chat_shows_what_people_did_and_what_they_typed_as_they_typed_it() {
 }
 
 #[test]
-fn a_session_without_a_note_has_no_empty_quotation() {
+fn a_session_without_a_note_has_no_empty_quote() {
     let mut words = Words::ordinary();
     words.note = " \n\u{202e} ".to_owned();
     let planned = [words.planned()];
@@ -80,7 +80,7 @@ fn a_session_without_a_note_has_no_empty_quotation() {
 }
 
 #[test]
-fn each_chat_is_called_where_and_as_it_wants_to_be() {
+fn each_chat_is_called_with_its_own_url_method_and_credentials() {
     let notices = [Words::ordinary().planned()];
     let made = |provider| call(&destination(provider), "", "event-1", &notices).unwrap();
     let hooks = ChatProvider::ALL.into_iter();
@@ -101,7 +101,7 @@ fn each_chat_is_called_where_and_as_it_wants_to_be() {
 }
 
 #[test]
-fn a_channel_is_never_one_person() {
+fn a_channel_is_never_a_single_user() {
     let planned = [Words::ordinary().planned()];
     let to = |channel| {
         call(
@@ -118,7 +118,7 @@ fn a_channel_is_never_one_person() {
 }
 
 #[test]
-fn an_address_of_another_kind_and_no_notice_at_all_make_no_call() {
+fn a_mismatched_address_or_an_empty_message_makes_no_call() {
     let notices = [Words::ordinary().planned()];
     for provider in ChatProvider::ALL {
         assert!(call(&destination(provider), "", "event-1", &[]).is_none());

@@ -182,7 +182,7 @@ mod tests {
     use crate::intake::arrived;
 
     #[test]
-    fn what_is_unreadable_or_of_another_version_is_parked_with_a_reason() {
+    fn an_unreadable_event_or_one_of_another_version_is_rejected_with_a_reason() {
         let event = |event_type: &str, data: serde_json::Value| {
             serde_json::json!({
                 "specversion": "1.0", "id": "01945b7a-0000-7000-8000-000000000001", "source": "test", "type": event_type,

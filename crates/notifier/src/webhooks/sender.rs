@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn each_status_has_its_consequence() {
+    fn each_response_of_a_receiver_leads_to_its_outcome() {
         for status in [200, 202, 204] {
             let reply = Some(Reply {
                 status: Some(status),

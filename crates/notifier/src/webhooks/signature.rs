@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signature_is_that_of_the_reference_implementation() {
+    fn the_signature_matches_the_reference_implementation() {
         // From the test suites of the libraries at standardwebhooks.com.
         let example = secret("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", None);
         let at = DateTime::from_timestamp(1_649_367_553, 0).unwrap();
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_secret_signs_as_well_until_its_time_is_over() {
+    fn a_replaced_secret_signs_as_well_until_it_expires() {
         let now = DateTime::UNIX_EPOCH;
         let (new, old) = (
             secret("whsec_bmV3", None),

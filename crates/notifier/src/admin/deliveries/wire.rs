@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_told_in_its_largest_unit() {
+    fn a_wait_is_shown_in_its_largest_unit() {
         for (seconds, text) in [
             (-5, "now"),
             (0, "now"),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_tells_when_it_was_made() {
+    fn a_delivery_id_contains_its_creation_time() {
         let at = created_at("01945b7a-0000-7000-8000-000000000001");
         assert_eq!(at.map(minute).as_deref(), Some("2025-01-12 17:05"));
         assert_eq!(created_at("none"), None);

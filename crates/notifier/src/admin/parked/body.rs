@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_body_reaches_the_terminal_as_a_command() {
+    fn nothing_in_a_body_reaches_the_terminal_as_a_control_sequence() {
         let shown = readable("{\"a\":\"\\u001b[2J\u{202e}x\u{9b}\"}".as_bytes(), false);
         assert_eq!(shown, "{\n  \"a\": \"\\u001b[2J\\u{202e}x\\u{9b}\"\n}");
         assert_eq!(
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_body_is_cut_unless_all_of_it_is_asked_for() {
+    fn a_long_body_is_cut_unless_all_of_it_is_requested() {
         let body = vec![b'x'; 5_000];
         assert!(readable(&body, false).ends_with("x\n… (--full shows the whole body)"));
         assert_eq!(readable(&body, true).len(), 5_000);

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_message_is_told_from_itself() {
+    fn a_dead_letter_is_diagnosed_from_its_body() {
         let why = |body: &str| of(Some("rejected"), body.as_bytes());
         assert!(why("{").contains("does not decode"));
         assert!(why(&event("0.3", "session.started.v1", "{}")).contains("\"0.3\" is not 1.0"));

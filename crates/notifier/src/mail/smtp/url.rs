@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_where_how_encrypted_and_as_whom() {
+    fn an_smtp_url_sets_host_port_encryption_and_credentials() {
         for (text, host, port, security, signs_in) in [
             (
                 "smtp://mx.example.org",
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_mail_server_is_refused_without_being_repeated() {
+    fn an_invalid_smtp_url_is_refused_without_being_repeated() {
         for bad in [
             "",
             "mx.example.org",

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failure_means_depends_on_what_was_asked() {
+    fn the_meaning_of_a_failure_depends_on_the_step() {
         use Server::{Fine, NeedsOperator, Troubled};
         use Step::{Connect, Content, Data, Recipient, Sender, SignIn};
         for step in [Connect, SignIn, Sender] {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_has_the_codes() {
+    fn a_reason_contains_the_reply_codes() {
         let failure = Failure::Code(550, Some("5.1.1".to_owned()));
         assert_eq!(
             verdict(Step::Recipient, &failure).answer,

@@ -24,7 +24,7 @@ fn a_digest_that_is_too_long_says_how_many_more_there_are() {
 
 /// Twenty is the most that a digest joins.
 #[test]
-fn each_of_twenty_ordinary_notices_has_its_line_in_a_digest() {
+fn each_of_twenty_notifications_has_its_line_in_a_digest() {
     let mut notices = Vec::new();
     for index in 0..20 {
         let Notice::Planned(mut started) = Words::ordinary().planned() else {
@@ -44,7 +44,7 @@ fn each_of_twenty_ordinary_notices_has_its_line_in_a_digest() {
 
 /// The longest possible names, of characters that each chat escapes.
 #[test]
-fn each_of_twenty_notices_has_its_line_in_a_digest_whatever_people_typed() {
+fn each_of_twenty_notifications_has_its_line_in_a_digest_whatever_users_typed() {
     for sign in ["a", "*", "<", "`", "\u{1F345}", "_", "\"", "\\", "漢"] {
         let words = Words {
             user: "u".repeat(50),

@@ -25,7 +25,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn no_message_is_too_long_or_calls_anybody(
+    fn no_message_is_too_long_or_mentions_anybody(
         user in typed(), project in typed(), team in typed(), category in typed(), note in typed()
     ) {
         let words = Words { user, project, team: Some(team), category, note };

@@ -15,7 +15,7 @@ fn of(listed: &Value, id: impl ToString) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_and_what_became_of_the_rest_is_listed_and_one_that_waits_is_tried_on_demand() {
+async fn deliveries_are_listed_by_state_and_a_pending_one_is_retried_on_demand() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("secret-hook")).await;
     let delivered = stage.begin(3, Some(1), "a note").await;
@@ -24,7 +24,7 @@ async fn what_waits_and_what_became_of_the_rest_is_listed_and_one_that_waits_is_
     stage.word_of(skipped).await;
     stage.chat.usually(ChatReply::Status(500));
     let waits = stage.begin(3, Some(1), "waits").await;
-    // Several tries, so that the next one is far off.
+    // After several attempts, the next one is far off.
     let far = wait_until("some tries", Duration::from_secs(40), async || {
         let one = of(&ask(&stage, &["deliveries", "--state", "waiting"]), waits);
         (one["attempts"].as_i64()? >= 2 && one["state"] == "pending").then_some(one)
@@ -59,7 +59,7 @@ async fn what_waits_and_what_became_of_the_rest_is_listed_and_one_that_waits_is_
         assert_eq!(only["deliveries"].as_array().unwrap().len(), 1, "{state}");
         assert_eq!(of(&only, id)["id"], id.to_string().as_str());
     }
-    // Page by page.
+    // The list has pages.
     let page = ask(&stage, &["deliveries", "--limit", "2"]);
     let next = page["next_before"].as_str().unwrap();
     let rest = ask(&stage, &["deliveries", "--limit", "2", "--before", next]);
@@ -107,7 +107,7 @@ async fn what_waits_and_what_became_of_the_rest_is_listed_and_one_that_waits_is_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_retry_on_demand_is_not_before_the_chat_wants_it() {
+async fn a_retry_on_demand_respects_the_chats_retry_after() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     stage
@@ -126,13 +126,12 @@ async fn a_retry_on_demand_is_not_before_the_chat_wants_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_being_sent_is_not_to_be_sent_beside_itself() {
+async fn a_delivery_that_is_being_sent_cannot_be_retried() {
     let stage = Stage::set().await;
     stage.chat.usually(ChatReply::Hang);
     stage.configure(3, 1, Some("a")).await;
     let id = stage.begin(3, Some(1), "slow").await.to_string();
     stage.chat.next_message().await;
-    // What a chat may still take within a moment is not written down before that.
     wait_until("the delivery to be listed", PATIENCE, async || {
         (!of(&ask(&stage, &["deliveries"]), &id).is_null()).then_some(())
     })
@@ -142,7 +141,7 @@ async fn what_is_being_sent_is_not_to_be_sent_beside_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+async fn a_command_whose_output_is_closed_ends_quietly() {
     let stage = Stage::set().await;
     for args in [["deliveries", "--state=waiting"], ["deliveries", "--json"]] {
         assert_ends_quietly_unread(&mut command(&stage, &args));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::kit::Stage;
 
-/// The program with the stage's configuration, not started yet.
+/// Returns the program with the stage's configuration, not yet started.
 pub(crate) fn command(stage: &Stage, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_notifier"));
     command
@@ -24,7 +24,7 @@ pub(crate) fn run(stage: &Stage, args: &[&str]) -> Output {
     command(stage, args).output().unwrap()
 }
 
-/// What it printed; it must have done all.
+/// Returns the output of a command that must succeed.
 pub(crate) fn text(stage: &Stage, args: &[&str]) -> String {
     let output = run(stage, args);
     assert!(output.status.success(), "{args:?}: {output:?}");
@@ -37,7 +37,7 @@ pub(crate) fn json(stage: &Stage, args: &[&str]) -> Value {
     serde_json::from_str(&text(stage, &args)).unwrap()
 }
 
-/// The one line that says why it did not do what was asked.
+/// Returns the one error line of a command that must fail.
 pub(crate) fn refusal(stage: &Stage, args: &[&str]) -> String {
     let output = run(stage, args);
     assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");

@@ -21,7 +21,7 @@ async fn until_waiting(stage: &Stage, queue: &str, count: u32) {
     wait_until(&format!("{count} in {queue}"), PATIENCE, so_many).await;
 }
 
-/// Stops the notifier and has a version before it read its queues, which knows no event at all.
+/// Stops the notifier, and lets an older version that knows no event at all consume its queues.
 async fn an_older_version(stage: &mut Stage) -> (Broker, Vec<broker::ConsumerHandle>) {
     stage.stop().await;
     let url = stage.kit.url().parse().unwrap();
@@ -43,7 +43,7 @@ async fn gone(older: (Broker, Vec<broker::ConsumerHandle>)) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_older_version_parked_is_told_once_after_the_upgrade_and_a_replay() {
+async fn a_replayed_dead_letter_of_an_older_version_is_delivered_once() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }
@@ -90,7 +90,7 @@ async fn what_an_older_version_parked_is_told_once_after_the_upgrade_and_a_repla
     let whole = ask(&stage, &["parked", "show", &id.to_string()]);
     let body: Value = serde_json::from_str(whole["parked"][0]["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["data"]["planning_note"], "kept \u{1b}[2J");
-    // Where the chat is was sealed, and stays so.
+    // The address of the chat was sealed, and stays so.
     let all = listed["parked"].as_array().unwrap();
     for one in all {
         let shown = text(
@@ -101,7 +101,7 @@ async fn what_an_older_version_parked_is_told_once_after_the_upgrade_and_a_repla
     }
     until_waiting(&stage, "work.parked", 2).await;
 
-    // One by one, then all.
+    // First one, then all.
     assert_eq!(ask(&stage, &["parked", "replay", short])["done"], 1);
     until_waiting(&stage, "work.parked", 1).await;
     assert!(
@@ -120,7 +120,7 @@ async fn what_an_older_version_parked_is_told_once_after_the_upgrade_and_a_repla
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_still_unreadable_is_parked_again_and_dropped_only_on_demand() {
+async fn an_unreadable_message_is_dead_lettered_again_and_dropped_only_on_demand() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }
@@ -150,7 +150,7 @@ async fn what_is_still_unreadable_is_parked_again_and_dropped_only_on_demand() {
     );
     let both = ask(&stage, &["parked", "show", &id]);
     assert_eq!(both["parked"].as_array().unwrap().len(), 2);
-    // What has no id is called by its content, and what is no text comes to the letter.
+    // A message without an id is named by its content, and one that is not text is shown in base64.
     let nameless = chat["parked"].as_array().unwrap();
     let nameless = nameless
         .iter()
@@ -167,7 +167,7 @@ async fn what_is_still_unreadable_is_parked_again_and_dropped_only_on_demand() {
         (&Value::Null, &json!("/wA="))
     );
 
-    // A replay meets each once, however quickly it is parked again.
+    // A replay handles each message once, even if it becomes a dead letter again at once.
     assert_eq!(
         ask(
             &stage,
@@ -198,7 +198,7 @@ async fn what_is_still_unreadable_is_parked_again_and_dropped_only_on_demand() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and_none_is_lost() {
+async fn concurrent_replays_of_thousands_of_dead_letters_lose_none_even_if_one_is_killed() {
     const COUNT: u32 = 2_000;
     if TestBackend::current() != TestBackend::Postgres {
         return;
@@ -206,7 +206,7 @@ async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and
     let mut stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let older = an_older_version(&mut stage).await;
-    // Sessions of a project without a chat: taken in once each, told to nobody.
+    // Sessions of a project without a chat: each is stored once and skipped.
     let connection = stage.kit.connect().await;
     let mut ids = Vec::new();
     for _ in 0..COUNT / 500 {
@@ -231,7 +231,7 @@ async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and
     wait_until("all to be parked", Duration::from_secs(120), all_parked).await;
     gone(older).await;
 
-    // Looking at all of them while more is parked takes nothing away.
+    // Listing them while another arrives removes nothing.
     stage
         .kit
         .post(
@@ -276,7 +276,7 @@ async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and
     for replay in &mut replays {
         assert!(replay.wait().unwrap().success());
     }
-    // What one had in hand while the other asked how many there are.
+    // One replay may have held some while the other counted them.
     while waiting(&stage, "work.parked").await > 1 {
         ask(
             &stage,
@@ -302,7 +302,7 @@ async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and
     connection.close(200, "done".into()).await.unwrap();
 }
 
-/// The events that the notifier has told of, of one project; each as often as it did.
+/// Returns the events of a project whose outcome the notifier has reported, each as often as reported.
 fn told_of(stage: &Stage, project: i64) -> Vec<String> {
     let words = stage.words().into_iter();
     let words = words.filter(|word| data(word)["project_id"] == project);
@@ -313,7 +313,7 @@ fn told_of(stage: &Stage, project: i64) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_missing_is_said_with_what_to_do() {
+async fn a_command_that_cannot_connect_names_the_setting_to_change() {
     let stage = Stage::set().await;
     let mut away = command(&stage, &["parked", "list"]);
     let away = away

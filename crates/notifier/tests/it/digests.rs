@@ -1,4 +1,4 @@
-//! Several notices in one message, and the order of what is told of one session.
+//! Several notifications in one message, and the order of the notifications about one session.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) fn submitted(started: &SessionStarted, announce: &[&str]) -> SessionS
     }
 }
 
-/// The notes that a message tells, in its order.
+/// Returns the notes in a message, in their order.
 fn notes(message: &ChatMessage) -> Vec<String> {
     let words = message.text().split("note-").skip(1);
     words.map(|rest| rest.chars().take(2).collect()).collect()
@@ -51,7 +51,7 @@ fn tells_the_end(message: &ChatMessage) -> bool {
 }
 
 impl Stage {
-    /// Has notices wait for a hook that is not known yet.
+    /// Starts sessions whose notifications wait for a chat that is not configured yet.
     async fn await_hook(&self, names: &[&str]) -> Vec<Uuid> {
         let mut ids = Vec::new();
         for name in names {
@@ -61,7 +61,7 @@ impl Stage {
         ids
     }
 
-    /// Waits until so many notifications are written down.
+    /// Waits until so many notifications are stored.
     async fn rows(&self, wanted: usize) {
         let pool = self.pool();
         wait_until(
@@ -76,7 +76,7 @@ impl Stage {
         .await;
     }
 
-    /// When a project's hook is to be looked at next; long ago when it is not.
+    /// Returns when the scheduler looks at a project's chat next; long ago if that is not scheduled.
     fn next_look(&self, project: i64) -> NaiveDateTime {
         let due = self.pool().read_blocking(|db| {
             let due = destinations::table
@@ -95,7 +95,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_due_together_is_told_in_one_message_and_told_back_each() {
+async fn notifications_due_together_share_one_message_and_one_feedback_event() {
     let stage = Stage::set().await;
     let ids = stage.await_hook(&["a1", "a2", "a3", "a4", "a5"]).await;
     stage.configure(3, 1, Some("a")).await;
@@ -113,7 +113,7 @@ async fn what_is_due_together_is_told_in_one_message_and_told_back_each() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_digest_has_twenty_notices_at_most_and_a_test_is_never_in_one() {
+async fn a_digest_has_at_most_twenty_notifications_and_never_a_test() {
     let stage = Stage::set().await;
     let names: Vec<String> = (10..35).map(|n| n.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -140,10 +140,10 @@ async fn a_digest_has_twenty_notices_at_most_and_a_test_is_never_in_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_digest_that_nobody_answered_for_is_sent_again_as_it_was() {
+async fn a_digest_without_a_response_is_sent_again_unchanged() {
     let stage = Stage::set().await;
     let mut ids = stage.await_hook(&["a1", "a2", "a3"]).await;
-    // As when it came first, out of turn.
+    // As if it had arrived first, out of order.
     stage.execute(&format!(
         "UPDATE deliveries SET next_attempt_at = '2020-01-01 00:00:00' WHERE id = '{}'",
         ids[2]
@@ -154,7 +154,7 @@ async fn a_digest_that_nobody_answered_for_is_sent_again_as_it_was() {
     ids.push(stage.begin(3, Some(1), "note-b1").await);
     stage.all_delivered(&ids).await;
     assert_eq!(notes(&first), ["a1", "a2", "a3"]);
-    // Whichever was due sooner.
+    // In any order of their due times.
     let mut later = stage.chat.messages().split_off(1);
     later.sort_by_key(notes);
     assert_eq!(later.len(), 2);
@@ -167,7 +167,7 @@ async fn a_digest_that_nobody_answered_for_is_sent_again_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_digest_that_a_dead_process_was_sending_is_sent_again_as_it_was() {
+async fn a_digest_that_a_dead_process_was_sending_is_sent_again_unchanged() {
     let mut stage = Stage::set().await;
     stage.chat.usually(ChatReply::Status(500));
     let mut ids = stage.await_hook(&["a1", "a2"]).await;
@@ -176,7 +176,7 @@ async fn a_digest_that_a_dead_process_was_sending_is_sent_again_as_it_was() {
     ids.push(stage.begin(3, Some(1), "note-b1").await);
     stage.rows(3).await;
     stage.stop().await;
-    // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
+    // The state after `kill -9` between the chat's response and its record, once the lease has expired.
     let (a1, a2) = (ids[0], ids[1]);
     stage.execute(&format!(
         "UPDATE deliveries SET next_attempt_at = created_at; \
@@ -197,11 +197,11 @@ async fn a_digest_that_a_dead_process_was_sending_is_sent_again_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_digest_that_is_refused_is_told_one_by_one() {
+async fn a_rejected_digest_is_sent_one_by_one() {
     let stage = Stage::set().await;
     let ids = stage.await_hook(&["a1", "a2", "a3"]).await;
     let refusal = || ChatReply::Status(400);
-    // The digest, and what was wrong in it.
+    // The chat refuses the digest, and later the one message at fault.
     stage
         .chat
         .script([refusal(), ChatReply::Status(200), refusal()]);
@@ -221,7 +221,7 @@ async fn a_digest_that_is_refused_is_told_one_by_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn how_a_session_ended_is_told_after_its_plan_even_if_that_comes_later() {
+async fn the_end_of_a_session_is_notified_after_its_start_even_if_that_arrives_later() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let started = stage.started(3, Some(1), "note-a1");
@@ -240,7 +240,7 @@ async fn how_a_session_ended_is_told_after_its_plan_even_if_that_comes_later() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn how_a_session_ended_waits_while_its_plan_is_tried_again() {
+async fn the_end_of_a_session_waits_while_its_start_is_retried() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     stage.chat.script([ChatReply::Status(500)]);
@@ -254,7 +254,7 @@ async fn how_a_session_ended_waits_while_its_plan_is_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_a_session_leaves_no_trace_where_it_is_not_announced() {
+async fn an_end_that_is_not_announced_creates_no_delivery() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let started = stage.started(3, Some(1), "note-a1");
@@ -289,7 +289,7 @@ async fn the_end_of_a_session_leaves_no_trace_where_it_is_not_announced() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_that_is_not_told_of_plans_is_told_how_they_ended() {
+async fn a_chat_can_announce_ends_without_starts() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let mut started = stage.started(3, Some(1), "note-a1");
@@ -309,32 +309,32 @@ async fn a_chat_that_is_not_told_of_plans_is_told_how_they_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_that_is_told_to_nobody_frees_its_end_at_once() {
+async fn a_skipped_start_notification_releases_its_end_at_once() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let mut started = stage.started(3, Some(1), "note-a1");
     started.chat.as_mut().unwrap().announce = vec!["finished".to_owned()];
     let end = stage.tell(&submitted(&started, &["finished"])).await;
     stage.rows(1).await;
-    // The end is looked at, and waits for its plan.
+    // The scheduler has looked at the end, which waits for its start.
     let waits = async || (stage.next_look(3) > stage.clock.now().naive_utc()).then_some(());
     wait_until("the hook to be let go", PATIENCE, waits).await;
     stage.tell(&started).await;
-    // Sooner than what a crash leaves behind is looked for.
+    // Sooner than the scheduler looks for what a crash left behind.
     let told = stage.chat.next_message_within(Duration::from_secs(8)).await;
     assert!(tells_the_end(&told.expect("the end")));
     stage.all_delivered(&[end]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_written_down_is_set_aside_alone() {
+async fn an_event_that_cannot_be_stored_is_dead_lettered_alone() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let event = |note: &str| (Uuid::now_v7(), stage.started(3, Some(1), note));
     let first = event("note-a1");
     stage.tell_as(first.0, &first.1).await;
     stage.all_delivered(&[first.0]).await;
-    // Now another event of its session cannot be taken in, and is no copy.
+    // Now another event of the same session cannot be stored, although it is no redelivery.
     stage.execute("CREATE UNIQUE INDEX of_a_session ON deliveries (session_id)");
     let poison = (Uuid::now_v7(), first.1);
     let events = [event("note-b1"), poison, event("note-b2")];
@@ -359,7 +359,7 @@ async fn what_cannot_be_written_down_is_set_aside_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_processes_take_the_same_events_in_once() {
+async fn three_processes_store_the_same_events_once() {
     let stage = Stage::set().await;
     let others = [stage.another().await, stage.another().await];
     for project in 1..=10 {

@@ -7,7 +7,7 @@ use test_kit::{ChatReply, wait_until};
 use crate::kit::{PATIENCE, Stage, destination};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_that_asks_for_time_gets_it_to_the_second() {
+async fn a_chats_retry_after_is_respected_to_the_second() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     stage
@@ -15,7 +15,7 @@ async fn a_chat_that_asks_for_time_gets_it_to_the_second() {
         .script([ChatReply::RetryAfter(429, "3".to_owned())]);
     let first = stage.begin(3, Some(1), "first").await;
     let asked = stage.chat.next_message().await;
-    // Others to the same hook wait as well.
+    // Other messages to the same address wait as well.
     stage.begin(3, Some(1), "second").await;
     let next = stage.chat.next_message().await;
     assert!(
@@ -33,7 +33,7 @@ async fn a_chat_that_asks_for_time_gets_it_to_the_second() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_that_is_down_is_tried_again_and_given_up_after_hours() {
+async fn a_chat_that_is_down_is_retried_and_given_up_after_hours() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage.chat.usually(ChatReply::Status(503));
@@ -55,7 +55,7 @@ async fn a_chat_that_is_down_is_tried_again_and_given_up_after_hours() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hook_that_is_gone_is_switched_off_until_a_new_one_is_set() {
+async fn a_chat_that_is_gone_is_disabled_until_reconfigured() {
     let stage = Stage::set_with(Clock::system(), |config| config.chat.interval_ms = 300).await;
     stage.configure(3, 1, Some("gone")).await;
     stage.chat.script([ChatReply::Status(404)]);
@@ -85,7 +85,7 @@ async fn a_hook_that_is_gone_is_switched_off_until_a_new_one_is_set() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_that_is_refused_costs_only_itself() {
+async fn a_refused_message_affects_only_itself() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     stage.chat.script([
@@ -105,7 +105,7 @@ async fn a_message_that_is_refused_costs_only_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_that_hangs_delays_nobody_else_and_its_timeout_counts_as_a_possible_duplicate() {
+async fn a_hanging_chat_delays_no_other_and_its_timeout_counts_as_a_possible_duplicate() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("hangs")).await;
     stage.configure(4, 1, Some("works")).await;
@@ -124,7 +124,7 @@ async fn a_chat_that_hangs_delays_nobody_else_and_its_timeout_counts_as_a_possib
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_hook_hears_one_message_in_an_interval() {
+async fn a_chat_address_gets_one_message_per_interval() {
     let stage = Stage::set_with(Clock::system(), |config| config.chat.interval_ms = 700).await;
     stage.configure(3, 1, Some("a")).await;
     stage.begin(3, Some(1), "note-0").await;
@@ -143,7 +143,7 @@ async fn one_hook_hears_one_message_in_an_interval() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_projects_share_hears_one_message_in_an_interval() {
+async fn a_shared_address_gets_one_message_per_interval() {
     let stage = Stage::set_with(Clock::system(), |config| config.chat.interval_ms = 700).await;
     let (mut told, mut times) = (Vec::new(), Vec::new());
     for project in 3..7 {
@@ -163,13 +163,12 @@ async fn an_address_that_projects_share_hears_one_message_in_an_interval() {
     for id in told {
         assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
     }
-    // Whoever waits for a turn has not failed.
+    // A wait for the interval is not a failure.
     assert_eq!(stage.figure("notification_retries_total").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_that_asks_for_time_gets_it_from_all_who_share_its_address_and_though_it_is_set_again()
- {
+async fn a_retry_after_applies_to_all_projects_of_an_address_even_after_it_is_set_again() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("shared")).await;
     stage.configure(4, 1, Some("shared")).await;
@@ -192,7 +191,7 @@ async fn a_chat_that_asks_for_time_gets_it_from_all_who_share_its_address_and_th
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_inside_our_own_network_is_not_called_and_kept_until_the_operator_allows_it() {
+async fn a_private_chat_address_is_not_called_until_the_operator_allows_it() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let mut stage = Stage::set_with(clock, |config| config.http.allowed_cidrs.0.clear()).await;
     stage.configure(3, 1, Some("a")).await;

@@ -26,7 +26,7 @@ diesel::table! {
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const KEY: [u8; 32] = [7; 32];
 
-/// A notifier with a database, a broker and a chat of its own, and an ear for what it tells.
+/// A notifier with a database, a broker and a chat of its own, and a consumer of what it publishes.
 pub(crate) struct Stage {
     pub(crate) chat: FakeChat,
     pub(crate) db: TestDb,
@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     words: Arc<Mutex<Vec<Event>>>,
     _ear: ConsumerHandle,
     _other: ConsumerHandle,
-    /// Deleted last.
+    /// Dropped last.
     pub(crate) kit: TestBroker,
 }
 
@@ -46,7 +46,7 @@ impl Stage {
         Self::set_with(Clock::system(), |_| {}).await
     }
 
-    /// With a chat that takes only what the real one takes.
+    /// Starts with a chat that accepts only what the real one accepts.
     pub(crate) async fn set_with_strict(kind: ChatProvider) -> Self {
         let mut stage = Self::set().await;
         stage.chat = FakeChat::strict(kind).await;
@@ -91,7 +91,7 @@ impl Stage {
                 async { Verdict::Ack }
             },
         );
-        // Some events go there too, and none is confirmed before all have it.
+        // Some events go to this queue too, and none is confirmed before all consumers have it.
         let other = broker.consume(
             Queue::WorksessionIdentity,
             ConsumeOptions::default(),
@@ -118,7 +118,7 @@ impl Stage {
         self.notifier = Some(self.another().await);
     }
 
-    /// A further process on the same database.
+    /// Starts another process on the same database.
     pub(crate) async fn another(&self) -> Running {
         let deps = Deps {
             clock: self.clock.clone(),
@@ -149,7 +149,7 @@ impl Stage {
             .unwrap();
     }
 
-    /// Publishes an event until it is confirmed, as a relay does.
+    /// Publishes an event, which must be confirmed; returns its id.
     pub(crate) async fn tell<T: EventData>(&self, data: &T) -> Uuid {
         let id = Uuid::now_v7();
         self.tell_as(id, data).await;
@@ -172,7 +172,7 @@ impl Stage {
         );
     }
 
-    /// Publishes events together.
+    /// Publishes events in one batch.
     pub(crate) async fn publish_all<T: EventData>(&self, events: &[(Uuid, T)]) -> Vec<Outcome> {
         let message = |(id, data): &(Uuid, T)| {
             let event = Event::new(*id, "test", self.clock.now(), None, data).unwrap();
@@ -205,8 +205,8 @@ impl Stage {
         self.broker.publisher().publish(message).await
     }
 
-    /// Sets, or with no name takes away, a project's hook, and waits until that is taken in: RabbitMQ has
-    /// what comes next worked on at the same time.
+    /// Sets a project's chat, or removes it if there is no name, and waits until that is stored: RabbitMQ delivers the next
+    /// event at the same time.
     pub(crate) async fn configure(&self, project_id: i64, revision: i64, hook: Option<&str>) {
         let address = hook.map(|name| self.chat.hook(name));
         self.tell(&destination(project_id, revision, address.as_deref()))
@@ -214,7 +214,7 @@ impl Stage {
         self.taken_in(project_id, revision).await;
     }
 
-    /// Pauses a project's hook, and waits until that is taken in.
+    /// Pauses a project's chat, and waits until that is stored.
     pub(crate) async fn pause(&self, project_id: i64, revision: i64) {
         let paused = IntegrationConfigured {
             paused: true,
@@ -245,7 +245,7 @@ impl Stage {
         .await;
     }
 
-    /// Starts a session on a team project whose chat has this revision, and gives the event's id.
+    /// Starts a session on a team project whose chat has this revision; returns the event's id.
     pub(crate) async fn begin(&self, project_id: i64, revision: Option<i64>, note: &str) -> Uuid {
         self.tell(&self.started(project_id, revision, note)).await
     }
@@ -285,7 +285,7 @@ impl Stage {
         }
     }
 
-    /// What the notifier tells of this event: the type, and the data with the event's own notice in them.
+    /// Waits for the feedback event about this event; returns its type, and its data with the event's own notification.
     pub(crate) async fn word_of(&self, id: Uuid) -> (String, serde_json::Value) {
         let wanted = id.to_string();
         let its = |event: &Event| {
@@ -322,12 +322,12 @@ impl Stage {
     }
 }
 
-/// What an event says.
+/// Returns the data of an event.
 pub(crate) fn data(event: &Event) -> serde_json::Value {
     event.data.read().unwrap()
 }
 
-/// Of what an event of the notifier tells the end.
+/// Returns the notifications whose outcome a feedback event reports.
 pub(crate) fn notices(event: &Event) -> Vec<serde_json::Value> {
     let data = data(event);
     let also = data["also"].as_array().cloned().unwrap_or_default();
@@ -351,7 +351,7 @@ pub(crate) fn destination(
     }
 }
 
-/// The event that tells of a chat with these settings.
+/// Returns the event that configures a chat with these settings.
 fn sealed(project_id: i64, revision: i64, settings: &serde_json::Value) -> IntegrationConfigured {
     let context = IntegrationConfigured::seal_context(project_id, revision);
     let plain = settings.to_string();

@@ -26,7 +26,7 @@ diesel::table! {
     }
 }
 
-/// A mail's row.
+/// The row of a mail.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = deliveries)]
 pub(crate) struct Row {
@@ -50,7 +50,7 @@ impl Office {
         Self::open_with(Clock::system(), |_, _| {}).await
     }
 
-    /// `change` gets the configuration with the server's URL already in it.
+    /// Starts with a configuration that `change` may edit; the server's URL is already in it.
     pub(crate) async fn open_with(
         clock: Clock,
         change: impl FnOnce(&mut Config, &MailServer),
@@ -73,12 +73,12 @@ impl Office {
         }
     }
 
-    /// Asks for a mail as the identity service does.
+    /// Requests a mail, like the identity service does.
     pub(crate) async fn ask(&self, to: &str, text: MailText) -> Uuid {
         self.stage.tell(&requested(to, text)).await
     }
 
-    /// Asks for a mail that resets ada's password, to this address.
+    /// Requests a mail to this address, with a link to reset ada's password.
     pub(crate) async fn ask_for(&self, to: &str) -> Uuid {
         self.ask(to, reset("https://id.example.com/reset/t0ken"))
             .await
@@ -105,7 +105,7 @@ impl Office {
         self.rows().into_iter().find(|row| row.id == id)
     }
 
-    /// Waits until the mail's row is there and as wanted.
+    /// Waits until the mail's row exists and matches.
     pub(crate) async fn row_when(&self, id: Uuid, wanted: impl Fn(&Row) -> bool) -> Row {
         wait_until("the mail's row", PATIENCE, async || {
             self.find_row(id).filter(|row| wanted(row))
@@ -113,7 +113,7 @@ impl Office {
         .await
     }
 
-    /// Waits until a mail has been tried in vain at this moment of the clock: it is put back as of now.
+    /// Waits until an attempt has failed at the present time of the clock, which postpones the mail.
     pub(crate) async fn tried_in_vain(&self) {
         let now = self.stage.clock.now_naive();
         wait_until("a try", PATIENCE, async || {
@@ -126,7 +126,7 @@ impl Office {
         .await;
     }
 
-    /// Waits until this many mails were taken in.
+    /// Waits until this many mails are stored.
     pub(crate) async fn taken_in(&self, count: usize) {
         wait_until("the mails' rows", PATIENCE, async || {
             (self.rows().len() == count).then_some(())
@@ -138,7 +138,7 @@ impl Office {
         self.row_when(id, |row| row.state == state).await
     }
 
-    /// Waits until there are this many mails and every one is settled.
+    /// Waits until there are this many mails, each of them delivered or failed.
     pub(crate) async fn all_settled(&self, count: usize) -> Vec<Row> {
         wait_until("all mails", PATIENCE, async || {
             Some(self.rows()).filter(|rows| {
@@ -150,7 +150,7 @@ impl Office {
         .await
     }
 
-    /// Waits until a figure is this high.
+    /// Waits until a metric has this value.
     pub(crate) async fn figure_is(&self, line: &str, value: u64) {
         wait_until(line, PATIENCE, async || {
             (self.stage.figure(line).await == value).then_some(())
@@ -158,7 +158,7 @@ impl Office {
         .await;
     }
 
-    /// Publishes a mail that was not sealed as it should be; the reason, where the broker tells it.
+    /// Publishes a mail request with other data; returns the reason of the refusal, if the broker reports it.
     pub(crate) async fn publish_odd(&self, data: serde_json::Value) -> Option<String> {
         let id = Uuid::now_v7();
         let mut event = serde_json::to_value(
@@ -213,7 +213,7 @@ pub(crate) fn sealed_with(key: [u8; 32], to: &str, text: MailText) -> MailReques
 
 static LINES: OnceLock<Mutex<String>> = OnceLock::new();
 
-/// Everything that our crates, and the mail library, have logged in this process, at any level.
+/// Returns everything that the product's crates and the mail library have logged in this process, at any level.
 pub(crate) fn logged() -> String {
     LINES.get().unwrap().lock().unwrap().clone()
 }

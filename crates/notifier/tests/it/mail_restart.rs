@@ -11,7 +11,7 @@ use crate::kit::PATIENCE;
 use crate::mail_kit::{Office, logged, now, reset};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mail_that_was_not_delivered_waits_in_the_database_for_the_next_start() {
+async fn an_undelivered_mail_waits_in_the_database_for_the_next_start() {
     let mut office = Office::open().await;
     office.server.go_down().await;
     let id = office.ask_for("ada@example.com").await;
@@ -26,7 +26,7 @@ async fn a_mail_that_was_not_delivered_waits_in_the_database_for_the_next_start(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_stops_leaves_a_mail_that_has_not_left_and_holds_nothing() {
+async fn a_stopping_process_does_not_wait_for_a_mail_that_has_not_left() {
     let mut office = Office::open_with(Clock::system(), |config, _| {
         config.smtp.timeout_seconds = 60;
     })
@@ -52,7 +52,7 @@ async fn a_process_that_stops_leaves_a_mail_that_has_not_left_and_holds_nothing(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_stops_waits_for_the_answer_to_what_has_left() {
+async fn a_stopping_process_waits_for_the_response_to_a_mail_that_has_left() {
     let mut office = Office::open_with(Clock::system(), |config, _| {
         config.smtp.timeout_seconds = 60;
     })
@@ -76,7 +76,7 @@ async fn a_process_that_stops_waits_for_the_answer_to_what_has_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_dead_process_was_sending_is_sent_again_and_counted() {
+async fn what_a_dead_process_was_sending_is_sent_again_as_a_possible_duplicate() {
     let mut office = Office::open().await;
     office
         .server
@@ -84,7 +84,7 @@ async fn what_a_dead_process_was_sending_is_sent_again_and_counted() {
     let id = office.ask_for("ada@example.com").await;
     office.row_when(id, |row| row.reason.is_some()).await;
     office.stage.stop().await;
-    // As kill -9 between the server's answer and the row leaves it, once the lease is over.
+    // The state after `kill -9` between the server's response and its record, once the lease has expired.
     office.stage.execute(
         "UPDATE deliveries SET state = 'sending', next_attempt_at = created_at; \
          UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
@@ -126,7 +126,7 @@ async fn without_a_mail_server_a_mail_becomes_a_file_whose_name_is_logged() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_folder_that_cannot_be_written_holds_mails_back_until_it_can() {
+async fn mails_wait_while_the_mail_folder_cannot_be_written() {
     let office = Office::open_with(Clock::system(), |config, _| config.smtp.url = None).await;
     let folder = office.folder.path().join("mail");
     fs::write(&folder, "in the way").unwrap();
@@ -138,7 +138,7 @@ async fn a_folder_that_cannot_be_written_holds_mails_back_until_it_can() {
 }
 
 #[test]
-fn a_configuration_that_cannot_work_stops_the_start_and_names_its_key() {
+fn an_unusable_mail_configuration_is_refused_and_its_key_named() {
     let refused = |change: fn(&mut Config)| {
         let mut config = Config::default();
         change(&mut config);

@@ -12,7 +12,7 @@ const DELIVERED: &str = "mails_total{outcome=\"delivered\"}";
 const DUPLICATES: &str = "mail_possible_duplicates_total";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_was_down_gets_every_mail_once_and_no_mail_has_paid_for_it() {
+async fn a_server_that_was_down_gets_every_mail_once_and_no_mail_loses_attempts() {
     let (clock, hand) = Clock::manual(now());
     let office = Office::open_with(clock, |_, _| {}).await;
     office.server.go_down().await;
@@ -41,7 +41,7 @@ async fn a_server_that_was_down_gets_every_mail_once_and_no_mail_has_paid_for_it
     let mails = office.server.mails();
     let to: HashSet<&str> = mails.iter().map(|mail| mail.to[0].as_str()).collect();
     assert_eq!((mails.len(), to.len()), (25, 25));
-    // One knocked, and no more than four went on.
+    // One connection probed the server, and at most four followed.
     assert!(
         office.server.connections() <= 5,
         "{}",
@@ -51,7 +51,7 @@ async fn a_server_that_was_down_gets_every_mail_once_and_no_mail_has_paid_for_it
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_the_server_is_troubled_one_mail_knocks_at_a_time() {
+async fn a_failing_mail_server_is_probed_with_one_mail_at_a_time() {
     let (clock, hand) = Clock::manual(now());
     let office = Office::open_with(clock, |_, _| {}).await;
     let busy = || MailFault::refuse("421 4.3.2 come later");
@@ -67,7 +67,7 @@ async fn while_the_server_is_troubled_one_mail_knocks_at_a_time() {
         office.tried_in_vain().await;
         assert_eq!(office.server.connections(), knocks);
     }
-    // What is there to be seen if more came: nothing may.
+    // Enough time for further connections, of which there must be none.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(office.server.connections(), 4);
     office.server.usually(Greeting, None);
@@ -77,7 +77,7 @@ async fn while_the_server_is_troubled_one_mail_knocks_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_recipient_that_is_refused_fails_alone_and_for_good() {
+async fn a_refused_recipient_fails_alone_and_for_good() {
     let office = Office::open().await;
     let unknown = MailFault::refuse("550 5.1.1 <gone@example.com>: no such user");
     office.server.for_recipient("gone@example.com", unknown);
@@ -100,7 +100,7 @@ async fn a_recipient_that_is_refused_fails_alone_and_for_good() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_content_that_is_refused_fails_for_good_and_a_busy_mailbox_is_tried_again() {
+async fn a_refused_content_fails_for_good_and_a_busy_mailbox_is_retried() {
     let (clock, hand) = Clock::manual(now());
     let office = Office::open_with(clock, |_, _| {}).await;
     office
@@ -117,7 +117,7 @@ async fn a_content_that_is_refused_fails_for_good_and_a_busy_mailbox_is_tried_ag
     office.server.script(Recipient, [later(), later()]);
     let grey = office.ask_for("bob@example.com").await;
     office.row_when(grey, |row| row.reason.is_some()).await;
-    // Nobody else waits for it.
+    // No other mail waits for it.
     let free = office.ask_for("eve@example.com").await;
     office.row_when(free, |row| row.reason.is_some()).await;
     let third = office.ask_for("third@example.com").await;
@@ -132,7 +132,7 @@ async fn a_content_that_is_refused_fails_for_good_and_a_busy_mailbox_is_tried_ag
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mail_that_was_perhaps_taken_is_counted_and_sent_again_under_the_same_id() {
+async fn a_possibly_accepted_mail_is_counted_and_sent_again_under_the_same_id() {
     for fault in [MailFault::Drop, MailFault::Hang] {
         let (clock, hand) = Clock::manual(now());
         let office = Office::open_with(clock, |_, _| {}).await;
@@ -153,7 +153,7 @@ async fn a_mail_that_was_perhaps_taken_is_counted_and_sent_again_under_the_same_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mail_on_which_the_server_hangs_delays_the_others_for_seconds_only() {
+async fn a_mail_on_which_the_server_hangs_delays_others_for_seconds_only() {
     let office = Office::open().await;
     office
         .server
@@ -180,7 +180,7 @@ async fn a_mail_on_which_the_server_hangs_delays_the_others_for_seconds_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sender_that_the_server_does_not_like_loses_no_mail() {
+async fn a_refused_sender_address_loses_no_mail() {
     let (clock, hand) = Clock::manual(now());
     let office = Office::open_with(clock, |_, _| {}).await;
     let refused = MailFault::refuse("553 5.7.1 not your address");

@@ -51,7 +51,7 @@ fn every_kind() -> [MailText; 6] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_kind_of_mail_arrives_with_both_parts_and_its_link() {
+async fn each_kind_of_mail_has_a_text_and_an_html_part_and_its_link() {
     let (clock, _hand) = Clock::manual(now());
     let office = Office::open_with(clock, |_, _| {}).await;
     for text in every_kind() {
@@ -121,7 +121,7 @@ async fn a_hostile_name_adds_no_header_no_recipient_and_no_markup() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mail_that_is_asked_for_again_is_sent_once() {
+async fn a_redelivered_mail_request_is_sent_once() {
     let office = Office::open().await;
     let (id, mail) = (Uuid::now_v7(), requested("ada@example.com", reset(LINK)));
     for _ in 0..5 {
@@ -129,7 +129,7 @@ async fn a_mail_that_is_asked_for_again_is_sent_once() {
     }
     office.ask_for("last@example.com").await;
     office.all_settled(2).await;
-    // As the broker does after the notifier died before it could say so.
+    // As the broker does if the notifier dies before its acknowledgement.
     office.stage.tell_as(id, &mail).await;
     office.ask_for("very-last@example.com").await;
     office.all_settled(3).await;
@@ -157,7 +157,7 @@ async fn two_processes_send_each_mail_once_over_few_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_takes_few_mails_on_one_connection_gets_them_on_several() {
+async fn a_server_that_limits_mails_per_connection_gets_them_on_several() {
     let office = Office::open().await;
     office.server.at_most(3);
     for n in 0..20 {
@@ -172,7 +172,7 @@ async fn a_server_that_takes_few_mails_on_one_connection_gets_them_on_several() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_in_another_script_is_written_to() {
+async fn an_address_with_non_ascii_letters_gets_its_mail() {
     let office = Office::open().await;
     office.ask_for("jörg@bücher.example").await;
     let mail = office.server.next_mail().await;
@@ -181,7 +181,7 @@ async fn an_address_in_another_script_is_written_to() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_notifier_signs_in_where_it_has_a_password() {
+async fn the_notifier_signs_in_at_a_mail_server_if_it_has_a_password() {
     let office = Office::open_with(Clock::system(), |config, server| {
         server.require_sign_in("holdfast", "hunter2");
         config.smtp.url = Some(server.url_as("holdfast", "hunter2").as_str().into());
@@ -193,7 +193,7 @@ async fn the_notifier_signs_in_where_it_has_a_password() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_password_loses_no_mail_and_is_told_loudly() {
+async fn a_wrong_smtp_password_loses_no_mail_and_is_logged_as_an_error() {
     let (clock, hand) = Clock::manual(now());
     let office = Office::open_with(clock, |config, server| {
         server.require_sign_in("holdfast", "hunter2");
@@ -211,7 +211,7 @@ async fn a_wrong_password_loses_no_mail_and_is_told_loudly() {
     assert!(logged().contains("ERROR mails are delayed until NOTIFIER__SMTP__URL"));
     assert!(!logged().contains("wr0ng-w0rd"));
     assert_eq!(office.server.asked(Sender), 0);
-    // The account is mended.
+    // The mail server accepts the password now.
     office.server.require_sign_in("holdfast", "wr0ng-w0rd");
     hand.advance(TimeDelta::seconds(61));
     let rows = office.all_settled(2).await;
@@ -223,7 +223,7 @@ async fn a_wrong_password_loses_no_mail_and_is_told_loudly() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_is_encrypted_where_the_server_offers_it() {
+async fn a_connection_is_encrypted_if_the_server_offers_it() {
     let office = Office::open().await;
     office.server.offer_tls();
     office.ask_for("ada@example.com").await;
@@ -231,7 +231,7 @@ async fn a_connection_is_encrypted_where_the_server_offers_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_encryption_is_required_nothing_is_said_to_a_stranger_or_in_clear() {
+async fn with_required_tls_nothing_is_sent_in_clear_or_to_an_unverified_server() {
     for offered in [true, false] {
         let office = Office::open_with(Clock::system(), |config, server| {
             server.require_sign_in("holdfast", "hunter2");
@@ -252,7 +252,7 @@ async fn where_encryption_is_required_nothing_is_said_to_a_stranger_or_in_clear(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_can_never_be_a_mail_is_set_aside_with_a_reason_that_says_nothing_of_it() {
+async fn an_invalid_mail_request_is_dead_lettered_with_a_reason_that_reveals_nothing() {
     let office = Office::open().await;
     let good = requested("ada@example.com", reset(LINK));
     let odd = |template: &str, sealed: &str| serde_json::json!({ "template": template, "sealed": sealed });
@@ -289,7 +289,7 @@ async fn what_can_never_be_a_mail_is_set_aside_with_a_reason_that_says_nothing_o
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mail_whose_key_is_missing_is_kept_until_the_operator_gives_it() {
+async fn a_mail_whose_key_is_missing_waits_until_the_operator_configures_it() {
     let (clock, hand) = Clock::manual(now());
     let mut office = Office::open_with(clock, |_, _| {}).await;
     let other = [9; 32];
@@ -297,7 +297,7 @@ async fn a_mail_whose_key_is_missing_is_kept_until_the_operator_gives_it() {
     let id = office.stage.tell(&mail).await;
     let row = office.row_in(id, "locked").await;
     assert!(row.reason.unwrap().contains("not configured"));
-    assert!(logged().contains(&format!("ERROR the mail {id} is delayed")));
+    assert!(logged().contains(&format!("ERROR the mail {id} waits")));
     // Longer than any mail is tried.
     for attempts in 2..=5 {
         hand.advance(TimeDelta::hours(73));
@@ -305,7 +305,7 @@ async fn a_mail_whose_key_is_missing_is_kept_until_the_operator_gives_it() {
             .row_when(id, |row| row.attempts == attempts && row.state == "locked")
             .await;
     }
-    // It holds nobody up.
+    // It does not block other mails.
     office.ask_for("bob@example.com").await;
     assert_eq!(office.server.next_mail().await.to, ["bob@example.com"]);
     office.stage.stop().await;

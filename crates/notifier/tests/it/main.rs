@@ -1,4 +1,4 @@
-//! The notifier as it runs: events in, messages to a chat that misbehaves, words back.
+//! The notifier as it runs: events in, messages to a chat that misbehaves, feedback events out.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

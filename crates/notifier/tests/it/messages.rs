@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::kit::{Stage, notices};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_started_session_is_told_to_the_teams_chat_and_the_delivery_is_told_back() {
+async fn a_started_session_is_posted_to_the_team_chat_and_its_outcome_is_published() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("T1/B1/secret")).await;
     let id = stage
@@ -45,7 +45,7 @@ async fn a_started_session_is_told_to_the_teams_chat_and_the_delivery_is_told_ba
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_comes_again_is_told_once() {
+async fn a_redelivered_event_is_posted_once() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let (id, started) = (Uuid::now_v7(), stage.started(3, Some(1), "once"));
@@ -53,7 +53,7 @@ async fn an_event_that_comes_again_is_told_once() {
         stage.tell_as(id, &started).await;
     }
     stage.word_of(id).await;
-    // A copy that was told again would be told before this, or with it.
+    // A second post would come before this message or with it.
     let last = stage.begin(3, Some(1), "last").await;
     stage.word_of(last).await;
     let messages = stage.chat.messages();
@@ -63,7 +63,7 @@ async fn an_event_that_comes_again_is_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_waits_for_the_destination_it_was_meant_for() {
+async fn a_message_waits_for_the_revision_that_it_was_meant_for() {
     let stage = Stage::set().await;
     let early = stage.begin(3, Some(2), "early").await;
     stage.configure(3, 1, Some("old")).await;
@@ -77,14 +77,14 @@ async fn a_message_waits_for_the_destination_it_was_meant_for() {
     stage.configure(3, 2, Some("new")).await;
     assert_eq!(stage.chat.next_message().await.path, "/services/new");
     stage.word_of(early).await;
-    // An older change that comes late changes nothing, and what was meant for it goes to the newest.
+    // An older revision that arrives late changes nothing, and its messages go to the newest one.
     stage.configure(3, 1, Some("old")).await;
     stage.begin(3, Some(1), "late").await;
     assert_eq!(stage.chat.next_message().await.path, "/services/new");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_chat_a_notification_is_skipped_and_a_personal_session_is_nobodys_business() {
+async fn without_a_chat_a_notification_is_skipped_and_a_personal_session_has_none() {
     let stage = Stage::set().await;
     let mut personal = stage.started(3, None, "mine");
     personal.project.id = "personal_9".to_owned();
@@ -111,7 +111,7 @@ async fn without_a_chat_a_notification_is_skipped_and_a_personal_session_is_nobo
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_read_is_set_aside_and_holds_nothing_up() {
+async fn an_unreadable_event_is_dead_lettered_and_does_not_block_the_queue() {
     let stage = Stage::set().await;
     let expected = |outcome: &Outcome| match TestBackend::current() {
         TestBackend::Sqlite => matches!(outcome, Outcome::Parked(_)),
@@ -133,7 +133,7 @@ async fn what_cannot_be_read_is_set_aside_and_holds_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_tell_each_message_once() {
+async fn two_processes_post_each_message_once() {
     let stage = Stage::set().await;
     let second = stage.another().await;
     for project in 1..=5 {

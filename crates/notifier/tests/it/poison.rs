@@ -1,4 +1,4 @@
-//! What no version can read: it is set aside at once and holds nothing up.
+//! Messages that no version can read: they become dead letters at once and do not block the queue.
 
 use broker::Outcome;
 use event_types::Exchange;
@@ -80,12 +80,12 @@ fn poison() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn poison_of_every_kind_is_set_aside_at_once_and_what_comes_behind_it_is_told() {
+async fn every_poison_message_is_dead_lettered_at_once_and_does_not_block_the_queue() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     for (what, body) in poison() {
         match TestBackend::current() {
-            // It stays in its outbox, set aside.
+            // With the memory broker, it stays in its outbox.
             TestBackend::Sqlite => {
                 let id = Uuid::now_v7();
                 for (exchange, key) in [
@@ -122,9 +122,9 @@ async fn poison_of_every_kind_is_set_aside_at_once_and_what_comes_behind_it_is_t
     }
 }
 
-/// PostgreSQL keeps no NUL in a text.
+/// PostgreSQL stores no NUL in a text.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_nul_in_what_somebody_wrote_or_in_a_request_id_is_no_reason_to_tell_nobody() {
+async fn a_nul_in_user_text_or_a_request_id_does_not_stop_the_notification() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let data = stage.started(3, Some(1), "no\u{0}te");
@@ -144,7 +144,7 @@ async fn a_nul_in_what_somebody_wrote_or_in_a_request_id_is_no_reason_to_tell_no
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_without_an_id_of_ours_is_parked_and_what_comes_behind_it_is_told() {
+async fn a_message_without_a_valid_id_is_dead_lettered_and_does_not_block_the_queue() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }

@@ -1,4 +1,4 @@
-//! Each chat as strict as the real one.
+//! Each chat, as strict as the real one.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::kit::{PATIENCE, Stage};
 const NOTE: &str = "Write the <parser> & tell @channel\n- [x](https://evil.example)";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_chat_takes_a_plan_and_a_test() {
+async fn each_chat_accepts_a_start_and_a_test_message() {
     for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
         let id = stage.begin(3, Some(1), NOTE).await;
@@ -33,7 +33,7 @@ async fn each_chat_takes_a_plan_and_a_test() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_chat_is_left_alone_as_long_as_it_asks_in_its_own_way() {
+async fn each_chats_own_form_of_retry_after_is_respected() {
     for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
         let (body, header) = chat_wait(kind, 2_900);
@@ -61,7 +61,7 @@ async fn each_chat_is_left_alone_as_long_as_it_asks_in_its_own_way() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_chat_that_knows_the_address_no_more_is_switched_off() {
+async fn each_chat_that_no_longer_knows_the_address_is_disabled() {
     for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
         stage.chat.forget();
@@ -84,9 +84,9 @@ async fn each_chat_that_knows_the_address_no_more_is_switched_off() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn matrix_can_tell_a_message_that_comes_again() {
+async fn matrix_recognises_a_resent_message() {
     let stage = Stage::set_with_strict(ChatProvider::Matrix).await;
-    // It takes the message, and the answer is lost.
+    // The chat accepts the message, and the response is lost.
     stage.chat.script([ChatReply::Hang]);
     let id = stage.begin(3, Some(1), "once").await;
     assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
@@ -109,7 +109,7 @@ async fn matrix_can_tell_a_message_that_comes_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_that_only_a_later_version_knows_is_not_called_and_waits_for_that_version() {
+async fn a_chat_that_only_a_later_version_knows_is_not_called() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     let pager = json!({"provider": "pager", "webhook_url": stage.chat.hook("a")});

@@ -12,7 +12,7 @@ diesel::table! {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_not_delivered_waits_in_the_database_for_the_next_start() {
+async fn an_undelivered_message_waits_in_the_database_for_the_next_start() {
     let mut stage = Stage::set().await;
     stage.chat.usually(ChatReply::Status(500));
     stage.configure(3, 1, Some("a")).await;
@@ -34,14 +34,14 @@ async fn what_was_not_delivered_waits_in_the_database_for_the_next_start() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_dead_process_was_sending_is_sent_again_and_counted() {
+async fn what_a_dead_process_was_sending_is_sent_again_as_a_possible_duplicate() {
     let mut stage = Stage::set().await;
     stage.chat.usually(ChatReply::Status(500));
     stage.configure(3, 1, Some("a")).await;
     let id = stage.begin(3, Some(1), "interrupted").await;
     stage.chat.next_message().await;
     stage.stop().await;
-    // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
+    // The state after `kill -9` between the chat's response and its record, once the lease has expired.
     stage.execute(
         "UPDATE deliveries SET state = 'sending', next_attempt_at = created_at; \
          UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
@@ -56,7 +56,7 @@ async fn what_a_dead_process_was_sending_is_sent_again_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_address_lies_in_clear_and_no_note_is_kept_once_it_was_told() {
+async fn no_address_is_stored_in_clear_and_no_note_after_delivery() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("T1/secret-path")).await;
     let id = stage.begin(3, Some(1), "private words").await;
@@ -80,15 +80,15 @@ async fn no_address_lies_in_clear_and_no_note_is_kept_once_it_was_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_comes_after_its_lease_leaves_the_hook_to_who_holds_it_now() {
+async fn a_response_after_the_lease_expired_leaves_the_new_lease_alone() {
     let mut stage = Stage::set().await;
     stage.chat.usually(ChatReply::Hang);
     stage.configure(3, 1, Some("a")).await;
     stage.begin(3, Some(1), "slow").await;
     stage.chat.next_message().await;
-    // As when the lease ran out while the database was silent, and the same process took the hook again.
+    // As if the lease had expired while the database was silent, and the same process had a new one.
     stage.execute("UPDATE destinations SET due_at = '2999-01-01 00:00:00'");
-    // Waits until the chat's time is up, and what came of it is written.
+    // The stop waits until the chat has timed out and the outcome is recorded.
     stage.stop().await;
     let (held, state) = stage
         .pool()

@@ -1,4 +1,4 @@
-//! Somebody wants to see whether a project's chat is connected.
+//! Test messages that show whether a project's chat is connected.
 
 use chrono::{DateTime, TimeDelta};
 use event_types::{ChatTestRequested, ChatTested, EventData};
@@ -33,7 +33,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_test_is_posted_and_told_of_as_such() {
+async fn a_chat_test_is_posted_and_reported_as_a_test() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let test = stage.test(1).await;
@@ -63,7 +63,7 @@ async fn a_test_is_posted_and_told_of_as_such() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_test_that_fails_is_given_up_within_a_minute() {
+async fn a_failing_chat_test_is_given_up_within_a_minute() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage.chat.usually(ChatReply::Status(500));
@@ -79,8 +79,7 @@ async fn a_test_that_fails_is_given_up_within_a_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_test_of_a_chat_that_wants_to_rest_for_an_hour_is_given_up_within_a_minute_all_the_same()
-{
+async fn a_chat_test_is_given_up_within_a_minute_even_if_the_chat_asks_for_an_hour() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage

@@ -1,4 +1,4 @@
-//! Plans that wait for a chat that rests, hangs, is paused or taken away.
+//! Notifications for a chat that waits for its interval, hangs, is paused or is removed.
 
 use db_kit::DbError;
 use diesel::prelude::*;
@@ -17,7 +17,7 @@ diesel::table! {
 type Written = (String, i64, bool);
 
 impl Stage {
-    /// Of each event that is written down its state, its tries, and whether its words are kept.
+    /// Returns the state, the attempts, and whether the payload is kept, of each delivery.
     fn written(&self) -> Vec<Written> {
         let rows = self.pool().read_blocking(|db| {
             let columns = (deliveries::state, deliveries::attempts, deliveries::payload);
@@ -40,7 +40,7 @@ impl Stage {
         .await;
     }
 
-    /// Has the hook of project 3 seen taking a message.
+    /// Lets the chat of project 3 accept a first message.
     async fn warm(&self) -> Uuid {
         self.configure(3, 1, Some("a")).await;
         let id = self.begin(3, Some(1), "note-00").await;
@@ -51,7 +51,7 @@ impl Stage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_comes_while_a_chat_hangs_is_told_once() {
+async fn notifications_during_a_hanging_chat_are_posted_once() {
     let stage = Stage::set().await;
     stage.warm().await;
     stage.chat.script([ChatReply::Hang]);
@@ -63,7 +63,7 @@ async fn what_comes_while_a_chat_hangs_is_told_once() {
     for id in [first, second] {
         assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
     }
-    // Its time ran out, so the first one was posted twice; the other one was not.
+    // The first one timed out, so it was posted twice; the second one was not.
     let texts: Vec<String> = stage
         .chat
         .messages()
@@ -75,13 +75,13 @@ async fn what_comes_while_a_chat_hangs_is_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_when_the_process_stops_is_told_by_the_next_one() {
+async fn pending_deliveries_are_posted_after_a_restart() {
     let mut stage = Stage::set_with(service_kit::Clock::system(), |config| {
         config.chat.interval_ms = 1_500;
     })
     .await;
     stage.warm().await;
-    // The hook rests.
+    // The chat waits for its interval.
     let id = stage.begin(3, Some(1), "note-a1").await;
     stage.stop().await;
     assert_eq!(stage.chat.messages().len(), 1);
@@ -91,7 +91,7 @@ async fn what_waits_when_the_process_stops_is_told_by_the_next_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_when_its_chat_is_taken_away_is_skipped() {
+async fn pending_deliveries_of_a_removed_chat_are_skipped() {
     let stage = Stage::set_with(service_kit::Clock::system(), |config| {
         config.chat.interval_ms = 1_500;
     })
@@ -106,7 +106,7 @@ async fn what_waits_when_its_chat_is_taken_away_is_skipped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_for_a_chat_that_is_paused_is_skipped_and_what_comes_later_too() {
+async fn pending_and_later_deliveries_of_a_paused_chat_are_skipped() {
     let stage = Stage::set_with(service_kit::Clock::system(), |config| {
         config.chat.interval_ms = 1_500;
     })
@@ -127,7 +127,7 @@ async fn what_waits_for_a_chat_that_is_paused_is_skipped_and_what_comes_later_to
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_comes_many_times_at_once_is_told_once() {
+async fn concurrent_redeliveries_of_an_event_are_posted_once() {
     let stage = Stage::set().await;
     stage.warm().await;
     let other = stage.another().await;
@@ -148,7 +148,7 @@ async fn an_event_that_comes_many_times_at_once_is_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_tell_each_plan_once_and_none_waits_for_the_other() {
+async fn two_processes_post_each_start_once_without_waiting_for_each_other() {
     let stage = Stage::set_with(service_kit::Clock::system(), |config| {
         config.chat.interval_ms = 50;
     })
@@ -179,7 +179,7 @@ async fn two_processes_tell_each_plan_once_and_none_waits_for_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_and_its_end_that_come_to_two_processes_at_once_see_each_other() {
+async fn a_start_and_its_end_consumed_by_two_processes_at_once_see_each_other() {
     let stage = Stage::set().await;
     stage.warm().await;
     let other = stage.another().await;
@@ -188,7 +188,7 @@ async fn a_plan_and_its_end_that_come_to_two_processes_at_once_see_each_other() 
         let end = submitted(&plan, &["finished"]);
         let (plans, ends) = ([(Uuid::now_v7(), plan)], [(Uuid::now_v7(), end)]);
         tokio::join!(stage.publish_all(&ends), stage.publish_all(&plans));
-        // Sooner than an end waits for a plan that has not come.
+        // Sooner than an end waits for a start that does not arrive.
         for id in [plans[0].0, ends[0].0] {
             assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
         }

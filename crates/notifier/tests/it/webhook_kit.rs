@@ -1,4 +1,4 @@
-//! What the work-session service tells of webhooks, and what it hears back.
+//! The events that the work-session service publishes about webhooks, and those that it gets back.
 
 use event_types::{
     Event, EventData, WebhookAttempted, WebhookConfigured, WebhookDisabled, WebhookDue,
@@ -37,7 +37,7 @@ fn configured(webhook_id: i64, revision: i64, target: Option<&WebhookTarget>) ->
 }
 
 impl Stage {
-    /// Has a webhook go to the hook `name` of the stage, signed with [`SECRET`].
+    /// Configures a webhook that calls the hook `name` of the stage, signed with [`SECRET`].
     pub(crate) async fn webhook(&self, id: i64, revision: i64, name: &str) {
         self.webhook_with(id, revision, name, vec![secret(SECRET)])
             .await;
@@ -65,7 +65,7 @@ impl Stage {
         self.tell(&configured(id, revision, Some(&target))).await;
     }
 
-    /// Takes a webhook away.
+    /// Removes a webhook.
     pub(crate) async fn remove_webhook(&self, id: i64, revision: i64) {
         self.tell(&configured(id, revision, None)).await;
     }
@@ -78,7 +78,7 @@ impl Stage {
         self.tell(&paused).await;
     }
 
-    /// Has a webhook told of a session of user 7, and gives the call's id and what is told.
+    /// Requests a webhook call about a session of user 7; returns the delivery's id and the event.
     pub(crate) async fn due(&self, webhook_id: i64, revision: i64) -> (Uuid, Event) {
         let started = self.started(3, None, "private words");
         let event = Event::new(Uuid::now_v7(), "test", self.clock.now(), None, &started).unwrap();
@@ -101,7 +101,7 @@ impl Stage {
         self.tell(&replayed).await;
     }
 
-    /// The word about a call that has this number.
+    /// Waits for the report of this step of a delivery.
     pub(crate) async fn attempted(&self, call: Uuid, step: i64) -> WebhookAttempted {
         let id = call.to_string();
         let (_, data) = self
@@ -114,7 +114,7 @@ impl Stage {
         serde_json::from_value(data).unwrap()
     }
 
-    /// Waits until a call has ended so at its first try.
+    /// Waits for the report of a delivery's first attempt, which must have this outcome.
     pub(crate) async fn ends(&self, call: Uuid, outcome: WebhookOutcome) -> WebhookAttempted {
         let word = self.attempted(call, 1).await;
         assert_eq!(word.outcome, outcome, "{word:?}");
@@ -131,7 +131,7 @@ impl Stage {
     }
 }
 
-/// The time that a call says it was signed at.
+/// Returns the time at which a call says that it was signed.
 pub(crate) fn signed_at(message: &ChatMessage) -> i64 {
     message.header("webhook-timestamp").parse().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Receivers that fail, ask for time, hang or are gone.
+//! Receivers that fail, ask for a pause, hang or are gone.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::kit::Stage;
 use crate::webhook_kit::{SECRET, signed_at};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_fails_is_tried_ten_times_over_three_days() {
+async fn a_failing_receiver_is_called_ten_times_over_three_days() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage.chat.usually(ChatReply::Status(503));
@@ -51,7 +51,7 @@ async fn a_receiver_that_fails_is_tried_ten_times_over_three_days() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_asks_for_time_gets_it_for_all_its_calls() {
+async fn a_receivers_retry_after_delays_all_its_calls() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage
@@ -80,7 +80,7 @@ async fn a_receiver_that_asks_for_time_gets_it_for_all_its_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_is_gone_is_switched_off_until_it_is_changed() {
+async fn a_receiver_that_is_gone_is_disabled_until_reconfigured() {
     let stage = Stage::set().await;
     stage.chat.script([ChatReply::Status(410)]);
     stage.webhook(5, 1, "gone").await;
@@ -98,7 +98,7 @@ async fn a_receiver_that_is_gone_is_switched_off_until_it_is_changed() {
     stage.webhook(5, 2, "new").await;
     let (third, _) = stage.due(5, 2).await;
     stage.ends(third, WebhookOutcome::Delivered).await;
-    // What was skipped is made again when somebody asks for it.
+    // A skipped delivery can be replayed.
     stage.replay(5, second).await;
     assert_eq!(
         stage.attempted(second, 2).await.outcome,
@@ -108,7 +108,7 @@ async fn a_receiver_that_is_gone_is_switched_off_until_it_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_fails_for_five_days_is_switched_off_and_one_good_answer_counts() {
+async fn a_receiver_that_fails_for_five_days_without_a_success_is_disabled() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage.webhook(5, 1, "a").await;
@@ -148,7 +148,7 @@ async fn a_receiver_that_fails_for_five_days_is_switched_off_and_one_good_answer
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_hangs_delays_nobody_else() {
+async fn a_hanging_receiver_delays_no_other() {
     let stage = Stage::set().await;
     stage.webhook(5, 1, "hangs").await;
     stage.webhook(6, 1, "works").await;
@@ -169,7 +169,7 @@ async fn a_receiver_that_hangs_delays_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_inside_our_own_network_is_not_called_and_kept_until_the_operator_allows_it() {
+async fn a_private_webhook_address_is_not_called_until_the_operator_allows_it() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let mut stage = Stage::set_with(clock, |config| config.http.allowed_cidrs.0.clear()).await;
     let mut calls = Vec::new();
@@ -197,20 +197,20 @@ async fn an_address_inside_our_own_network_is_not_called_and_kept_until_the_oper
     hand.advance(TimeDelta::seconds(5));
     let word = stage.attempted(calls[0], 2).await;
     assert_eq!(word.outcome, WebhookOutcome::Delivered);
-    // The other is still not allowed.
+    // The other address is still not allowed.
     let word = stage.attempted(calls[1], 2).await;
     assert_eq!(word.outcome, WebhookOutcome::Pending);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_wait_in_the_database_for_the_next_start_and_those_of_a_dead_process_are_counted() {
+async fn webhook_calls_survive_a_restart_and_those_being_sent_are_possible_duplicates() {
     let mut stage = Stage::set().await;
     stage.chat.usually(ChatReply::Status(500));
     stage.webhook(5, 1, "a").await;
     let (call, _) = stage.due(5, 1).await;
     stage.ends(call, WebhookOutcome::Pending).await;
     stage.stop().await;
-    // As kill -9 between the receiver's answer and the row leaves it, once the lease is over.
+    // The state after `kill -9` between the receiver's response and its record, once the lease has expired.
     stage.execute(
         "UPDATE deliveries SET state = 'sending', next_attempt_at = '2026-01-01 00:00:00'; \
          UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",

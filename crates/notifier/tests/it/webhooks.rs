@@ -1,4 +1,4 @@
-//! Calls of webhooks: signed, once, again on demand, and to the webhook as it is now.
+//! Webhook calls: signed, made once, replayed on request, and sent to the webhook as it is now.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn until_calls(stage: &Stage, left: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_is_the_event_signed_as_standard_webhooks_says() {
+async fn a_webhook_call_is_the_event_signed_as_standard_webhooks_specifies() {
     let stage = Stage::set().await;
     stage.webhook(5, 1, "a").await;
     let (call, event) = stage.due(5, 1).await;
@@ -87,7 +87,7 @@ async fn a_call_is_the_event_signed_as_standard_webhooks_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_secrets_sign_until_the_older_ones_time_is_over() {
+async fn two_secrets_sign_until_the_older_one_expires() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     let older = WebhookSecret {
@@ -107,7 +107,7 @@ async fn two_secrets_sign_until_the_older_ones_time_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_waits_for_the_revision_that_it_was_meant_for() {
+async fn a_webhook_call_waits_for_the_revision_that_it_was_meant_for() {
     let stage = Stage::set().await;
     let (first, _) = stage.due(5, 1).await;
     stage.webhook(5, 1, "old").await;
@@ -121,14 +121,14 @@ async fn a_call_waits_for_the_revision_that_it_was_meant_for() {
     stage.webhook(5, 2, "new").await;
     stage.ends(second, WebhookOutcome::Delivered).await;
     assert_eq!(stage.chat.next_message().await.path, "/services/new");
-    // A word that comes late changes nothing.
+    // An older revision that arrives late changes nothing.
     stage.webhook(5, 1, "old").await;
     stage.due(5, 2).await;
     assert_eq!(stage.chat.next_message().await.path, "/services/new");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_told_twice_is_called_once_and_replayed_as_often_as_asked() {
+async fn a_delivered_call_is_replayed_on_request_and_an_unknown_one_fails() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage.webhook(5, 1, "a").await;
@@ -151,7 +151,7 @@ async fn what_is_told_twice_is_called_once_and_replayed_as_often_as_asked() {
         (WebhookOutcome::Delivered, 2)
     );
 
-    // What is not kept any more, or is another webhook's.
+    // A delivery that is no longer stored, and one of another webhook.
     let unknown = Uuid::now_v7();
     stage.replay(5, unknown).await;
     let word = stage.attempted(unknown, i64::MAX).await;
@@ -171,7 +171,7 @@ async fn what_is_told_twice_is_called_once_and_replayed_as_often_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_gone_takes_its_calls_along() {
+async fn removing_a_webhook_or_deleting_its_user_deletes_the_deliveries() {
     let stage = Stage::set().await;
     stage.webhook(5, 1, "a").await;
     stage.webhook(6, 1, "b").await;
@@ -182,7 +182,7 @@ async fn what_is_gone_takes_its_calls_along() {
     assert_eq!(calls(&stage), 2, "kept for a replay");
     stage.remove_webhook(5, 2).await;
     until_calls(&stage, 1).await;
-    // Late words about it change nothing.
+    // Late events about it change nothing.
     stage.webhook(5, 1, "a").await;
     stage.due(5, 1).await;
     until_calls(&stage, 1).await;
@@ -199,21 +199,21 @@ async fn what_is_gone_takes_its_calls_along() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_webhook_is_not_called_whatever_comes_first_until_it_is_kept() {
+async fn a_paused_webhook_is_not_called_until_adopted_in_any_order_of_events() {
     let stage = Stage::set().await;
     stage.webhook(5, 1, "a").await;
     stage.chat.script([ChatReply::Status(503)]);
     let (waiting, _) = stage.due(5, 1).await;
     let word = stage.attempted(waiting, 1).await;
     assert_eq!(word.outcome, WebhookOutcome::Pending);
-    // What waits, and what was asked for before.
+    // A pending call and a call requested before the pause are skipped.
     stage.pause_webhook(5, 1).await;
     let word = stage.attempted(waiting, 2).await;
     assert_eq!(word.outcome, WebhookOutcome::Skipped);
     stage.webhook(5, 1, "a").await;
     let (late, _) = stage.due(5, 1).await;
     stage.ends(late, WebhookOutcome::Skipped).await;
-    // That it is paused comes before where it goes.
+    // The pause arrives before the address.
     stage.pause_webhook(6, 1).await;
     until_webhook_is(&stage, 6, "disabled").await;
     stage.webhook(6, 1, "a").await;
@@ -232,7 +232,7 @@ async fn a_paused_webhook_is_not_called_whatever_comes_first_until_it_is_kept() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn neither_address_nor_secret_lies_in_clear_or_is_told() {
+async fn neither_address_nor_secret_is_stored_or_returned_in_clear() {
     let stage = Stage::set().await;
     stage.chat.script([ChatReply::Status(500)]);
     stage.webhook(5, 1, "T1/hidden-path").await;

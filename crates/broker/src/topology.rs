@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_reaches_its_consumer() {
+    fn each_event_is_routed_to_its_queues() {
         let message = |exchange, key: &str, listened| Message {
             exchange,
             routing_key: key.to_owned(),

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_brokers_are_broker_urls() {
+    fn only_valid_broker_urls_are_accepted() {
         for good in [
             "memory:",
             "amqp://h",

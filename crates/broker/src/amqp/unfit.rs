@@ -76,7 +76,7 @@ mod tests {
     use super::unfit;
 
     #[test]
-    fn what_differs_is_told_in_one_sentence_with_what_to_do() {
+    fn a_topology_mismatch_is_described_in_one_sentence_with_the_remedy() {
         for (told, expected) in [
             (
                 "PRECONDITION_FAILED - inequivalent arg 'x-delivery-limit' for queue 'a.notify.chat' in vhost '/': received '10' but current is '20'",

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_lease_begins_behind_what_was_taken_and_at_the_start_once_a_second() {
+    fn the_next_lease_begins_after_the_last_one_and_at_the_start_once_a_second() {
         let now = Instant::now();
         for (refused, passed, after) in [
             ("", "", ""),

@@ -24,7 +24,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
         ConsumeOptions::default(),
         handler,
     );
-    // The broker acknowledges several tags at once; every seventh message has nowhere to go.
+    // The broker confirms several tags at once; every seventh message is unroutable.
     let lost = |n: usize| n % 7 == 3;
     for _ in 0..5 {
         let batch: Vec<_> = (0..400)
@@ -62,7 +62,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_read_is_parked_at_once_and_what_kills_its_consumer_after_ten_times() {
+async fn an_unreadable_message_is_dead_lettered_at_once_and_a_deadly_one_after_ten_times() {
     if !on_rabbitmq() {
         return;
     }
@@ -103,7 +103,7 @@ async fn what_cannot_be_read_is_parked_at_once_and_what_kills_its_consumer_after
     broker.close().await;
 }
 
-/// Takes the next message out of the parking queue.
+/// Takes the next message out of the dead-letter queue; returns its id.
 async fn parked(kit: &TestBroker) -> String {
     let connection = lapin::Connection::connect(kit.url(), lapin::ConnectionProperties::default())
         .await
@@ -131,7 +131,7 @@ async fn parked(kit: &TestBroker) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delivery_that_asks_for_another_try_keeps_coming_and_is_never_parked() {
+async fn a_requeued_message_is_redelivered_and_never_dead_lettered() {
     if !on_rabbitmq() {
         return;
     }
@@ -160,7 +160,7 @@ async fn a_delivery_that_asks_for_another_try_keeps_coming_and_is_never_parked()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn publisher_and_consumer_come_back_after_their_connections_were_cut() {
+async fn publisher_and_consumer_recover_after_their_connections_were_cut() {
     if !on_rabbitmq() {
         return;
     }
@@ -197,7 +197,7 @@ async fn publisher_and_consumer_come_back_after_their_connections_were_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_consumer_whose_queue_is_deleted_has_it_declared_anew_and_goes_on() {
+async fn a_consumer_declares_its_deleted_queue_again_and_continues() {
     if !on_rabbitmq() {
         return;
     }
@@ -212,7 +212,7 @@ async fn a_consumer_whose_queue_is_deleted_has_it_declared_anew_and_goes_on() {
     assert_eq!(next(&mut seen).await.id, before.id);
     delete_queue(&kit, "worksession.feedback").await;
     let after = told();
-    // It comes back until the queue is there again.
+    // It is returned until the queue exists again.
     wait_until("a queue to take it", PATIENCE, async || {
         (publisher.publish(after.clone()).await == Outcome::Confirmed).then_some(())
     })
@@ -223,7 +223,7 @@ async fn a_consumer_whose_queue_is_deleted_has_it_declared_anew_and_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_consumer_of_batches_goes_on_when_its_queue_is_deleted_behind_what_it_was_sent() {
+async fn a_batch_consumer_continues_if_its_queue_is_deleted_while_it_holds_messages() {
     if !on_rabbitmq() {
         return;
     }
@@ -239,7 +239,7 @@ async fn a_consumer_of_batches_goes_on_when_its_queue_is_deleted_behind_what_it_
         }
         let released = Arc::clone(&released);
         async move {
-            // Closed: every batch from then on is over at once.
+            // Once the semaphore is closed, every batch ends at once.
             let _ = released.acquire().await;
             batch.iter().map(|_| Verdict::Ack).collect()
         }
@@ -250,7 +250,7 @@ async fn a_consumer_of_batches_goes_on_when_its_queue_is_deleted_behind_what_it_
     }
     batches.recv().await.unwrap();
     delete_queue(&kit, "worksession.feedback").await;
-    // Until the client has heard of it, which it tells nobody.
+    // Time for the client to learn of it, which it does not report.
     tokio::time::sleep(Duration::from_secs(1)).await;
     release.close();
     let after = told();
@@ -264,7 +264,7 @@ async fn a_consumer_of_batches_goes_on_when_its_queue_is_deleted_behind_what_it_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
+async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
     if !on_rabbitmq() {
         return;
     }
@@ -279,7 +279,7 @@ async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
         BatchOptions { most: 100 },
         move |batch| {
             size.fetch_max(batch.len(), Ordering::SeqCst);
-            // Of one batch half is asked for again.
+            // Half of one batch is requeued.
             let again = count.fetch_add(1, Ordering::SeqCst) == 2;
             let done = done.clone();
             async move {
@@ -320,7 +320,7 @@ async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
     assert_eq!(largest.load(Ordering::SeqCst), 100);
     consumer.stop().await;
     broker.close().await;
-    // What was not settled would be given to the next one.
+    // A message without an acknowledgement would go to the next consumer.
     let broker = connected(&kit).await;
     let (handler, mut left) = telling(|_| Verdict::Ack);
     let consumer = broker.consume(
@@ -336,7 +336,7 @@ async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_waits_to_fill_while_one_follows_the_other() {
+async fn a_batch_waits_to_fill_while_messages_keep_coming() {
     if !on_rabbitmq() {
         return;
     }
@@ -365,7 +365,7 @@ async fn a_batch_waits_to_fill_while_one_follows_the_other() {
         heard += batch.unwrap().unwrap();
         count += 1;
     }
-    // Either many are full, or there is time between them.
+    // Either many batches are full, or there is time between them.
     let slow = since.elapsed().as_millis() / 10;
     assert!(
         count <= 400 / 12 + slow,

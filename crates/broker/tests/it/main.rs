@@ -1,5 +1,5 @@
-//! What the parts rely on between them: that a confirmed message is safe, that nothing is lost when
-//! the broker goes away, and that what cannot be read is set aside.
+//! What the services rely on between them: a confirmed message is safe, nothing is lost when the broker goes down, and
+//! a message that cannot be read becomes a dead letter.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,7 +25,7 @@ use test_kit::{TestBackend, TestBroker, wait_until};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-/// Declaring quorum queues takes seconds on a broker that makes those of many tests at once.
+/// Declaring quorum queues takes seconds on a broker that declares those of many tests at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn message(exchange: Exchange, routing_key: &str) -> Message {
@@ -42,7 +42,7 @@ fn told() -> Message {
     message(Exchange::Public, "notification.delivered.v1")
 }
 
-/// A broker of the run's backend that nobody else uses.
+/// Connects to a broker of the run's backend that no other test uses.
 async fn connected(kit: &TestBroker) -> Broker {
     let url: BrokerUrl = kit.url().parse().unwrap();
     let broker = Broker::connect(&url, kit.prefix(), "test");
@@ -51,12 +51,12 @@ async fn connected(kit: &TestBroker) -> Broker {
     broker
 }
 
-/// RabbitMQ runs are only those on the servers.
+/// Whether the run has RabbitMQ, as runs on PostgreSQL have.
 fn on_rabbitmq() -> bool {
     TestBackend::current() == TestBackend::Postgres
 }
 
-/// Deletes a queue, named without the prefix, with all that waits in it.
+/// Deletes a queue, named without the prefix, with all its messages.
 async fn delete_queue(kit: &TestBroker, queue: &str) {
     let connection = kit.connect().await;
     let channel = connection.create_channel().await.unwrap();
@@ -68,7 +68,7 @@ async fn delete_queue(kit: &TestBroker, queue: &str) {
 
 type Answering = std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>>;
 
-/// A handler that gives its deliveries to the test and answers as `verdict` says.
+/// Returns a handler that passes its deliveries to the test and answers with what `verdict` returns.
 fn telling(
     verdict: impl Fn(&Delivery) -> Verdict + Send + Sync + 'static,
 ) -> (

@@ -6,7 +6,7 @@ use event_types::Exchange;
 use crate::{message, next, telling, told};
 
 #[tokio::test]
-async fn a_publish_is_confirmed_when_its_consumer_has_answered() {
+async fn a_publish_is_confirmed_once_its_consumer_has_acknowledged() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
     assert_eq!(
@@ -44,7 +44,7 @@ async fn a_publish_is_confirmed_when_its_consumer_has_answered() {
 }
 
 #[tokio::test]
-async fn what_a_consumer_refuses_is_not_confirmed() {
+async fn a_message_that_its_consumer_refuses_is_not_confirmed() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
     let _consumer = broker.consume(
@@ -74,7 +74,7 @@ async fn what_a_consumer_refuses_is_not_confirmed() {
 }
 
 #[tokio::test]
-async fn stopping_a_consumer_waits_for_what_it_has_begun() {
+async fn stopping_a_consumer_waits_for_deliveries_in_progress() {
     let broker = Broker::memory();
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
@@ -92,7 +92,7 @@ async fn stopping_a_consumer_waits_for_what_it_has_begun() {
 }
 
 #[tokio::test]
-async fn what_two_queues_are_bound_to_is_confirmed_only_when_both_have_it() {
+async fn a_message_for_two_queues_is_confirmed_only_when_both_have_it() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
     let event = || Message {
@@ -118,7 +118,7 @@ async fn what_two_queues_are_bound_to_is_confirmed_only_when_both_have_it() {
 }
 
 #[tokio::test]
-async fn each_message_of_a_batch_gets_its_own_outcome_even_when_one_kills_its_consumer() {
+async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_consumer() {
     let broker = Broker::memory();
     let sizes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = std::sync::Arc::clone(&sizes);

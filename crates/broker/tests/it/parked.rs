@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{PATIENCE, connected, delete_queue, next, on_rabbitmq, telling, told};
 
-/// Parks what is published while `mended` is false.
+/// Consumes the feedback queue, and rejects messages while `mended` is false.
 fn consume(
     broker: &Broker,
     mended: &Arc<AtomicBool>,
@@ -38,7 +38,7 @@ async fn parked(queue: &ParkedQueue, count: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn looking_takes_nothing_away_and_sending_back_reaches_the_queue_that_parked_it() {
+async fn listing_removes_no_dead_letters_and_a_replay_reaches_their_queue() {
     if !on_rabbitmq() {
         return;
     }
@@ -76,7 +76,7 @@ async fn looking_takes_nothing_away_and_sending_back_reaches_the_queue_that_park
         ids.sort();
         expected.sort();
         assert_eq!(ids, expected);
-        // While they are in hand nobody else sees them.
+        // While one connection holds them, no other one sees them.
         assert_eq!(queue.count().await.unwrap(), 0);
         let mut other = queue.take().await.unwrap();
         assert!(other.next(1).await.unwrap().is_empty());
@@ -84,7 +84,7 @@ async fn looking_takes_nothing_away_and_sending_back_reaches_the_queue_that_park
         parked(&queue, 300).await;
     }
 
-    // Not mended: they come back, and are looked at no more often than they were there.
+    // While the consumer still rejects them, replayed messages become dead letters again.
     let mut hand = queue.take().await.unwrap();
     let some = hand.next(10).await.unwrap();
     let some: Vec<_> = some.iter().collect();
@@ -122,7 +122,7 @@ async fn looking_takes_nothing_away_and_sending_back_reaches_the_queue_that_park
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_belongs_to_a_queue_that_is_gone_or_to_none_stays_parked() {
+async fn a_dead_letter_of_a_missing_or_unknown_queue_is_not_replayed() {
     if !on_rabbitmq() {
         return;
     }
@@ -137,7 +137,7 @@ async fn what_belongs_to_a_queue_that_is_gone_or_to_none_stays_parked() {
     consumer.stop().await;
     delete_queue(&kit, "worksession.feedback").await;
     let connection = kit.connect().await;
-    // By hand, from nowhere, without an id.
+    // Posted by hand, without a queue and without an id.
     kit.post(&connection, "work.parked", [(None, b"?".to_vec())])
         .await;
 
@@ -158,7 +158,7 @@ async fn what_belongs_to_a_queue_that_is_gone_or_to_none_stays_parked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_without_the_queue_or_without_an_answer_is_said_to_be_so() {
+async fn a_missing_broker_or_dead_letter_queue_is_reported_as_such() {
     let memory = ParkedQueue::connect(&"memory:".parse().unwrap(), "", "test").await;
     assert_eq!(memory.unwrap_err(), ParkedError::NoBroker);
     let nobody = "amqp://guest:hunter2@127.0.0.1:1".parse().unwrap();
@@ -176,7 +176,7 @@ async fn a_broker_without_the_queue_or_without_an_answer_is_said_to_be_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fresh_life_has_no_past() {
+async fn a_replayed_dead_letter_looks_like_a_new_one() {
     if !on_rabbitmq() {
         return;
     }
@@ -195,7 +195,7 @@ async fn a_fresh_life_has_no_past() {
     broker.publisher().publish(message).await;
     next(&mut seen).await;
     let queue = opened(&kit).await;
-    // Each time it is parked it looks as it did the first time.
+    // Each time it becomes a dead letter, it looks as it did the first time.
     for _ in 0..3 {
         parked(&queue, 1).await;
         let mut hand = queue.take().await.unwrap();

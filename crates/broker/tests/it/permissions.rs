@@ -1,4 +1,4 @@
-//! Each service with a RabbitMQ user of its own, as `deploy/rabbitmq/definitions.json` has them.
+//! Each service with a RabbitMQ user of its own, as in `deploy/rabbitmq/definitions.json`.
 
 use broker::{
     Broker, BrokerState, ConsumeOptions, ConsumerHandle, Delivery, Message, Outcome, ParkedQueue,
@@ -17,14 +17,14 @@ use uuid::Uuid;
 
 use crate::{PATIENCE, message, next};
 
-/// Who publishes what, and how many of our queues get it.
+/// Who publishes what, and how many of the product's queues get it.
 const EVENTS: [(&str, Exchange, &str, usize); 21] = [
     ("identity", Public, "identity.session_revoked.v1", 1),
     ("identity", Public, "identity.user_changed.v1", 2),
     ("identity", Public, "identity.membership_changed.v1", 1),
     ("identity", Public, "identity.team_changed.v1", 1),
     ("identity", Private, "mail.requested.v1", 1),
-    // With a key more, for webhooks.
+    // With one more key, for webhooks.
     ("worksession", Public, "session.started.v1", 2),
     ("worksession", Public, "session.submitted.v1", 2),
     ("worksession", Public, "session.abandoned.v1", 2),
@@ -61,11 +61,11 @@ fn by(user: &str) -> Broker {
     Broker::connect(&url(user).unwrap().parse().unwrap(), "", user)
 }
 
-/// The connection of a program that does as it likes.
+/// Connects as a program that does as it likes.
 async fn raw(user: &str) -> Connection {
     let url = url(user).unwrap();
     let properties = ConnectionProperties::default;
-    // Users are made while the run begins.
+    // The users are created while the run begins.
     wait_until("the user to be there", PATIENCE, async || {
         Connection::connect(&url, properties()).await.ok()
     })
@@ -73,7 +73,7 @@ async fn raw(user: &str) -> Connection {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_service_does_all_that_it_does_and_nobody_speaks_for_another() {
+async fn each_service_may_do_what_it_needs_and_none_can_act_for_another() {
     if url("").is_none() {
         return;
     }
@@ -112,7 +112,7 @@ async fn each_service_does_all_that_it_does_and_nobody_speaks_for_another() {
     }
 }
 
-/// What the product does.
+/// Does what the product does.
 async fn everything<'a>(of: &impl Fn(&str) -> &'a Broker, heard: &mut UnboundedReceiver<Delivery>) {
     for (user, exchange, key, queues) in EVENTS {
         let event = Message {
@@ -134,7 +134,7 @@ async fn everything<'a>(of: &impl Fn(&str) -> &'a Broker, heard: &mut UnboundedR
     }
 }
 
-/// An operator looks at what no consumer could read, and sends it back.
+/// Lists a dead letter and replays it, as an operator.
 async fn parked(broker: &Broker, heard: &mut UnboundedReceiver<Delivery>) {
     let unreadable = Message {
         body: (*b"unreadable").into(),
@@ -159,7 +159,7 @@ async fn parked(broker: &Broker, heard: &mut UnboundedReceiver<Delivery>) {
     queue.close().await;
 }
 
-/// Nobody publishes what another says, under its key, by a second key, or straight into a queue.
+/// Checks that no user can publish another's event: under its key, by a second key, or straight into a queue.
 async fn forged(heard: &mut UnboundedReceiver<Delivery>) {
     for (user, exchange, key) in [
         ("identity", "work.events", "session.submitted.v1"),
@@ -189,7 +189,7 @@ async fn forged(heard: &mut UnboundedReceiver<Delivery>) {
         );
         connection.close(200, "done".into()).await.unwrap();
     }
-    // Old brokers do not check the further keys: the message comes, and is none.
+    // Old brokers do not check additional keys; such a message arrives, and counts as forged.
     let connection = raw("worksession").await;
     let channel = connection.create_channel().await.unwrap();
     let further = Some("identity.user_changed.v1");
@@ -238,7 +238,7 @@ async fn publish(
     confirmed.await.map(drop).map_err(|error| error.to_string())
 }
 
-/// Nobody reads, empties or removes what is another's.
+/// Checks that no user can read, empty or delete what belongs to another.
 async fn beyond() {
     for (user, queue) in [
         ("identity", "notify.mail"),
@@ -284,7 +284,7 @@ async fn beyond() {
     }
 }
 
-/// A program of somebody else's listens, in a queue of its own.
+/// Consumes as a third-party program, in a queue of its own.
 async fn consumer(publisher: &Broker) {
     let connection = raw("consumer").await;
     let channel = connection.create_channel().await.unwrap();

@@ -9,8 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Stands between a client and RabbitMQ and can be cut, as a network or a broker can, and stop reading, with a
-/// word as a broker does that is short of memory, or without one.
+/// A proxy before RabbitMQ. It can cut connections, as a network or a broker may, and stop reading: with a notice, as a
+/// broker does that is short of memory, or without one.
 pub(crate) struct Proxy {
     address: SocketAddr,
     open: Arc<AtomicBool>,
@@ -22,7 +22,7 @@ pub(crate) struct Proxy {
 pub(crate) enum Mood {
     /// Everything passes.
     Well,
-    /// Nothing of the client's passes, and it is told so.
+    /// Nothing from the client passes, and the client gets a notice.
     Blocked,
     /// Nothing passes.
     Silent,
@@ -63,7 +63,7 @@ impl Proxy {
         proxy
     }
 
-    /// The broker's URL, through the proxy.
+    /// Returns the broker's URL, through the proxy.
     pub(crate) fn url(&self, kit: &TestBroker) -> String {
         let mut url = url::Url::parse(kit.url()).unwrap();
         url.set_host(Some("127.0.0.1")).unwrap();
@@ -71,7 +71,7 @@ impl Proxy {
         url.into()
     }
 
-    /// Cuts every connection; new ones are cut at once while `open` is false.
+    /// Cuts every connection; while `open` is false, new ones are cut at once.
     pub(crate) fn cut(&self, open: bool) {
         self.open.store(open, Ordering::SeqCst);
         for stream in self.streams.lock().unwrap().drain(..) {
@@ -135,14 +135,14 @@ async fn answer(
     }
 }
 
-/// Where the first frame ends, once it is there: a type, a channel, a length, as many bytes, an end mark.
+/// Returns the end of the first frame, once it is complete: a type, a channel, a length, as many bytes, an end mark.
 fn frame(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_be_bytes(bytes.get(3..7)?.try_into().unwrap());
     let end = 7 + usize::try_from(length).unwrap() + 1;
     (bytes.len() >= end).then_some(end)
 }
 
-/// A method of class 10, connection, as a frame.
+/// Returns a frame with a method of class 10, connection.
 fn method(id: u8, arguments: &[u8]) -> Vec<u8> {
     let length = u8::try_from(4 + arguments.len()).unwrap();
     let mut frame = vec![1, 0, 0, 0, 0, 0, length, 0, 10, 0, id];

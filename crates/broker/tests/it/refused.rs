@@ -1,4 +1,4 @@
-//! Events that no queue takes: how they are counted, how long they wait, and how often they are tried again.
+//! Events that no queue accepts: how they are counted, how long they wait, and how often they are retried.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::relay::{clock, emptied, figure, outbox_of, put, relay, stats};
 use crate::{PATIENCE, connected, next, on_rabbitmq, telling};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_comes_back_is_counted_once_and_is_not_tried_again() {
+async fn a_returned_event_is_counted_once_and_not_retried() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
     let pool = outbox_of(&db);
     let broker = connected(&kit).await;
@@ -26,7 +26,7 @@ async fn what_comes_back_is_counted_once_and_is_not_tried_again() {
     let (relay, registry) = relay(&pool, &broker, now.clone());
     let aside = async || (stats(&pool).await.unroutable == 3).then_some(());
     wait_until("all of them to be set aside", PATIENCE, aside).await;
-    // With what comes after them they would be published once more.
+    // A retry would publish them together with this one.
     let late = put(&pool, "notification.delivered.v1", 1, now()).await;
     relay.wake();
     assert_eq!(next(&mut seen).await.id, late[0]);
@@ -39,7 +39,7 @@ async fn what_comes_back_is_counted_once_and_is_not_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_consumer_in_memory_cannot_read_is_counted_as_returned() {
+async fn an_event_that_a_memory_consumer_cannot_read_is_counted_as_returned() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
     let broker = Broker::memory();
@@ -56,7 +56,7 @@ async fn what_a_consumer_in_memory_cannot_read_is_counted_as_returned() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_full_queue_refuses_waits_and_each_publish_of_it_is_counted() {
+async fn an_event_that_a_full_queue_refuses_waits_and_each_publish_is_counted() {
     if !on_rabbitmq() {
         return;
     }
@@ -70,13 +70,13 @@ async fn what_a_full_queue_refuses_waits_and_each_publish_of_it_is_counted() {
     let nacked = || figure(&registry, "outbox_nacked_total");
     let refused = async || (nacked() >= 12).then_some(());
     wait_until("the sixth try of both", PATIENCE, refused).await;
-    // Behind the second try lies a rest of 200 ms, behind the fourth one of 800.
+    // The backoff is 200 ms after the second attempt and 800 ms after the fourth.
     assert!(since.elapsed() >= Duration::from_secs(1));
     relay.stop().await;
     assert_eq!(stats(&pool).await.pending, 2);
     assert_eq!(figure(&registry, "outbox_published_total"), 0);
     assert_eq!(figure(&registry, "outbox_returned_total"), 0);
-    // Where there is room, each publish has left a copy.
+    // Each publish has left a copy in the queue that has room.
     let connection = kit.connect().await;
     let copies = async || kit.waiting(&connection, "notify.chat").await;
     let as_many = async || (u64::from(copies().await) == nacked()).then_some(());
@@ -85,7 +85,7 @@ async fn what_a_full_queue_refuses_waits_and_each_publish_of_it_is_counted() {
     broker.close().await;
 }
 
-/// Binds a queue that hears of sessions and refuses each of them.
+/// Binds a queue that gets session events and refuses each of them.
 async fn hear_without_room(kit: &TestBroker) {
     let connection = kit.connect().await;
     let channel = connection.create_channel().await.unwrap();
@@ -109,14 +109,14 @@ async fn hear_without_room(kit: &TestBroker) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_age_of_the_oldest_is_that_of_the_row_that_has_waited_longest() {
+async fn the_oldest_age_is_that_of_the_row_that_has_waited_longest() {
     let db = TestDb::empty("relay");
     let pool = outbox_of(&db);
     let written = DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::days(20_000);
     let time = Arc::new(Mutex::new(written + TimeDelta::seconds(90)));
     let told = Arc::clone(&time);
     let now = move || *told.lock().unwrap();
-    // In memory a queue refuses while nobody consumes it.
+    // The memory broker refuses the messages of a queue that nobody consumes.
     let broker = Broker::memory();
     put(&pool, "notification.delivered.v1", 1, written).await;
     let later = written + TimeDelta::seconds(60);
@@ -138,7 +138,7 @@ async fn the_age_of_the_oldest_is_that_of_the_row_that_has_waited_longest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_refused_is_tried_again_after_rests_that_double_however_often_the_relay_is_woken() {
+async fn a_refused_event_is_retried_with_doubling_backoff_however_often_the_relay_wakes() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
     let broker = Broker::memory();
@@ -153,7 +153,7 @@ async fn what_is_refused_is_tried_again_after_rests_that_double_however_often_th
     put(&pool, "notification.delivered.v1", 1, now()).await;
     let registry = Registry::new();
     let options = RelayOptions {
-        // Nothing but the rest keeps it from the next try.
+        // Nothing but the backoff delays the next attempt.
         poll: Duration::from_millis(1),
         ..RelayOptions::new("test", now)
     };
@@ -164,7 +164,7 @@ async fn what_is_refused_is_tried_again_after_rests_that_double_however_often_th
     }
     tokio::join!(relay.stop(), consumer.stop());
     let times = times.lock().unwrap().clone();
-    // One may be leased when the refusal of the one before is not yet known, and none behind that.
+    // One attempt may be leased before the previous refusal is known, but none after that.
     let rests: Vec<u128> = times
         .windows(3)
         .map(|three| (three[2] - three[0]).as_millis())

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::proxy::{Mood, Proxy};
 use crate::{PATIENCE, connected, on_rabbitmq};
 
-/// A clock that runs, from a fixed start.
+/// Returns a clock that runs from a fixed start.
 pub(crate) fn clock() -> impl Fn() -> NaiveDateTime + Send + Sync + Clone {
     let (start, since) = (
         DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::days(20_000),
@@ -125,7 +125,7 @@ fn count(broker: &Broker) -> (Counts, broker::ConsumerHandle) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_relays_publish_each_event_once_and_set_aside_what_nobody_wants() {
+async fn several_relays_publish_each_event_once_and_mark_unroutable_ones() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
     let pool = outbox_of(&db);
     let broker = connected(&kit).await;
@@ -160,7 +160,7 @@ async fn several_relays_publish_each_event_once_and_set_aside_what_nobody_wants(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_wait_for_a_broker_that_is_away_and_arrive_when_it_is_back() {
+async fn events_wait_for_a_broker_that_is_down_and_arrive_when_it_is_back() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
     let pool = outbox_of(&db);
     let proxy = if on_rabbitmq() {
@@ -175,7 +175,7 @@ async fn events_wait_for_a_broker_that_is_away_and_arrive_when_it_is_back() {
             proxy.cut(false);
             broker
         }
-        // The broker in memory is away while nobody consumes.
+        // The memory broker counts as down while nobody consumes.
         None => Broker::memory(),
     };
     let ids = put(&pool, "notification.delivered.v1", 300, now()).await;
@@ -194,7 +194,7 @@ async fn events_wait_for_a_broker_that_is_away_and_arrive_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_dead_relay_held_is_published_after_its_lease_and_counted_as_a_possible_duplicate() {
+async fn what_a_dead_relay_leased_is_published_later_as_a_possible_duplicate() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
     let pool = outbox_of(&db);
     let broker = connected(&kit).await;
@@ -225,7 +225,7 @@ async fn what_a_dead_relay_held_is_published_after_its_lease_and_counted_as_a_po
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stopping_a_relay_settles_what_is_under_way() {
+async fn stopping_a_relay_completes_what_is_in_flight() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
     let broker = Broker::memory();
@@ -245,7 +245,7 @@ async fn stopping_a_relay_settles_what_is_under_way() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_commits_late_inside_a_lease_is_published_as_soon_as_that_ends() {
+async fn an_event_that_commits_late_inside_a_lease_is_published_when_the_lease_ends() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
     let broker = Broker::memory();
@@ -271,7 +271,7 @@ async fn what_commits_late_inside_a_lease_is_published_as_soon_as_that_ends() {
     let relay = Relay::spawn(pool.clone(), broker.publisher(), options, &Registry::new());
     let under_way = async || (counts.lock().unwrap().len() == 2).then_some(());
     wait_until("the first ones to be under way", PATIENCE, under_way).await;
-    // By another process: nobody wakes the relay.
+    // By another process, so that nothing wakes the relay.
     put_these(&pool, "notification.delivered.v1", &[late], now()).await;
     emptied(&pool).await;
     assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
@@ -279,10 +279,10 @@ async fn what_commits_late_inside_a_lease_is_published_as_soon_as_that_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_queue_refuses_does_not_keep_back_what_others_wait_for() {
+async fn events_that_one_queue_refuses_do_not_delay_those_of_others() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
-    // In memory a queue refuses while nobody consumes it.
+    // The memory broker refuses the messages of a queue that nobody consumes.
     let broker = Broker::memory();
     let (counts, consumer) = count(&broker);
     put(&pool, "session.started.v1", 1_300, now()).await;
@@ -290,10 +290,10 @@ async fn what_one_queue_refuses_does_not_keep_back_what_others_wait_for() {
     let (relay, _registry) = relay(&pool, &broker, now.clone());
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
     wait_until("what is not refused", PATIENCE, all).await;
-    // A row goes a moment after its event has arrived.
+    // A row is deleted a moment after its event has arrived.
     let others = async || (stats(&pool).await.pending == 1_300).then_some(());
     wait_until("the rows of it to go", PATIENCE, others).await;
-    // And it is tried again.
+    // The refused events are retried.
     let chats = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
         Verdict::Ack
     });
@@ -302,7 +302,7 @@ async fn what_one_queue_refuses_does_not_keep_back_what_others_wait_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_says_it_takes_no_messages_gets_none_twice_and_all_once_it_takes_them() {
+async fn a_blocked_broker_gets_no_event_twice_and_all_once_it_is_unblocked() {
     if !on_rabbitmq() {
         return;
     }
@@ -314,7 +314,7 @@ async fn a_broker_that_says_it_takes_no_messages_gets_none_twice_and_all_once_it
     let direct = connected(&kit).await;
     let (counts, consumer) = count(&direct);
     proxy.be(Mood::Blocked);
-    // Until it is known: what is under way in that moment may come twice.
+    // Until the block is known: what is in flight at that moment may arrive twice.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let ids = put(&pool, "notification.delivered.v1", 1_500, now()).await;
     let (relay, registry) = relay(&pool, &through, now.clone());
@@ -331,7 +331,7 @@ async fn a_broker_that_says_it_takes_no_messages_gets_none_twice_and_all_once_it
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_falls_silent_is_connected_to_anew_and_copies_are_counted() {
+async fn a_silent_broker_is_reconnected_and_possible_duplicates_are_counted() {
     if !on_rabbitmq() {
         return;
     }
@@ -371,7 +371,7 @@ async fn a_broker_that_falls_silent_is_connected_to_anew_and_copies_are_counted(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_that_is_gone_is_declared_again() {
+async fn a_missing_exchange_is_declared_again() {
     if !on_rabbitmq() {
         return;
     }
@@ -390,7 +390,7 @@ async fn an_exchange_that_is_gone_is_declared_again() {
         .unwrap();
     connection.close(200, "done".into()).await.unwrap();
     let ids = put(&pool, "notification.delivered.v1", 20, now()).await;
-    // A publish to an exchange that is missing closes its channel, and nothing else.
+    // A publish to a missing exchange closes its channel, and nothing else.
     let (relay, _registry) = relay(&pool, &broker, now.clone());
     emptied(&pool).await;
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
@@ -400,7 +400,7 @@ async fn an_exchange_that_is_gone_is_declared_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_no_webhook_hears_of_goes_to_the_chats_alone() {
+async fn an_event_without_a_webhook_subscriber_is_routed_only_to_the_chat_queue() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
     let pool = outbox_of(&db);
     let broker = connected(&kit).await;
@@ -415,7 +415,7 @@ async fn what_no_webhook_hears_of_goes_to_the_chats_alone() {
         })
     });
     let ids = put(&pool, "session.started.v1", 21, now()).await;
-    // The last of them too: what came before it has come, if it comes at all.
+    // The last event is among them: whatever came before it has arrived by then, if it arrives at all.
     let wanted: Vec<Uuid> = ids.iter().copied().step_by(4).collect();
     let heard: HashSet<String> = wanted.iter().map(Uuid::to_string).collect();
     let (registry, asked) = (Registry::new(), heard.clone());

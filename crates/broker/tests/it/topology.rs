@@ -10,7 +10,7 @@ use test_kit::{TestBroker, wait_until};
 
 use crate::{PATIENCE, connected, message, on_rabbitmq, told};
 
-/// What a program without the product's rules declares under one of its names.
+/// What a program that does not know the product declares under one of its names.
 enum Declared {
     /// A durable queue with these arguments.
     Queue(&'static str, Vec<(&'static str, AMQPValue)>),
@@ -22,7 +22,7 @@ fn text(value: &str) -> AMQPValue {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
+async fn a_conflicting_declaration_is_reported_with_the_remedy_until_it_is_removed() {
     if !on_rabbitmq() {
         return;
     }
@@ -40,7 +40,7 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
         ),
         (
             Declared::Queue("notify.mail", vec![]),
-            // Which of several differences is named, and whether its whole value, is the broker's affair.
+            // The broker decides which of several differences it names, and whether with the whole value.
             "the queue PREFIXnotify.mail exists with ",
         ),
         (
@@ -62,7 +62,7 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
         let named = wait_until(sentence, PATIENCE, async || {
             broker.report().starts_with(&expected).then_some(())
         });
-        // What it says instead is what one has to know.
+        // A failure shows the actual report.
         tokio::select! {
             () = named => {}
             () = tokio::time::sleep(PATIENCE * 3 / 4) => panic!("not {expected:?} but {:?}", broker.report()),
@@ -92,7 +92,7 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
     }
 }
 
-/// What was declared is equivalent to what is declared here, or RabbitMQ answers 406, which `put` does not survive.
+/// RabbitMQ answers 406 to a declaration that differs from the existing one, and `put` then panics.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
     if !on_rabbitmq() {
@@ -136,7 +136,7 @@ async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
         ("x-overflow", text("reject-publish")),
     ];
     for (queue, arguments) in queues.into_iter().chain([("work.parked", parked)]) {
-        // Declaring it here would make one that is missing.
+        // Checked first, because declaring a missing queue would create it.
         assert_eq!(kit.waiting(&connection, queue).await, 0);
         put(&channel, kit.prefix(), &Declared::Queue(queue, arguments)).await;
     }
@@ -145,7 +145,7 @@ async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn declaring_again_changes_nothing_and_keeps_what_waits() {
+async fn declaring_again_changes_nothing_and_keeps_queued_messages() {
     if !on_rabbitmq() {
         return;
     }
@@ -162,7 +162,7 @@ async fn declaring_again_changes_nothing_and_keeps_what_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_older_version_bound_takes_everything_still_and_each_once() {
+async fn a_binding_of_an_older_version_still_gets_every_event_once() {
     if !on_rabbitmq() {
         return;
     }

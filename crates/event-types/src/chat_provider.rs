@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_described_for_those_who_set_one() {
+    fn each_chat_provider_is_documented() {
         let page = include_str!("../../../docs/chats.md");
         for chat in ChatProvider::ALL {
             let row = format!("\n| `{}` | `", chat.name());

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_of_either_shape_is_read_and_shows_no_secret() {
+    fn a_destination_of_either_kind_decodes_and_prints_no_secret() {
         for (json, shape) in [
             (
                 r#"{"provider":"slack","webhook_url":"https://h.example/secret"}"#,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_from_before_channels_were_told_is_still_read() {
+    fn a_chat_test_event_without_a_channel_still_decodes() {
         let before = r#"{"test_id":"00000000-0000-0000-0000-000000000000","project_id":3,"project_name":"A","revision":1,"requested_by":"ada"}"#;
         let read: ChatTestRequested = serde_json::from_str(before).unwrap();
         assert_eq!(read.channel, "");

@@ -131,7 +131,7 @@ fn writes() -> bool {
 }
 
 #[test]
-fn the_schemas_in_docs_are_what_the_types_say() {
+fn the_schemas_in_docs_match_the_types() {
     let folder = docs().join("events/schemas");
     fs::create_dir_all(&folder).unwrap();
     let mut files = BTreeSet::new();
@@ -165,7 +165,7 @@ fn the_schemas_in_docs_are_what_the_types_say() {
 }
 
 #[test]
-fn every_event_is_known_here_as_public_or_private() {
+fn every_event_is_listed_as_public_or_private() {
     let known: BTreeSet<&str> = all()
         .iter()
         .map(|event| event.name)
@@ -198,7 +198,7 @@ fn is_type(text: &str) -> bool {
 }
 
 #[test]
-fn the_page_of_events_shows_each_with_all_its_fields_and_an_example_that_is_one() {
+fn the_events_page_documents_every_field_and_has_valid_examples() {
     let page = fs::read_to_string(docs().join("events.md")).unwrap();
     for event in all() {
         let heading = format!("### `{}`\n", event.name);
@@ -327,7 +327,7 @@ fn compare(old: (&Value, &Value), new: (&Value, &Value), at: &str, broken: &mut 
 }
 
 #[test]
-fn what_breaks_a_version_is_seen_and_what_adds_to_it_is_not() {
+fn breaking_schema_changes_are_detected_and_additions_are_not() {
     let old = schema_of::<SessionStarted>();
     let data = "/properties/data";
     let edited = |pointer: &str, edit: &dyn Fn(&mut Value)| {

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chat_from_before_there_was_a_choice_is_told_of_plans_and_ends() {
+    fn a_chat_without_an_announce_list_gets_the_default_announcements() {
         let before = r#"{"provider":"slack","channel":"focus","revision":1}"#;
         let read: ChatTarget = serde_json::from_str(before).unwrap();
         assert!(read.announces(ChatTarget::PLANNED) && read.announces(ChatTarget::FINISHED));

@@ -1,4 +1,4 @@
-//! What is published can be read again, and what cannot be ours is told apart.
+//! Published events decode again, and what cannot be an event is refused.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use auth_types::TeamRole;
@@ -66,7 +66,7 @@ fn an_event_of_another_type_version_or_size_is_refused() {
     assert!(matches!(Event::decode(b"{"), Err(EventError::Json(_))));
 }
 
-/// The data as published, after it was read back and found to be the same.
+/// Returns the published data, which must decode to the same value.
 fn published<T: EventData + PartialEq + std::fmt::Debug>(data: &T) -> serde_json::Value {
     let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
     let event = Event::new(Uuid::from_u128(1), "identity-service", at, None, data).unwrap();
@@ -85,7 +85,7 @@ fn team() -> TeamRef {
 }
 
 #[test]
-fn what_the_identity_area_tells_has_exactly_this_shape() {
+fn identity_events_have_exactly_this_shape() {
     let user_id = "7".parse().unwrap();
     let revoked = SessionRevoked {
         user_id,
@@ -101,7 +101,7 @@ fn what_the_identity_area_tells_has_exactly_this_shape() {
     };
     let told = json!({ "user_id": 7, "deleted": true, "is_active": false });
     assert_eq!(published(&changed), told);
-    // As they were told before these had their last field.
+    // As published before these types had their last field.
     let before: SessionRevoked =
         serde_json::from_value(json!({ "user_id": 7, "sids": ["a"] })).unwrap();
     assert_eq!(before.clients, Vec::<String>::new());
@@ -141,7 +141,7 @@ fn what_the_identity_area_tells_has_exactly_this_shape() {
 }
 
 #[test]
-fn a_requested_mail_says_its_kind_and_nothing_more_in_clear() {
+fn a_mail_request_has_nothing_but_its_template_in_clear() {
     let requested = MailRequested {
         template: "invitation".into(),
         sealed: "v2.k.x".into(),
@@ -279,7 +279,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             "{shown}"
         );
     }
-    // A sender of an earlier or a later version.
+    // From an earlier or a later version.
     let sparse = r#"{"to":"a@b","text":{"template":"new_sign_in","username":"ada","at":"2026-11-21T08:00:00Z","address":"x","added":1}}"#;
     assert!(serde_json::from_str::<Mail>(sparse).is_ok());
     let unknown = r#"{"to":"a@b","text":{"template":"newsletter"}}"#;
@@ -287,7 +287,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
 }
 
 #[test]
-fn what_is_told_of_webhooks_has_exactly_this_shape() {
+fn webhook_events_have_exactly_this_shape() {
     let id = Uuid::from_u128(9);
     let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
     let configured = WebhookConfigured {
@@ -405,7 +405,7 @@ fn a_sealed_webhook_opens_to_exactly_this_json_and_is_never_shown() {
 }
 
 #[test]
-fn a_test_of_a_chat_is_asked_for_in_private_and_answered_in_public() {
+fn a_chat_test_is_requested_in_private_and_reported_in_public() {
     let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
     let test_id = Uuid::from_u128(9);
     let requested = ChatTestRequested {

@@ -1,4 +1,4 @@
-//! What hostile files cost, each in a process of its own.
+//! The cost of hostile files, each in a process of its own.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,25 +20,25 @@ const RULES: Rules = Rules {
     made_edge: 512,
 };
 
-/// Bytes that one file may take.
+/// The bytes of memory that one file may use.
 const MOST_MEMORY: u64 = 64 * 1024 * 1024;
-/// 100 ms, and as much again: on a busy machine caches are cold and cores shared.
+/// 100 ms, and as much again because on a busy machine caches are cold and cores shared.
 const MOST_MICROS: u64 = 200_000;
-/// The same for pictures of three times as many pixels.
+/// The same for images of three times as many pixels.
 const MOST_MICROS_AT_49_MEGAPIXELS: u64 = 600_000;
 
-/// What one file cost.
+/// The cost of one file.
 #[derive(Debug)]
 struct Cost {
     fate: String,
-    /// Time on the processor, which other tests do not prolong.
+    /// CPU time, which other tests do not prolong.
     micros: u64,
-    /// How far the process's memory grew over what it was with the file read.
+    /// The growth of the process's peak memory since the file was read.
     grown_kib: u64,
 }
 
 #[test]
-fn every_bomb_is_refused_or_taken_in_time_and_within_64_mib() {
+fn every_hostile_image_is_accepted_or_refused_in_time_and_within_64_mib() {
     let mut costs = Vec::new();
     for bomb in bombs() {
         let cost = measure(&bomb);
@@ -64,7 +64,7 @@ fn every_bomb_is_refused_or_taken_in_time_and_within_64_mib() {
     }
 }
 
-/// Called by [`measure`] in a process of its own, with the file on its standard input.
+/// Run by [`measure`] in a process of its own, with the file on its standard input.
 #[test]
 #[ignore = "does nothing by itself"]
 fn child() {
@@ -110,7 +110,7 @@ fn measure(bomb: &Bomb) -> Cost {
     }
 }
 
-/// The most memory that this process ever had.
+/// Returns the peak memory of this process.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -121,7 +121,7 @@ fn peak_kib() -> u64 {
         .unwrap()
 }
 
-/// What this thread has had of the processor.
+/// Returns the CPU time of this thread.
 fn cpu_micros() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse::<u64>().unwrap() / 1_000
@@ -130,7 +130,7 @@ fn cpu_micros() -> u64 {
 #[expect(
     clippy::cast_precision_loss,
     clippy::as_conversions,
-    reason = "for people"
+    reason = "for display"
 )]
 fn milliseconds(micros: u64) -> f64 {
     micros as f64 / 1e3
@@ -139,7 +139,7 @@ fn milliseconds(micros: u64) -> f64 {
 #[expect(
     clippy::cast_precision_loss,
     clippy::as_conversions,
-    reason = "for people"
+    reason = "for display"
 )]
 fn megabytes(kib: u64) -> f64 {
     kib as f64 * 1024.0 / 1e6

@@ -1,4 +1,4 @@
-//! What becomes of good files, and of files that only look good.
+//! What becomes of valid images, and of files that only look valid.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -35,7 +35,7 @@ fn contains(file: &[u8], text: &[u8]) -> bool {
     file.windows(text.len()).any(|window| window == text)
 }
 
-/// Whether two files look the same: the colour of what cannot be seen does not count.
+/// Whether two images look the same; the colour of transparent pixels does not count.
 fn same(a: &[u8], b: &[u8]) -> bool {
     let (a, b) = (seen(a), seen(b));
     let pixels = a.pixels().zip(b.pixels());
@@ -46,7 +46,7 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 }
 
 #[test]
-fn a_picture_keeps_its_format_and_proportions_and_is_never_made_larger() {
+fn an_image_keeps_its_format_and_proportions_and_is_never_enlarged() {
     type Make = fn(u32, u32) -> Vec<u8>;
     let animated: Make = |w, h| gif(w.try_into().unwrap(), h.try_into().unwrap(), 3);
     let makes: [(Make, Format); 3] = [
@@ -74,7 +74,7 @@ fn a_picture_keeps_its_format_and_proportions_and_is_never_made_larger() {
 }
 
 #[test]
-fn pixels_stay_what_they_are_or_become_the_mean_of_their_area() {
+fn pixels_are_kept_or_become_the_mean_of_their_area() {
     for file in [png(300, 200), gif(300, 200, 2), png_interlaced(61, 43)] {
         assert!(same(&shrink(&file).unwrap().bytes, &file));
     }
@@ -95,12 +95,12 @@ fn pixels_stay_what_they_are_or_become_the_mean_of_their_area() {
     near(&jpeg(1024, 1024), 6);
     near(&jpeg(1111, 777), 6);
     near(&png_interlaced(1111, 777), 2);
-    // What is seen and what is not meet in the middle of a pixel, and in a GIF there are few colours.
+    // Opaque and transparent parts meet in the middle of a pixel, and a GIF has few colours.
     near(&gif(1024, 1024, 1), 60);
 }
 
 #[test]
-fn rows_in_passes_give_the_same_as_rows_in_order() {
+fn an_interlaced_png_gives_the_same_image_as_a_plain_one() {
     let made = shrink(&png_interlaced(1300, 900)).unwrap();
     let plain = test_kit::images::picture(1300, 900);
     let mut file = std::io::Cursor::new(Vec::new());
@@ -113,8 +113,8 @@ fn image_format() -> image::ImageFormat {
 }
 
 #[test]
-fn the_colour_of_what_cannot_be_seen_does_not_bleed() {
-    // The left upper quarter is white and cannot be seen; blue is 64 everywhere else.
+fn the_colour_of_transparent_pixels_does_not_bleed() {
+    // The upper left quarter is white and transparent; blue is 64 everywhere else.
     let made = seen(&shrink(&png(1011, 1011)).unwrap().bytes);
     let halves = made.pixels().filter(|pixel| (1..255).contains(&pixel.0[3]));
     assert!(halves.clone().count() > 0);
@@ -122,7 +122,7 @@ fn the_colour_of_what_cannot_be_seen_does_not_bleed() {
 }
 
 #[test]
-fn a_picture_is_turned_upright_and_says_nothing_of_the_place() {
+fn an_image_is_turned_upright_and_loses_its_location() {
     let plain = seen(&jpeg(60, 40));
     for orientation in 1..=8 {
         let file = jpeg_with_app1(60, 40, &app1(orientation));
@@ -147,7 +147,7 @@ fn a_picture_is_turned_upright_and_says_nothing_of_the_place() {
     assert_eq!(seen(&made).dimensions(), (40, 60));
 }
 
-/// What a viewer makes of the eight orientations of EXIF.
+/// Applies one of the eight EXIF orientations, as a viewer does.
 fn upright(image: &image::RgbaImage, orientation: u16) -> image::RgbaImage {
     use image::imageops::{flip_horizontal, flip_vertical, rotate90, rotate180, rotate270};
     match orientation {
@@ -163,7 +163,7 @@ fn upright(image: &image::RgbaImage, orientation: u16) -> image::RgbaImage {
 }
 
 #[test]
-fn what_follows_the_end_or_hides_in_other_parts_is_gone() {
+fn data_after_the_end_or_in_metadata_is_removed() {
     let script = b"<script>alert(1)</script>";
     let behind = |file: Vec<u8>| [file, script.to_vec()].concat();
     let files = [
@@ -180,13 +180,13 @@ fn what_follows_the_end_or_hides_in_other_parts_is_gone() {
 }
 
 #[test]
-fn an_incomplete_file_is_no_picture() {
+fn an_incomplete_file_is_refused() {
     for file in [jpeg(300, 300), png(300, 300), gif(300, 300, 3)] {
         for parts in 0..16 {
             let cut = file.len() * parts / 16;
             assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
         }
-        // A JPEG may lack its end marker, and nothing of its data.
+        // A JPEG may lack its end marker, but none of its data.
         let least = if file.starts_with(b"\xff\xd8") { 4 } else { 1 };
         let cut = file.len() - least;
         assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
@@ -197,7 +197,7 @@ fn an_incomplete_file_is_no_picture() {
             assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
         }
     }
-    // Of a progressive one the first scan has to be whole.
+    // The first scan of a progressive JPEG must be complete.
     let scan = JPEG_PROGRESSIVE
         .windows(2)
         .position(|two| two == b"\xff\xda");
@@ -208,7 +208,7 @@ fn an_incomplete_file_is_no_picture() {
 }
 
 #[test]
-fn a_jpeg_without_its_end_marker_is_a_picture() {
+fn a_jpeg_without_its_end_marker_is_accepted() {
     for file in [&jpeg(300, 200)[..], JPEG_420, JPEG_PROGRESSIVE] {
         let whole = shrink(file).unwrap();
         let end = file.len() - 2;
@@ -218,7 +218,7 @@ fn a_jpeg_without_its_end_marker_is_a_picture() {
     }
 }
 
-/// How far the pixels of two pictures are from each other, on the average and at most.
+/// Returns the mean and the largest difference between the pixels of two images.
 fn distance(a: &image::RgbaImage, b: &image::RgbaImage) -> (u32, u32) {
     assert_eq!(a.dimensions(), b.dimensions());
     let pairs = || a.as_raw().iter().zip(b.as_raw());
@@ -230,7 +230,7 @@ fn distance(a: &image::RgbaImage, b: &image::RgbaImage) -> (u32, u32) {
 }
 
 #[test]
-fn strips_show_what_other_decoders_show() {
+fn images_decoded_in_strips_match_other_decoders() {
     let plain = jpeg(160, 120);
     for file in [
         plain.as_slice(),
@@ -260,7 +260,7 @@ fn strips_show_what_other_decoders_show() {
 }
 
 #[test]
-fn a_photo_of_a_phone_is_made_small_with_little_memory() {
+fn a_phone_photo_is_shrunk_with_little_memory() {
     let file = jpeg(5712, 4284);
     let opened = image_kit::open(&file, RULES).unwrap();
     assert!(opened.memory() < 20 * 1024 * 1024, "{}", opened.memory());
@@ -271,7 +271,7 @@ fn a_photo_of_a_phone_is_made_small_with_little_memory() {
 }
 
 #[test]
-fn webp_becomes_jpeg_or_png_if_something_can_be_seen_through() {
+fn a_webp_becomes_a_jpeg_or_a_png_if_it_is_transparent() {
     let plain = test_kit::images::picture(160, 120).to_rgba8();
     for (file, format) in [
         (WEBP_LOSSY, Format::Jpeg),
@@ -291,8 +291,8 @@ fn webp_becomes_jpeg_or_png_if_something_can_be_seen_through() {
 }
 
 #[test]
-fn colours_of_display_p3_become_srgb() {
-    // Display P3 and sRGB by CSS Color 4; what sRGB does not have is cut off.
+fn display_p3_colours_become_srgb() {
+    // Display P3 and sRGB by CSS Color 4; colours outside sRGB are clipped.
     let pairs = [
         ([255, 0, 0], [255, 0, 0]),
         ([0, 128, 0], [0, 130, 0]),
@@ -323,7 +323,7 @@ fn colours_of_display_p3_become_srgb() {
     }
 }
 
-/// The picture with the profile of Display P3 as JPEG, PNG and WebP.
+/// Encodes the image with the Display P3 profile as JPEG, PNG and WebP.
 fn p3_files(image: &image::RgbImage) -> [Vec<u8>; 3] {
     use image::ImageEncoder as _;
     let profile = moxcms::ColorProfile::new_display_p3().encode().unwrap();
@@ -345,7 +345,7 @@ fn p3_files(image: &image::RgbImage) -> [Vec<u8>; 3] {
 }
 
 #[test]
-fn what_is_too_large_names_the_limit() {
+fn the_error_for_a_large_image_names_the_limit() {
     let text = |file: &[u8], rules: Rules| match image_kit::open(file, rules) {
         Err(Refused::TooLarge(exceeded)) => exceeded.to_string(),
         other => panic!("{other:?}"),
@@ -380,7 +380,7 @@ fn what_is_too_large_names_the_limit() {
 }
 
 #[test]
-fn what_is_no_jpeg_png_gif_or_webp_is_refused() {
+fn a_file_that_is_no_jpeg_png_gif_or_webp_is_refused() {
     let files: [&[u8]; 9] = [
         b"",
         b"x",
@@ -398,7 +398,7 @@ fn what_is_no_jpeg_png_gif_or_webp_is_refused() {
 }
 
 #[test]
-fn a_header_without_pixels_is_no_picture_and_one_with_too_many_is_too_large() {
+fn an_image_without_pixels_is_unsupported_and_one_with_too_many_is_too_large() {
     let with_size = |width: u16, height: u16| {
         let mut frame = gif(8, 8, 1);
         frame[6..8].copy_from_slice(&width.to_le_bytes());
@@ -421,11 +421,11 @@ fn a_header_without_pixels_is_no_picture_and_one_with_too_many_is_too_large() {
 }
 
 #[test]
-fn a_frame_that_leaves_the_screen_is_cut_and_one_beside_it_shows_nothing() {
+fn a_gif_frame_across_the_edge_is_clipped_and_one_outside_shows_nothing() {
     let moved = |left: u16, top: u16| {
         let mut file = gif(20, 10, 1);
         let at = file.iter().rposition(|byte| *byte == 0x2c).unwrap();
-        // The last comma may stand in the pixels; the descriptor's is the one before the size.
+        // The last comma may be among the pixels; that of the descriptor comes before the size.
         let at = (0..=at)
             .rev()
             .find(|at| file[*at] == 0x2c && file[at + 5..at + 9] == [20, 0, 10, 0])
@@ -448,7 +448,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_damage_to_a_file_panics(
+    fn no_damaged_file_causes_a_panic(
         which in 0..8_usize,
         hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
     ) {
@@ -472,8 +472,8 @@ proptest! {
     }
 
     #[test]
-    fn every_size_is_averaged_to_its_own_mean(width in 1..700_u32, height in 1..700_u32) {
-        // A picture of one colour stays of one colour, however its pixels are shared out.
+    fn an_image_of_one_colour_keeps_it_at_every_size(width in 1..700_u32, height in 1..700_u32) {
+        // An image of one colour keeps it, however its pixels are divided.
         let flat = image::GrayImage::from_pixel(width, height, image::Luma([77]));
         let mut file = std::io::Cursor::new(Vec::new());
         flat.write_to(&mut file, image_format()).unwrap();

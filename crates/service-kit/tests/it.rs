@@ -1,4 +1,4 @@
-//! The server's promises that hold for every service, on a real socket.
+//! What the server guarantees to every service, on a real socket.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -108,7 +108,7 @@ async fn error_of(answer: reqwest::Response) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_with_a_request_is_told_in_the_shape_of_the_area() {
+async fn every_request_error_has_the_error_format_of_the_area() {
     let (running, base) = start();
     let client = reqwest::Client::new();
     let post = |kind: &'static str, body: Vec<u8>| {
@@ -183,7 +183,7 @@ async fn whatever_is_wrong_with_a_request_is_told_in_the_shape_of_the_area() {
 }
 
 #[tokio::test]
-async fn headers_probes_and_cors_are_there() {
+async fn request_ids_probes_metrics_and_cors_work() {
     let (running, base) = start();
     let client = reqwest::Client::new();
     let with_id = |id: &'static str| {
@@ -253,7 +253,7 @@ async fn headers_probes_and_cors_are_there() {
 }
 
 #[tokio::test]
-async fn pages_may_send_the_headers_that_the_areas_read() {
+async fn cors_allows_the_request_headers_that_the_areas_read() {
     let (running, base) = start();
     let client = reqwest::Client::new();
     let asks_for = |headers: &'static str| {
@@ -285,7 +285,7 @@ async fn pages_may_send_the_headers_that_the_areas_read() {
 }
 
 #[tokio::test]
-async fn a_scrape_is_answered_while_the_database_is_silent() {
+async fn metrics_are_served_while_the_database_is_silent() {
     let figures = async |ready: ReadyCheck| {
         let (running, base) = start_with(ready);
         let answer = reqwest::get(format!("{base}/metrics")).await.unwrap();
@@ -300,10 +300,10 @@ async fn a_scrape_is_answered_while_the_database_is_silent() {
     assert!(text.contains("\nservice_ready 1\n"), "{text}");
 }
 
-/// Proxies keep connections to a service and send the next request over one that rests. One that is closed at that moment
-/// costs them a 502.
+/// Proxies keep idle connections to a service and send the next request over one of them. If that one is closed at that
+/// moment, they answer 502.
 #[tokio::test]
-async fn a_connection_rests_longer_than_the_proxies_before_it_let_it() {
+async fn an_idle_connection_stays_open_longer_than_proxies_keep_it() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let caddyfile = include_str!("../../../deploy/proxy/Caddyfile");
@@ -321,18 +321,18 @@ async fn a_connection_rests_longer_than_the_proxies_before_it_let_it() {
         connection.write_all(request).await.unwrap();
         let count = connection.read(&mut answer).await.unwrap();
         assert!(answer[..count].starts_with(b"HTTP/1.1 200"));
-        // Longer than the HTTP library lets one rest by itself.
+        // Longer than the HTTP library keeps an idle connection by default.
         let longest_rest = Duration::from_secs(longest_rest);
         let closed = tokio::time::timeout(longest_rest, connection.read(&mut answer));
         assert!(closed.await.is_err(), "the connection was closed");
     }
-    // One that rests holds nobody up who stops.
+    // An idle connection does not delay a stop.
     let stopping = tokio::time::timeout(Duration::from_secs(5), running.stop());
     stopping.await.expect("the server stops at once");
 }
 
 #[test]
-fn a_public_address_may_have_a_path_that_stands_before_routes() {
+fn a_base_url_may_have_a_path_before_the_routes() {
     for (address, is_good) in [
         ("https://example.com", true),
         ("https://example.com/", true),

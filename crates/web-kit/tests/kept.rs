@@ -1,4 +1,4 @@
-//! Forms that wait until their senders have signed in again.
+//! Forms that are saved until their senders have signed in again.
 #![allow(clippy::expect_used, reason = "tests fail by panicking")]
 
 use service_kit::seal::{Purpose, Sealer, SealingKeys};
@@ -18,7 +18,7 @@ fn kept(body: &str) -> KeptForm {
 }
 
 #[test]
-fn a_form_waits_for_its_account_in_its_browser_for_a_while() {
+fn a_saved_form_is_valid_for_its_account_and_browser_until_it_expires() {
     let form = kept("csrf=t&email=a%40b&password=hush&note=");
     let sealed = form.seal(&sealer(), "browser").expect("is small");
     let open =
@@ -43,7 +43,7 @@ fn a_form_waits_for_its_account_in_its_browser_for_a_while() {
 }
 
 #[test]
-fn what_no_cookie_can_hold_and_what_leads_elsewhere_does_not_wait() {
+fn a_form_too_large_for_a_cookie_or_leading_elsewhere_is_not_restored() {
     assert!(kept(&"x".repeat(4_000)).seal(&sealer(), "").is_none());
     let token = FormToken::new("5", "/account/email");
     let form = KeptForm::new(token, "//evil.example/", b"note=x", 1_000);
@@ -52,7 +52,7 @@ fn what_no_cookie_can_hold_and_what_leads_elsewhere_does_not_wait() {
 }
 
 #[test]
-fn no_password_of_any_page_is_kept() {
+fn no_password_of_any_page_is_saved() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut folders = vec![
         crates.join("identity-service/templates"),

@@ -1,4 +1,4 @@
-//! Reads and writes that come at the same time and are done as one.
+//! Concurrent reads and writes that are executed as one.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -10,11 +10,11 @@ use tokio::task::{JoinHandle, yield_now};
 
 use crate::fresh;
 
-/// Held by a test, it keeps every read that asks for a key below 0 from ending.
+/// While a test locks it, no read or write of a negative key ends.
 static GATE: Mutex<()> = Mutex::new(());
-/// One test at a time uses the gate.
+/// Lets one test at a time use the gate.
 static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-/// The keys of each read that was done.
+/// The keys of each read that was executed.
 static READS: Mutex<Vec<Vec<i64>>> = Mutex::new(Vec::new());
 
 type Answer = Result<Result<i64, DbError>, tokio::task::JoinError>;
@@ -42,7 +42,7 @@ fn double(_: &mut Db, keys: &[i64]) -> Result<Vec<i64>, DbError> {
     clippy::await_holding_lock,
     reason = "the database's thread waits for it, not a task"
 )]
-/// Reads these keys while another read is under way, all at the same time; how many reads were done, too.
+/// Reads these keys concurrently while another read is in progress; returns the answers and the number of reads.
 async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
     let _turn = TURN.lock().await;
     let fresh = fresh("SELECT 1");
@@ -58,7 +58,7 @@ async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
         .iter()
         .map(|key| tokio::spawn(gather.run(*key)))
         .collect();
-    // Each of them is asked for before the next line.
+    // Each read is requested before the next line.
     yield_now().await;
     drop(held);
     assert_eq!(first.await.unwrap().unwrap(), -2);
@@ -71,19 +71,19 @@ async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
 }
 
 #[tokio::test]
-async fn those_who_ask_meanwhile_share_the_next_read_and_each_gets_its_own_answer() {
+async fn concurrent_callers_share_the_next_read_and_each_gets_its_own_answer() {
     let (answers, reads) = beside(&[1, 2, 3, 2]).await;
     let answers: Vec<i64> = answers
         .into_iter()
         .map(|answer| answer.unwrap().unwrap())
         .collect();
     assert_eq!(answers, [2, 4, 6, 4]);
-    // The one that was under way, and one for all of them.
+    // The one that was in progress, and one for all the others.
     assert_eq!(reads, 2);
 }
 
 #[tokio::test]
-async fn what_one_of_them_is_to_blame_for_fails_that_one() {
+async fn an_error_of_one_key_fails_only_that_key() {
     let (answers, _) = beside(&[1, UNLUCKY, 3]).await;
     let answers: Vec<_> = answers
         .into_iter()
@@ -93,7 +93,7 @@ async fn what_one_of_them_is_to_blame_for_fails_that_one() {
 }
 
 #[tokio::test]
-async fn a_panic_reaches_one_of_them_and_the_next_read_goes_on() {
+async fn a_panic_reaches_one_caller_and_the_next_read_works() {
     let (answers, _) = beside(&[1, FATAL]).await;
     assert!(matches!(
         answers.as_slice(),
@@ -103,10 +103,10 @@ async fn a_panic_reaches_one_of_them_and_the_next_read_goes_on() {
     assert_eq!(answers.remove(0).unwrap().unwrap(), 8);
 }
 
-/// The owners of each write that was done.
+/// The owners of each write that was executed.
 static WRITES: Mutex<Vec<Vec<i64>>> = Mutex::new(Vec::new());
 
-/// Whose, and what: no number is kept twice.
+/// An owner and a number; no number is stored twice.
 type Note = (i64, i64);
 
 fn keep(db: &mut Db, notes: &[Note]) -> Result<Vec<i64>, DbError> {
@@ -132,7 +132,7 @@ fn keep(db: &mut Db, notes: &[Note]) -> Result<Vec<i64>, DbError> {
     reason = "the database's threads wait for it, not a task"
 )]
 #[tokio::test]
-async fn writes_of_different_owners_are_one_and_what_one_cannot_keep_the_others_do() {
+async fn writes_of_different_owners_are_executed_as_one_and_a_failing_one_fails_alone() {
     let _turn = TURN.lock().await;
     let fresh = fresh("CREATE TABLE notes (owner BIGINT NOT NULL, number BIGINT NOT NULL UNIQUE)");
     let together = fresh.pool.backend() == Backend::Postgres;
@@ -140,7 +140,7 @@ async fn writes_of_different_owners_are_one_and_what_one_cannot_keep_the_others_
         Box::leak(Box::new(fresh.pool.gather_writes(keep, |note| note.0)));
     WRITES.lock().unwrap().clear();
     let held = GATE.lock().unwrap();
-    // As many as are done at the same time.
+    // As many as run at the same time.
     let mut first = Vec::new();
     for note in [(-1, 1), (-2, 2)] {
         first.push(tokio::spawn(gather.run(note)));
@@ -153,7 +153,7 @@ async fn writes_of_different_owners_are_one_and_what_one_cannot_keep_the_others_
         .iter()
         .map(|note| tokio::spawn(gather.run(*note)))
         .collect();
-    // Each of them is asked for before the next line.
+    // Each write is requested before the next line.
     yield_now().await;
     drop(held);
     for (write, number) in first.into_iter().zip([1, 2]) {
@@ -163,7 +163,7 @@ async fn writes_of_different_owners_are_one_and_what_one_cannot_keep_the_others_
     for write in writes {
         kept.push(write.await.unwrap().ok());
     }
-    // One of the two that want to keep the same number.
+    // Only one of the two writes of the same number succeeds.
     assert_eq!(kept.iter().filter(|number| **number == Some(5)).count(), 1);
     kept.retain(|number| *number != Some(5) && number.is_some());
     assert_eq!(kept, [Some(3), Some(4), Some(6), Some(7)]);

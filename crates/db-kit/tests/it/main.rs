@@ -1,4 +1,4 @@
-//! The promises of the data layer that its callers rely on, on SQLite and, where one is given, on PostgreSQL.
+//! What callers of the data layer rely on, on SQLite and, if a server is given, on PostgreSQL.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -23,7 +23,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use uuid::Uuid;
 
-/// A database of the wanted backend with the given tables; PostgreSQL ones are schemas of their own, dropped at the end.
+/// A database of the wanted backend with the given tables. On PostgreSQL it is a schema of its own, dropped at the end.
 struct Fresh {
     pool: Pool,
     _folder: tempfile::TempDir,
@@ -79,7 +79,7 @@ fn at(seconds: i64) -> NaiveDateTime {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_a_database_that_falls_silent_is_told_so_in_time() {
+async fn a_query_to_a_silent_database_fails_within_its_timeout() {
     let fresh = fresh(COUNTER);
     let mut options = PoolOptions::new(fresh.pool.url().clone(), 1);
     options.acquire_timeout = Duration::from_millis(100);
@@ -92,7 +92,7 @@ async fn who_asks_a_database_that_falls_silent_is_told_so_in_time() {
         })
         .await;
     assert!(matches!(silent, Err(DbError::Unreachable(_))), "{silent:?}");
-    // The connection is not given to others before the work with it has ended.
+    // No other caller gets the connection before the work on it has ended.
     let next = pool.read::<(), DbError, _>(|_| Ok(())).await;
     assert!(matches!(next, Err(DbError::Busy)), "{next:?}");
     let usage = pool.usage();
@@ -140,9 +140,9 @@ async fn transactions_that_read_before_they_write_all_commit() {
     assert_eq!(n, 200);
 }
 
-/// Otherwise each `first()` is prepared anew, and all connections share a lock (`.cargo/config.toml`).
+/// Otherwise each `first()` is prepared again, and all connections share a lock (`.cargo/config.toml`).
 #[tokio::test]
-async fn sqlite_keeps_what_is_prepared_and_its_connections_share_nothing() {
+async fn sqlite_keeps_prepared_statements_and_its_connections_share_no_lock() {
     let fresh = fresh(COUNTER);
     if fresh.pool.backend() == Backend::Postgres {
         return;
@@ -167,7 +167,7 @@ async fn sqlite_keeps_what_is_prepared_and_its_connections_share_nothing() {
 }
 
 #[tokio::test]
-async fn what_fails_or_panics_leaves_nothing_behind_and_the_pool_usable() {
+async fn a_transaction_that_fails_or_panics_leaves_nothing_behind_and_the_pool_usable() {
     let fresh = fresh(COUNTER);
     let insert = |db: &mut db_kit::Db| {
         diesel::insert_into(counter::table)
@@ -201,7 +201,7 @@ async fn what_fails_or_panics_leaves_nothing_behind_and_the_pool_usable() {
 }
 
 #[tokio::test]
-async fn a_second_row_with_the_same_key_is_told_by_its_columns() {
+async fn a_unique_violation_is_recognised_by_its_columns() {
     let fresh = fresh(COUNTER);
     let insert = || {
         fresh.pool.write_one::<_, DbError, _>(|db| {
@@ -227,7 +227,7 @@ fn both_databases_have_the_same_outbox_and_inbox() {
 }
 
 #[tokio::test]
-async fn an_event_is_taken_in_once_by_each_consumer() {
+async fn each_consumer_records_an_event_once() {
     let fresh = fresh(tables());
     let record = |consumer: &'static str| {
         fresh.pool.write_one::<_, DbError, _>(move |db| {
@@ -240,7 +240,7 @@ async fn an_event_is_taken_in_once_by_each_consumer() {
 }
 
 #[tokio::test]
-async fn what_was_taken_in_is_forgotten_oldest_first_and_a_few_at_a_time() {
+async fn the_inbox_is_cleaned_oldest_first_in_batches() {
     let fresh = fresh(tables());
     let change = fresh.pool.write_one::<_, DbError, _>(|db| {
         for second in 1..=5_u8 {
@@ -258,7 +258,7 @@ async fn what_was_taken_in_is_forgotten_oldest_first_and_a_few_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_text_with_a_nul_is_refused_for_good_or_kept_as_it_is() {
+async fn a_text_with_a_nul_is_refused_for_good_or_stored_unchanged() {
     let fresh = fresh("CREATE TABLE notes (text TEXT NOT NULL)");
     let write = fresh.pool.write_one::<_, DbError, _>(|db| {
         let text = diesel::sql_query("INSERT INTO notes (text) VALUES ($1)")

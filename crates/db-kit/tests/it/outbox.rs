@@ -23,7 +23,7 @@ fn row(number: u128) -> NewOutboxRow {
     }
 }
 
-/// An outbox with these rows.
+/// Creates an outbox with these rows.
 fn with(numbers: impl IntoIterator<Item = u128>) -> Fresh {
     let fresh = fresh(tables());
     for number in numbers {
@@ -75,7 +75,7 @@ fn reclaimed(rows: &[OutboxRow]) -> usize {
 }
 
 #[test]
-fn relays_that_lease_at_once_get_different_rows() {
+fn concurrent_leases_get_different_rows() {
     let fresh = with(1..=100);
     let pool = &fresh.pool;
     let batches: Vec<Vec<OutboxRow>> = std::thread::scope(|scope| {
@@ -93,7 +93,7 @@ fn relays_that_lease_at_once_get_different_rows() {
 }
 
 #[test]
-fn what_is_confirmed_goes_and_what_runs_out_is_leased_again_and_says_so() {
+fn confirmed_rows_are_deleted_and_expired_ones_are_leased_again_as_reclaimed() {
     let fresh = with(1..=10);
     let pool = &fresh.pool;
     assert_eq!(numbers(&lease(pool, "a", 1, 6, 0)), [1, 2, 3, 4, 5, 6]);
@@ -111,7 +111,7 @@ fn what_is_confirmed_goes_and_what_runs_out_is_leased_again_and_says_so() {
     assert!(is_any_due(pool, 31));
     let again = lease(pool, "c", 31, 200, 0);
     assert_eq!((again.len(), reclaimed(&again)), (4, 4));
-    // Whoever had them before lets nothing go that is another's now.
+    // The previous holder cannot release a lease that is another's now.
     end(pool, "b", [7]);
     assert!(!is_any_due(pool, 32));
     end(pool, "c", []);
@@ -120,11 +120,11 @@ fn what_is_confirmed_goes_and_what_runs_out_is_leased_again_and_says_so() {
 }
 
 #[test]
-fn what_ran_out_is_counted_once_a_row_however_it_is_leased_again() {
+fn an_expired_row_counts_as_reclaimed_once_however_it_is_leased_again() {
     let fresh = with(1..=10);
     let pool = &fresh.pool;
     assert_eq!(lease(pool, "dead", 1, 8, 0).len(), 8);
-    // In its middle, then behind it, then before it.
+    // In the middle of the expired lease, then behind it, then before it.
     let middle = lease(pool, "a", 40, 2, 3);
     assert_eq!((numbers(&middle), reclaimed(&middle)), (vec![4, 5], 2));
     let behind = lease(pool, "b", 40, 5, 5);
@@ -143,7 +143,7 @@ fn what_ran_out_is_counted_once_a_row_however_it_is_leased_again() {
 }
 
 #[test]
-fn what_commits_late_inside_a_lease_waits_for_its_end_and_what_lies_outside_does_not() {
+fn a_late_row_inside_a_lease_waits_for_its_end_and_one_outside_does_not() {
     let fresh = with([10, 20, 30, 40]);
     let pool = &fresh.pool;
     assert_eq!(numbers(&lease(pool, "a", 1, 2, 0)), [10, 20]);
@@ -158,13 +158,13 @@ fn what_commits_late_inside_a_lease_waits_for_its_end_and_what_lies_outside_does
     assert!(is_any_due(pool, 3));
     let late = lease(pool, "d", 3, 10, 0);
     assert_eq!((numbers(&late), reclaimed(&late)), (vec![15], 0));
-    // Each lease is of its own rows.
+    // Each lease covers its own rows only.
     end(pool, "c", [5]);
     assert_eq!(numbers(&lease(pool, "e", 4, 10, 0)), [30, 35, 45]);
 }
 
 #[test]
-fn a_statement_kept_as_text_is_prepared_once_a_connection() {
+fn a_statement_given_as_text_is_prepared_once_per_connection() {
     let fresh = with([]);
     let (counted, kept) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (count, keep) = (counted.clone(), kept.clone());

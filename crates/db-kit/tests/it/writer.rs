@@ -11,7 +11,7 @@ use crate::{COUNTER, counter, fresh};
 type Write = Box<dyn FnOnce(&mut Db) -> Result<(), DbError> + Send>;
 type Written = JoinHandle<Result<(), DbError>>;
 
-/// Writes that come while another one is under way, in this order; that one is let go when all of them wait.
+/// Starts writes in this order while another one is in progress, which ends once all of them wait.
 async fn beside(pool: &Pool, writes: Vec<Write>) -> Vec<Written> {
     let (let_go, gate) = mpsc::channel::<()>();
     let (begun, begins) = mpsc::channel();
@@ -31,7 +31,7 @@ async fn beside(pool: &Pool, writes: Vec<Write>) -> Vec<Written> {
     for write in writes {
         let pool = pool.clone();
         written.push(tokio::spawn(async move { pool.write_tx(write).await }));
-        // In the order in which they are given.
+        // Each write waits in line before the next one starts.
         yield_now().await;
     }
     drop(let_go);
@@ -55,14 +55,14 @@ async fn ids(pool: &Pool) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn of_writes_that_share_a_commit_each_is_all_or_nothing() {
+async fn each_write_of_a_shared_commit_is_all_or_nothing() {
     let fresh = fresh(COUNTER);
     let written = beside(
         &fresh.pool,
         vec![
             Box::new(|db| insert(db, 1)),
             Box::new(|db| insert(db, 2).and(Err(DbError::Busy))),
-            // Its second row is refused, and its first one goes with it.
+            // Its second row is refused, and its first one is rolled back too.
             Box::new(|db| insert(db, 3).and_then(|()| insert(db, 3))),
             Box::new(|db| insert(db, 4)),
         ],
@@ -78,7 +78,7 @@ async fn of_writes_that_share_a_commit_each_is_all_or_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_that_something_is_kept_that_is_lost_with_the_commit() {
+async fn a_failed_commit_fails_every_write_in_it() {
     let fresh = fresh(COUNTER);
     if fresh.pool.backend() == Backend::Postgres {
         return;

@@ -82,9 +82,9 @@ pub(crate) enum Error {
     SlugTaken,
     #[error("this user is already a member")]
     AlreadyMember,
-    #[error("this user left the team and can return only by invitation")]
+    #[error("this user left the team and can return only by invitation; invite them")]
     MemberLeft,
-    #[error("members can be added only by invitation")]
+    #[error("members can be added only by invitation; invite this user")]
     InvitationRequired,
     #[error("a team must have an owner; hand it over first")]
     LastOwner,

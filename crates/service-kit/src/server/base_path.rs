@@ -70,7 +70,9 @@ impl BasePath {
             }
         }
         let kind = response.headers().get(header::CONTENT_TYPE);
-        if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
+        let is_page = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+        // Only Swagger UI's page is compressed, and its links are relative.
+        if !is_page || response.headers().contains_key(header::CONTENT_ENCODING) {
             return response;
         }
         response.map_body(|_, body| match body.try_into_bytes() {

@@ -20,7 +20,7 @@ mod url;
 
 pub use broker::{Broker, BrokerState, ConsumerHandle, Publisher};
 pub use message::{BatchOptions, BrokerError, ConsumeOptions, Delivery, Message, Outcome, Verdict};
-pub use parked::{InHand, ParkedError, ParkedMessage, ParkedQueue};
-pub use relay::{Listened, Relay, RelayHandle, RelayOptions};
+pub use parked::{DeadLetterCheckout, DeadLetterError, DeadLetterQueue, ParkedMessage};
+pub use relay::{BccFilter, Relay, RelayHandle, RelayOptions};
 pub use topology::Queue;
 pub use url::{BrokerUrl, InvalidBrokerUrl};

@@ -22,18 +22,18 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// messages stay in the publisher's outbox.
 #[derive(Default)]
 pub(crate) struct Memory {
-    queues: RwLock<HashMap<Queue, Vec<Arc<Bound>>>>,
+    queues: RwLock<HashMap<Queue, Vec<Arc<BoundConsumer>>>>,
     turn: AtomicUsize,
 }
 
-struct Bound {
+struct BoundConsumer {
     handler: Handler,
     flow: Flow,
     slots: Semaphore,
 }
 
 /// Messages of one publish that one consumer gets together.
-struct Portion {
+struct ConsumerShare {
     /// Their indexes in the publish.
     places: Vec<usize>,
     outcomes: JoinHandle<Vec<Outcome>>,
@@ -47,7 +47,7 @@ impl Memory {
         handler: Handler,
         mut stopping: watch::Receiver<()>,
     ) -> JoinHandle<()> {
-        let bound = Arc::new(Bound {
+        let bound = Arc::new(BoundConsumer {
             handler,
             flow,
             slots: Semaphore::new(flow.concurrency),
@@ -68,7 +68,7 @@ impl Memory {
         })
     }
 
-    fn unbind(&self, queue: Queue, gone: &Arc<Bound>) {
+    fn unbind(&self, queue: Queue, gone: &Arc<BoundConsumer>) {
         if let Some(bound) = self.queues.write().get_mut(&queue) {
             bound.retain(|one| !Arc::ptr_eq(one, gone));
         }
@@ -82,7 +82,7 @@ impl Memory {
     }
 
     /// Returns the next consumer, round robin.
-    fn next(&self, queue: Queue) -> Option<Arc<Bound>> {
+    fn next(&self, queue: Queue) -> Option<Arc<BoundConsumer>> {
         let queues = self.queues.read();
         let bound = queues.get(&queue).filter(|bound| !bound.is_empty())?;
         bound
@@ -136,10 +136,10 @@ impl Memory {
     fn portions(
         &self,
         queue: Queue,
-        first: Arc<Bound>,
+        first: Arc<BoundConsumer>,
         places: Vec<usize>,
         messages: &[Message],
-    ) -> Vec<Portion> {
+    ) -> Vec<ConsumerShare> {
         let mut portions = Vec::new();
         let (mut bound, mut rest) = (first, places.as_slice());
         while !rest.is_empty() {
@@ -150,7 +150,7 @@ impl Memory {
                 .map(delivery)
                 .collect();
             let consumer = Arc::clone(&bound);
-            portions.push(Portion {
+            portions.push(ConsumerShare {
                 places: now.to_vec(),
                 // A separate task, so that a publish that times out does not cancel the consumer's work.
                 outcomes: tokio::spawn(async move { consumer.deliver(batch).await }),
@@ -188,14 +188,14 @@ fn note(outcomes: &mut [Outcome], answered: impl Iterator<Item = (usize, Outcome
     }
 }
 
-impl Bound {
+impl BoundConsumer {
     async fn deliver(&self, batch: Vec<Delivery>) -> Vec<Outcome> {
         let Ok(_slot) = self.slots.acquire().await else {
             return batch.iter().map(|_| Outcome::Nacked).collect();
         };
         let outcome = |verdict| match verdict {
             Some(Verdict::Ack) => Outcome::Confirmed,
-            Some(Verdict::Park(reason)) => Outcome::Parked(reason),
+            Some(Verdict::DeadLetter(reason)) => Outcome::Parked(reason),
             Some(Verdict::Retry) | None => Outcome::Nacked,
         };
         let verdicts = self.handler.judge(batch).await;

@@ -94,7 +94,7 @@ pub enum Verdict {
     /// long as it takes. Not for a message that is itself wrong.
     Retry,
     /// The message is unreadable or unknown. It is dead-lettered at once, and the reason is logged.
-    Park(String),
+    DeadLetter(String),
 }
 
 /// How many deliveries a consumer handles at once.

@@ -35,7 +35,7 @@ const NOT_FOUND: u16 = 404;
 
 /// Why the dead-letter queue cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ParkedError {
+pub enum DeadLetterError {
     /// The broker is not RabbitMQ. The memory broker has no dead-letter queue.
     #[error("the memory broker has no dead-letter queue")]
     NoBroker,
@@ -47,7 +47,7 @@ pub enum ParkedError {
     NoQueue(String),
 }
 
-impl From<lapin::Error> for ParkedError {
+impl From<lapin::Error> for DeadLetterError {
     fn from(error: lapin::Error) -> Self {
         Self::Away(error.to_string())
     }
@@ -55,24 +55,24 @@ impl From<lapin::Error> for ParkedError {
 
 /// The dead-letter queue on RabbitMQ, over a connection of its own.
 #[derive(Debug)]
-pub struct ParkedQueue {
+pub struct DeadLetterQueue {
     connection: Connection,
     prefix: Arc<str>,
     name: ShortString,
 }
 
-impl ParkedQueue {
+impl DeadLetterQueue {
     /// Connects without declaring anything. `prefix` is put before every name; `app_name` names the connection.
     ///
     /// # Errors
-    /// [`ParkedError`] when there is no RabbitMQ or it does not answer.
+    /// [`DeadLetterError`] when there is no RabbitMQ or it does not answer.
     pub async fn connect(
         url: &BrokerUrl,
         prefix: &str,
         app_name: &str,
-    ) -> Result<Self, ParkedError> {
-        let uri = url.amqp().ok_or(ParkedError::NoBroker)?;
-        let name = crate::amqp::name(prefix, PARKED_QUEUE).map_err(ParkedError::Away)?;
+    ) -> Result<Self, DeadLetterError> {
+        let uri = url.amqp().ok_or(DeadLetterError::NoBroker)?;
+        let name = crate::amqp::name(prefix, PARKED_QUEUE).map_err(DeadLetterError::Away)?;
         let properties = ConnectionProperties::default().with_connection_name(app_name.into());
         let connection = within(Connection::connect_uri(uri, properties)).await?;
         Ok(Self {
@@ -85,8 +85,8 @@ impl ParkedQueue {
     /// Returns the number of dead letters that no consumer has received.
     ///
     /// # Errors
-    /// [`ParkedError`] when the queue is missing or the broker does not answer.
-    pub async fn count(&self) -> Result<u32, ParkedError> {
+    /// [`DeadLetterError`] when the queue is missing or the broker does not answer.
+    pub async fn count(&self) -> Result<u32, DeadLetterError> {
         let channel = within(self.connection.create_channel()).await?;
         let options = QueueDeclareOptions {
             passive: true,
@@ -96,11 +96,11 @@ impl ParkedQueue {
         let queue = match timeout(PATIENCE, asked).await {
             Ok(answer) => answer.map_err(|error| match error.kind() {
                 ErrorKind::ProtocolError(told) if told.get_id() == NOT_FOUND => {
-                    ParkedError::NoQueue(self.name.to_string())
+                    DeadLetterError::NoQueue(self.name.to_string())
                 }
                 _ => error.into(),
             })?,
-            Err(_) => return Err(ParkedError::Away("no answer in time".to_owned())),
+            Err(_) => return Err(DeadLetterError::Away("no answer in time".to_owned())),
         };
         within(channel.close(200, "done".into())).await?;
         Ok(queue.message_count())
@@ -109,15 +109,15 @@ impl ParkedQueue {
     /// Starts to receive messages, oldest first.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker does not answer.
-    pub async fn take(&self) -> Result<InHand, ParkedError> {
+    /// [`DeadLetterError`] when the broker does not answer.
+    pub async fn take(&self) -> Result<DeadLetterCheckout, DeadLetterError> {
         let (channel, lane) = (
             within(self.connection.create_channel()).await?,
             within(self.connection.create_channel()).await?,
         );
         within(channel.tx_select()).await?;
         within(lane.confirm_select(ConfirmSelectOptions::default())).await?;
-        Ok(InHand {
+        Ok(DeadLetterCheckout {
             channel,
             lane,
             prefix: Arc::clone(&self.prefix),
@@ -133,9 +133,9 @@ impl ParkedQueue {
 }
 
 /// Dead letters that were received. Those that are neither replayed nor discarded return to the queue, in order,
-/// after [`InHand::put_down`] or the end of the process.
+/// after [`DeadLetterCheckout::put_down`] or the end of the process.
 #[derive(Debug)]
-pub struct InHand {
+pub struct DeadLetterCheckout {
     /// Receives the messages and acknowledges them in transactions. A quorum queue gets a transaction's
     /// acknowledgements at once; single ones can be lost if the channel closes before the queue has handled them.
     channel: Channel,
@@ -145,13 +145,13 @@ pub struct InHand {
     name: ShortString,
 }
 
-impl InHand {
-    /// Receives the next `limit` messages, or fewer when no more are available. Pass at most [`ParkedQueue::count`],
+impl DeadLetterCheckout {
+    /// Receives the next `limit` messages, or fewer when no more are available. Pass at most [`DeadLetterQueue::count`],
     /// because later dead letters, such as a replayed message that is still unreadable, would come too.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker does not answer.
-    pub async fn next(&mut self, limit: u16) -> Result<Vec<ParkedMessage>, ParkedError> {
+    /// [`DeadLetterError`] when the broker does not answer.
+    pub async fn next(&mut self, limit: u16) -> Result<Vec<ParkedMessage>, DeadLetterError> {
         let mut messages = Vec::new();
         if limit == 0 {
             return Ok(messages);
@@ -168,7 +168,11 @@ impl InHand {
         while messages.len() < usize::from(limit) {
             match timeout(IDLE, consumer.next()).await {
                 Ok(Some(raw)) => messages.push(ParkedMessage::of(raw?, &self.prefix)),
-                Ok(None) => return Err(ParkedError::Away("the consumer was cancelled".to_owned())),
+                Ok(None) => {
+                    return Err(DeadLetterError::Away(
+                        "the consumer was cancelled".to_owned(),
+                    ));
+                }
                 Err(_) => break,
             }
         }
@@ -183,11 +187,11 @@ impl InHand {
     /// that is confirmed. A crash in between leaves a duplicate, which the consumer's inbox drops.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker is lost. The inner results say why a message stays in the dead-letter queue.
+    /// [`DeadLetterError`] when the broker is lost. The inner results say why a message stays in the dead-letter queue.
     pub async fn send_back(
         &self,
         messages: &[&ParkedMessage],
-    ) -> Result<Vec<Result<(), String>>, ParkedError> {
+    ) -> Result<Vec<Result<(), String>>, DeadLetterError> {
         let sent = join_all(messages.iter().map(|message| async {
             let Some(target) = message.target() else {
                 return Ok((
@@ -214,7 +218,7 @@ impl InHand {
             };
             let back = confirmation.take_message();
             let gone = back.map(|back| back.routing_key.to_string());
-            Ok::<_, ParkedError>((gone, outcome))
+            Ok::<_, DeadLetterError>((gone, outcome))
         }));
         let sent = sent.await.into_iter().collect::<Result<Vec<_>, _>>()?;
         // The client library attaches a returned message to the next confirm, whichever that is. So no message to a
@@ -238,15 +242,15 @@ impl InHand {
     /// Deletes messages from the dead-letter queue.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker is lost.
-    pub async fn discard(&self, messages: &[&ParkedMessage]) -> Result<(), ParkedError> {
+    /// [`DeadLetterError`] when the broker is lost.
+    pub async fn discard(&self, messages: &[&ParkedMessage]) -> Result<(), DeadLetterError> {
         self.settle(messages.iter().copied()).await
     }
 
     async fn settle(
         &self,
         messages: impl Iterator<Item = &ParkedMessage>,
-    ) -> Result<(), ParkedError> {
+    ) -> Result<(), DeadLetterError> {
         let mut any = false;
         for message in messages {
             let ack = self
@@ -264,16 +268,16 @@ impl InHand {
     /// Returns the remaining messages to the queue. All acknowledgements are complete when this returns.
     ///
     /// # Errors
-    /// [`ParkedError`] when the broker is lost.
-    pub async fn put_down(self) -> Result<(), ParkedError> {
+    /// [`DeadLetterError`] when the broker is lost.
+    pub async fn put_down(self) -> Result<(), DeadLetterError> {
         within(self.lane.close(200, "done".into())).await?;
         within(self.channel.close(200, "done".into())).await
     }
 }
 
-async fn within<T>(step: impl Future<Output = lapin::Result<T>>) -> Result<T, ParkedError> {
+async fn within<T>(step: impl Future<Output = lapin::Result<T>>) -> Result<T, DeadLetterError> {
     match timeout(PATIENCE, step).await {
         Ok(done) => Ok(done?),
-        Err(_) => Err(ParkedError::Away("no answer in time".to_owned())),
+        Err(_) => Err(DeadLetterError::Away("no answer in time".to_owned())),
     }
 }

@@ -3,13 +3,13 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// The growing delay between attempts.
-pub(crate) struct Pause {
+pub(crate) struct Backoff {
     first: Duration,
     longest: Duration,
     next: Duration,
 }
 
-impl Pause {
+impl Backoff {
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,

@@ -10,19 +10,19 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use service_kit::http::Unread;
+use service_kit::http::UnreadBody;
 use url::form_urlencoded;
 use web_kit::KeptForm;
 use web_kit::cookies::set_cookie;
 use web_kit::form;
 use web_kit::html::html;
-use web_kit::kept::{KEPT_SECONDS, KeptField};
+use web_kit::kept::{KEPT_SECONDS, SavedField};
 
 use crate::api::UserData;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::paths::{HOME, RESUME, sign_in_path};
 use crate::sign_in::NAME;
-use crate::visitor::{Known, Member, Visitor, see_other};
+use crate::visitor::{Member, SignInState, Visitor, see_other};
 
 /// The cookie of a form that waits until its sender has signed in again.
 const KEPT: &str = "holdfast_ws_kept";
@@ -76,7 +76,7 @@ impl Typed {
 #[derive(Template)]
 #[template(path = "signed_out.html")]
 struct SignedOutPage {
-    frame: Frame,
+    frame: PageFrame,
     typed: Vec<String>,
     sign_in: String,
 }
@@ -87,7 +87,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let req = req.clone();
-        let body = Unread::from_request(&req, payload);
+        let body = UnreadBody::from_request(&req, payload);
         Box::pin(async move {
             let mut visitor = Visitor::of(&req)?;
             form::check_site(req.headers())?;
@@ -101,8 +101,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             req.extensions_mut().insert(Typed::in_body(&bytes));
             req.extensions_mut().insert(kept);
             let member = match visitor.known().await? {
-                Known::Member(member) => member,
-                Known::Nobody(visitor) => return Err(signed_out(&visitor)),
+                SignInState::Member(member) => member,
+                SignInState::Nobody(visitor) => return Err(signed_out(&visitor)),
             };
             token.check_account(&member.sign_in.username)?;
             let fields = form::fields(&bytes)?;
@@ -129,7 +129,7 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
         }
         Some(None) => {
             let page = SignedOutPage {
-                frame: Frame::of_nobody(dashboard, "You are signed out"),
+                frame: PageFrame::of_nobody(dashboard, "You are signed out"),
                 typed: Typed::of(&visitor.request),
                 sign_in: sign_in_path(page),
             };
@@ -145,9 +145,9 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
 #[derive(Template)]
 #[template(path = "resume.html")]
 struct ResumePage {
-    frame: Frame,
+    frame: PageFrame,
     kept: KeptForm,
-    fields: Vec<KeptField>,
+    fields: Vec<SavedField>,
 }
 
 /// Shows the form that was saved for the signed-in account, and deletes it.

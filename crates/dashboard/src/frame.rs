@@ -4,11 +4,11 @@ use actix_web::http::StatusCode;
 use web_kit::assets::STYLESHEET;
 
 use crate::assets::OWN_STYLESHEET;
-use crate::notices::Notices;
+use crate::notices::FormMessages;
 use crate::state::Dashboard;
 
 /// What surrounds a page, as `templates/frame.html` shows it.
-pub(crate) struct Frame {
+pub(crate) struct PageFrame {
     pub(crate) title: String,
     /// The CSRF token, for the hidden field of every form.
     pub(crate) csrf: String,
@@ -23,10 +23,10 @@ pub(crate) struct Frame {
     pub(crate) position: i64,
     /// The path without its query, which marks the current entry of the menu.
     pub(crate) path: String,
-    pub(crate) notices: Notices,
+    pub(crate) notices: FormMessages,
 }
 
-impl Frame {
+impl PageFrame {
     /// Creates the frame of a page that is shown without checking who the visitor is.
     pub(crate) fn of_nobody(dashboard: &Dashboard, title: &str) -> Self {
         Self {
@@ -38,12 +38,12 @@ impl Frame {
             stylesheets: [STYLESHEET.path(), OWN_STYLESHEET.path()],
             position: dashboard.clock.now().timestamp_micros(),
             path: String::new(),
-            notices: Notices::default(),
+            notices: FormMessages::default(),
         }
     }
 
     /// Returns the same frame with messages about a submitted form.
-    pub(crate) fn with(self, notices: Notices) -> Self {
+    pub(crate) fn with(self, notices: FormMessages) -> Self {
         Self { notices, ..self }
     }
 

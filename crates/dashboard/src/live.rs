@@ -8,7 +8,7 @@ use service_kit::http::Query;
 use web_kit::form::check_site;
 
 use crate::api::{ApiError, chunks};
-use crate::visitor::{Known, Visitor};
+use crate::visitor::{SignInState, Visitor};
 
 /// The position from which a page continues that is old or was hidden: it cannot send `Last-Event-ID`.
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ pub(crate) async fn live(
     if !accept.is_some_and(|accept| accept.contains("text/event-stream")) {
         return Err(Problem::bad_request("This is a stream: accept text/event-stream").into());
     }
-    let Known::Member(member) = visitor.known().await? else {
+    let SignInState::Member(member) = visitor.known().await? else {
         return Ok(nothing_more());
     };
     let last = req.headers().get("last-event-id");

@@ -4,24 +4,24 @@ use serde::Deserialize;
 
 use crate::api::Refused;
 
-pub(crate) use web_kit::Notices;
+pub(crate) use web_kit::FormMessages;
 
 /// The name of a success message, in the address of the page.
 #[derive(Deserialize)]
-pub(crate) struct Done {
+pub(crate) struct DoneQuery {
     done: Option<String>,
 }
 
-impl Done {
+impl DoneQuery {
     /// Returns the success message, if there is one.
-    pub(crate) fn notices(&self) -> Notices {
-        Notices::done(self.done.as_deref(), &DONE)
+    pub(crate) fn notices(&self) -> FormMessages {
+        FormMessages::done(self.done.as_deref(), &DONE)
     }
 }
 
 impl Refused {
     /// Returns the messages of a rejected form with these fields. The service's sentences begin with the field's name.
-    pub(crate) fn notices(&self, fields: &[&'static str]) -> Notices {
+    pub(crate) fn notices(&self, fields: &[&'static str]) -> FormMessages {
         let first = self.message.split(' ').next().unwrap_or_default();
         let field = fields.iter().copied().find(|field| *field == first);
         let message = match (field, self.message.split_once(" must ")) {
@@ -29,7 +29,7 @@ impl Refused {
             (Some(_), None) => self.message.replace(first, "This"),
             (None, _) => self.message.clone(),
         };
-        Notices::flawed(field, self.status, message)
+        FormMessages::flawed(field, self.status, message)
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    fn of(message: &str) -> Notices {
+    fn of(message: &str) -> FormMessages {
         let refused = Refused {
             status: StatusCode::BAD_REQUEST,
             message: message.to_owned(),

@@ -8,7 +8,7 @@ use web_kit::html::{accepts_html, html};
 use web_kit::text::in_words;
 
 use crate::form::Typed;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::state::Dashboard;
 use crate::visitor::remember;
 
@@ -18,7 +18,7 @@ const NOT_OURS: [&str; 5] = ["/api/", "/health", "/metrics", "/openapi.json", "/
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct ProblemPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     message: &'a str,
     what_next: String,
     typed: Vec<String>,
@@ -34,7 +34,7 @@ pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpRe
     let dashboard = request.app_data::<Data<Dashboard>>()?;
     let (title, what_next) = in_words(problem, "today");
     let page = ProblemPage {
-        frame: Frame::of_nobody(dashboard, title),
+        frame: PageFrame::of_nobody(dashboard, title),
         message: &problem.message,
         what_next,
         typed: Typed::of(request),

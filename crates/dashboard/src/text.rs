@@ -7,9 +7,9 @@ use chrono_tz::Tz;
 
 /// The time zone of the preferences, in which a user sees times.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clockface(Tz);
+pub(crate) struct TimeFormatter(Tz);
 
-impl Clockface {
+impl TimeFormatter {
     /// Returns the zone of this name, or UTC if the name is unknown.
     pub(crate) fn of(timezone: &str) -> Self {
         Self(timezone.parse().unwrap_or(Tz::UTC))
@@ -168,9 +168,9 @@ mod tests {
     fn times_are_those_of_the_readers_zone() {
         let at = "2026-11-23T23:30:00Z".parse().expect("a time");
         assert_eq!(
-            Clockface::of("Europe/Berlin").moment(&at),
+            TimeFormatter::of("Europe/Berlin").moment(&at),
             "24 November 2026, 00:30"
         );
-        assert_eq!(Clockface::of("nowhere").time(&at), "23:30");
+        assert_eq!(TimeFormatter::of("nowhere").time(&at), "23:30");
     }
 }

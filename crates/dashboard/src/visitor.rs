@@ -18,14 +18,14 @@ use service_kit::Problem;
 use service_kit::crypto::random_token;
 use service_kit::http::{ClientIp, RequestId};
 use web_kit::cookies::set_cookie;
-use web_kit::form::FormToken;
+use web_kit::form::CsrfToken;
 use web_kit::html::html;
 
-use crate::api::{ApiError, Caller, Refused, UserData};
+use crate::api::{ApiClient, ApiError, Refused, UserData};
 use crate::form::signed_out;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::paths::{HOME, sign_in_path};
-use crate::sign_in::{BROWSER, LIFE, NAME, Origin, SignIn, TokenError};
+use crate::sign_in::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, TokenError};
 use crate::state::Dashboard;
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
@@ -37,8 +37,8 @@ const JUST_NOW: TimeDelta = TimeDelta::seconds(10);
 pub(crate) struct Visitor {
     pub(crate) dashboard: Data<Dashboard>,
     /// The sign-in in the browser's cookie; its access token may have expired.
-    pub(crate) sign_in: Option<SignIn>,
-    pub(crate) origin: Origin,
+    pub(crate) sign_in: Option<BrowserSignIn>,
+    pub(crate) origin: ClientContext,
     pub(crate) request: HttpRequest,
     /// The id of this browser, to which the CSRF tokens of its forms are bound.
     pub(crate) browser: String,
@@ -52,11 +52,11 @@ pub(crate) struct Visitor {
 /// A visitor who is signed in in this browser, with a valid access token. Others are sent to the sign-in page.
 pub(crate) struct Member {
     pub(crate) visitor: Visitor,
-    pub(crate) sign_in: SignIn,
+    pub(crate) sign_in: BrowserSignIn,
 }
 
 /// The renewed sign-in that the browser must get, in the extensions of its request.
-struct Renewed(SignIn);
+struct RenewedSignIn(BrowserSignIn);
 
 /// The id of a new browser, in the extensions of its request.
 struct NewBrowser(String);
@@ -67,7 +67,7 @@ pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mu
         let cookie = dashboard.cookies.lasting(BROWSER, browser.clone(), LIFE);
         set_cookie(answer, &cookie);
     }
-    if let Some(Renewed(sign_in)) = request.extensions().get()
+    if let Some(RenewedSignIn(sign_in)) = request.extensions().get()
         && let Err(problem) = sign_in.keep(&dashboard.cookies, &dashboard.sealers.sign_ins, answer)
     {
         log::error!("{problem}");
@@ -75,7 +75,7 @@ pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mu
 }
 
 /// A visitor after the check of the sign-in.
-pub(crate) enum Known {
+pub(crate) enum SignInState {
     /// Signed in, with a valid access token.
     Member(Member),
     /// Never signed in, or no longer.
@@ -108,8 +108,9 @@ impl Visitor {
         let Ok(request_id) = RequestId::extract(req).into_inner();
         let path = req.uri().path_and_query();
         Ok(Self {
-            sign_in: cookie.and_then(|value| SignIn::open(&dashboard.sealers.sign_ins, &value)),
-            origin: Origin {
+            sign_in: cookie
+                .and_then(|value| BrowserSignIn::open(&dashboard.sealers.sign_ins, &value)),
+            origin: ClientContext {
                 user_agent: user_agent.and_then(|value| value.to_str().ok().map(str::to_owned)),
                 address: Some(address.to_string()),
             },
@@ -130,17 +131,17 @@ impl Visitor {
     ///
     /// # Errors
     /// 403 for a form that was not shown in this browser.
-    pub(crate) fn open_token(&self, given: Option<&str>) -> Result<FormToken, Problem> {
-        FormToken::open(&self.dashboard.sealers.forms, &self.browser, given)
+    pub(crate) fn open_token(&self, given: Option<&str>) -> Result<CsrfToken, Problem> {
+        CsrfToken::open(&self.dashboard.sealers.forms, &self.browser, given)
     }
 
     /// Checks whether the visitor is signed in, and renews an expired access token.
     ///
     /// # Errors
     /// 503 when the identity service does not answer as it should.
-    pub(crate) async fn known(self) -> Result<Known, Problem> {
+    pub(crate) async fn known(self) -> Result<SignInState, Problem> {
         let Some(sign_in) = self.sign_in.clone() else {
-            return Ok(Known::Nobody(self));
+            return Ok(SignInState::Nobody(self));
         };
         let Dashboard {
             oauth,
@@ -156,14 +157,14 @@ impl Visitor {
                 if is_renewed {
                     // For the response, whatever it is: the token that was replaced must not be used again.
                     let mut extensions = self.request.extensions_mut();
-                    extensions.insert(Renewed(sign_in.clone()));
+                    extensions.insert(RenewedSignIn(sign_in.clone()));
                 }
-                Ok(Known::Member(Member {
+                Ok(SignInState::Member(Member {
                     visitor: self,
                     sign_in,
                 }))
             }
-            Err(TokenError::Ended) => Ok(Known::Nobody(self)),
+            Err(TokenError::Ended) => Ok(SignInState::Nobody(self)),
             Err(cause) => {
                 let problem = "The identity service does not answer as it should";
                 Err(Problem::unavailable(problem, 2).caused_by(cause))
@@ -187,11 +188,11 @@ impl FromRequest for Member {
         let visitor = Visitor::of(req);
         Box::pin(async move {
             match visitor?.known().await? {
-                Known::Member(member) => Ok(member),
-                Known::Nobody(visitor) if visitor.dashboard.oauth.is_none() => {
+                SignInState::Member(member) => Ok(member),
+                SignInState::Nobody(visitor) if visitor.dashboard.oauth.is_none() => {
                     Err(response(see_other(HOME)))
                 }
-                Known::Nobody(visitor) => Err(response(visitor.to_sign_in())),
+                SignInState::Nobody(visitor) => Err(response(visitor.to_sign_in())),
             }
         })
     }
@@ -199,7 +200,7 @@ impl FromRequest for Member {
 
 impl Member {
     /// Returns a caller of the services with this user's token.
-    pub(crate) fn call(&self) -> Caller<'_> {
+    pub(crate) fn call(&self) -> ApiClient<'_> {
         let visitor = &self.visitor;
         let http = &visitor.dashboard.http;
         http.caller(self.sign_in.token(), &visitor.request_id)
@@ -213,12 +214,12 @@ impl Member {
             dashboard,
             ..
         } = &self.visitor;
-        FormToken::new(&*self.sign_in.username, &**page).seal(&dashboard.sealers.forms, browser)
+        CsrfToken::new(&*self.sign_in.username, &**page).seal(&dashboard.sealers.forms, browser)
     }
 
     /// Returns the frame of a page with this title, in the theme that the user prefers.
-    pub(crate) fn frame(&self, title: &str, data: &UserData) -> Frame {
-        Frame {
+    pub(crate) fn frame(&self, title: &str, data: &UserData) -> PageFrame {
+        PageFrame {
             csrf: self.form_token(),
             username: Some(self.sign_in.username.clone()),
             theme: match data.preferences.theme_preference.as_str() {
@@ -227,7 +228,7 @@ impl Member {
                 _ => "",
             },
             path: self.visitor.request.path().to_owned(),
-            ..Frame::of_nobody(&self.visitor.dashboard, title)
+            ..PageFrame::of_nobody(&self.visitor.dashboard, title)
         }
     }
 
@@ -253,7 +254,7 @@ impl Member {
     }
 
     /// Returns the result of a form: a response, or the rejection by the services. Other errors are shown.
-    pub(crate) fn judged<T>(
+    pub(crate) fn split_rejection<T>(
         &self,
         answer: Result<T, ApiError>,
     ) -> actix_web::Result<Result<T, Refused>> {
@@ -270,7 +271,7 @@ impl Member {
         path: &str,
         body: Value,
     ) -> actix_web::Result<Result<T, Refused>> {
-        self.judged(self.call().send(method, path, body).await)
+        self.split_rejection(self.call().send(method, path, body).await)
     }
 
     /// Sends a change without any fields to the work-session service.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::workers::{Missed, Workers};
+use crate::workers::{JobError, Workers};
 
 /// The maximum number of waiting jobs.
 const MAX_WAITING: usize = 10_000;
@@ -56,10 +56,10 @@ impl<J: Send + 'static> Batcher<J> {
     }
 
     /// Queues `job` for the next batch. If its caller gives up, the job stays in the queue until then.
-    pub(crate) fn send(&self, job: J) -> Result<(), Missed> {
+    pub(crate) fn send(&self, job: J) -> Result<(), JobError> {
         let mut state = self.batches.state();
         if state.waiting.len() >= MAX_WAITING {
-            return Err(Missed::Full);
+            return Err(JobError::Full);
         }
         state.waiting.push_back(job);
         if state.running == self.at_once {

@@ -50,31 +50,31 @@ pub enum Backend {
 ///
 /// Diesel's own manager for a multi-connection tries PostgreSQL and then SQLite, which takes any text as a path. A mistyped
 /// server address would silently create an empty file.
-pub(crate) struct Manager {
+pub(crate) struct ConnectionManager {
     url: DatabaseUrl,
     /// Grows when a connection is found dead, so that its idle siblings are not handed out.
     generation: Arc<AtomicU64>,
 }
 
 /// A connection and what its pool has to know about it.
-pub(crate) struct Managed {
+pub(crate) struct TrackedConnection {
     pub(crate) db: Db,
     pub(crate) generation: u64,
     /// Whether a transaction is open. A panic leaves it set, and the pool drops the connection.
     pub(crate) in_transaction: bool,
-    seen: Arc<Seen>,
+    seen: Arc<ConnectionActivity>,
 }
 
 /// What the instrumentation observes on a connection.
 #[derive(Default)]
-struct Seen {
+struct ConnectionActivity {
     /// Whether the server is gone.
     lost: AtomicBool,
     /// Executed statements, including those that begin and end transactions.
     statements: AtomicU64,
 }
 
-impl Managed {
+impl TrackedConnection {
     /// Whether the server closed this connection.
     pub(crate) fn is_lost(&self) -> bool {
         self.seen.lost.load(Ordering::Relaxed)
@@ -93,7 +93,7 @@ impl Managed {
     }
 }
 
-impl Manager {
+impl ConnectionManager {
     pub(crate) fn new(url: DatabaseUrl) -> Self {
         Self {
             url,
@@ -105,9 +105,9 @@ impl Manager {
         &self.generation
     }
 
-    pub(crate) fn open(&self) -> Result<Managed, ConnectionError> {
+    pub(crate) fn open(&self) -> Result<TrackedConnection, ConnectionError> {
         let generation = self.generation.load(Ordering::Acquire);
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(ConnectionActivity::default());
         let (seen_here, counter) = (Arc::clone(&seen), Arc::clone(&self.generation));
         let watch = move || watch(seen_here, counter, generation);
         let db = match self.url.backend() {
@@ -151,7 +151,7 @@ impl Manager {
                 Db::Sqlite(conn)
             }
         };
-        Ok(Managed {
+        Ok(TrackedConnection {
             db,
             generation,
             in_transaction: false,
@@ -160,20 +160,20 @@ impl Manager {
     }
 }
 
-impl ManageConnection for Manager {
-    type Connection = Managed;
+impl ManageConnection for ConnectionManager {
+    type Connection = TrackedConnection;
     type Error = ConnectionError;
 
-    fn connect(&self) -> Result<Managed, ConnectionError> {
+    fn connect(&self) -> Result<TrackedConnection, ConnectionError> {
         self.open()
     }
 
-    fn is_valid(&self, _conn: &mut Managed) -> Result<(), ConnectionError> {
+    fn is_valid(&self, _conn: &mut TrackedConnection) -> Result<(), ConnectionError> {
         // A test at checkout would cost a round trip; the first query notices that a connection is lost.
         Ok(())
     }
 
-    fn has_broken(&self, conn: &mut Managed) -> bool {
+    fn has_broken(&self, conn: &mut TrackedConnection) -> bool {
         conn.in_transaction
             || conn.is_lost()
             || conn.generation != self.generation.load(Ordering::Acquire)
@@ -198,7 +198,7 @@ fn make_private(path: &std::path::Path) -> std::io::Result<()> {
 /// Counts statements, and detects from their outcomes that the server is gone. Passes each event on to the instrumentation of the
 /// process (`diesel::connection::set_default_instrumentation`).
 fn watch(
-    seen: Arc<Seen>,
+    seen: Arc<ConnectionActivity>,
     generation: Arc<AtomicU64>,
     born: u64,
 ) -> impl FnMut(InstrumentationEvent<'_>) + Send + 'static {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::batcher::Batcher;
-use crate::connection::Managed;
+use crate::connection::TrackedConnection;
 use crate::transaction::transaction;
-use crate::workers::{Missed, Pending, Ticket};
+use crate::workers::{JobError, Pending, Ticket};
 use crate::{Backend, Db, DbError, Pool};
 
 const MOST: usize = 32;
@@ -31,7 +31,7 @@ type Work<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
 pub struct Gather<K, V> {
     pool: Pool,
     /// None if each request runs alone: the writer of SQLite lets waiting requests share a commit anyway.
-    batcher: Option<Batcher<Asked<K, V>>>,
+    batcher: Option<Batcher<PendingRequest<K, V>>>,
     work: Work<K, V>,
     /// Returns the owner of the row that a write locks; none for reads.
     owner: Option<fn(&K) -> i64>,
@@ -46,7 +46,7 @@ pub(crate) enum Batch {
     Transaction,
 }
 
-struct Asked<K, V> {
+struct PendingRequest<K, V> {
     key: K,
     /// A second request of the same owner is left for a later batch. That batch may run beside the first: only the row lock keeps
     /// the two apart.
@@ -55,7 +55,7 @@ struct Asked<K, V> {
     answer: oneshot::Sender<Answer<V>>,
 }
 
-type Answer<V> = Result<(Result<V, DbError>, u64), Missed>;
+type Answer<V> = Result<(Result<V, DbError>, u64), JobError>;
 
 impl<K, V> std::fmt::Debug for Gather<K, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -99,7 +99,7 @@ impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
             return self.run_alone(key).await;
         };
         let (answer, pending) = Pending::new();
-        let asked = Asked {
+        let asked = PendingRequest {
             owner: self.owner.map(|owner| owner(&key)),
             key,
             ticket: pending.ticket(),
@@ -123,14 +123,14 @@ fn batcher<K: Send + 'static, V: Send + 'static>(
     at_once: usize,
     batch: Batch,
     work: Work<K, V>,
-) -> Batcher<Asked<K, V>> {
+) -> Batcher<PendingRequest<K, V>> {
     Batcher::new("database gather", at_once, take, move |asked| {
         run_batch(&pool, batch, work, asked);
     })
 }
 
 /// Takes the next batch from the queue, at most one request per owner.
-fn take<K, V>(waiting: &mut VecDeque<Asked<K, V>>) -> Vec<Asked<K, V>> {
+fn take<K, V>(waiting: &mut VecDeque<PendingRequest<K, V>>) -> Vec<PendingRequest<K, V>> {
     let (mut batch, mut later, mut owners) = (Vec::new(), Vec::new(), HashSet::new());
     while batch.len() < MOST
         && let Some(asked) = waiting.pop_front()
@@ -146,7 +146,7 @@ fn take<K, V>(waiting: &mut VecDeque<Asked<K, V>>) -> Vec<Asked<K, V>> {
     batch
 }
 
-fn run_batch<K, V>(pool: &Pool, batch: Batch, work: Work<K, V>, asked: Vec<Asked<K, V>>) {
+fn run_batch<K, V>(pool: &Pool, batch: Batch, work: Work<K, V>, asked: Vec<PendingRequest<K, V>>) {
     let connection = pool.checkout();
     // Only once there is a connection: until then the callers may give up.
     let (keys, answers) = begin(asked);
@@ -170,14 +170,14 @@ fn run_batch<K, V>(pool: &Pool, batch: Batch, work: Work<K, V>, asked: Vec<Asked
 }
 
 /// Marks the requests as begun, and leaves out those whose callers gave up.
-fn begin<K, V>(asked: Vec<Asked<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Answer<V>>>) {
+fn begin<K, V>(asked: Vec<PendingRequest<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Answer<V>>>) {
     let asked = asked.into_iter().filter(|asked| asked.ticket.begin());
     asked.map(|asked| (asked.key, asked.answer)).unzip()
 }
 
 /// Returns one result per key.
 fn all<K, V>(
-    managed: &mut Managed,
+    managed: &mut TrackedConnection,
     keys: &[K],
     batch: Batch,
     work: Work<K, V>,
@@ -236,7 +236,7 @@ fn fail<V>(payload: Box<dyn Any + Send>, answers: Vec<oneshot::Sender<Answer<V>>
     for answer in answers {
         let beside = DbError::Unreachable("another key of the batch failed".to_owned());
         let _ = answer.send(match payload.take() {
-            Some(payload) => Err(Missed::Panicked(payload)),
+            Some(payload) => Err(JobError::Panicked(payload)),
             None => Ok((Err(beside), 0)),
         });
     }

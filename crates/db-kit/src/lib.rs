@@ -37,7 +37,7 @@ pub use named::{bind_named, execute_named};
 pub use pool::{Pool, PoolOptions, PoolUsage};
 pub use round_trips::counted;
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};
-pub use workers::{Missed, Workers};
+pub use workers::{JobError, Workers};
 
 /// The Diesel backend of [`Db`], for `Queryable` bounds and boxed queries.
 pub use connection::MultiBackend as DbBackend;

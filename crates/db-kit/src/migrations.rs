@@ -57,16 +57,16 @@ pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> 
 /// [`DbError`] when the database is unreachable.
 pub fn pending(db: &mut Db, migrations: Migrations) -> Result<Vec<String>, DbError> {
     let names = match db {
-        Db::Pg(conn) => names(conn.pending_migrations(Lent(migrations.postgres))),
-        Db::Sqlite(conn) => names(conn.pending_migrations(Lent(migrations.sqlite))),
+        Db::Pg(conn) => names(conn.pending_migrations(BorrowedMigrations(migrations.postgres))),
+        Db::Sqlite(conn) => names(conn.pending_migrations(BorrowedMigrations(migrations.sqlite))),
     };
     names.map_err(|error| DbError::Unreachable(error.to_string()))
 }
 
 /// Embedded migrations, which are not `Clone`, lent to a harness that wants to own its source.
-struct Lent(&'static EmbeddedMigrations);
+struct BorrowedMigrations(&'static EmbeddedMigrations);
 
-impl<DB: diesel::backend::Backend> MigrationSource<DB> for Lent {
+impl<DB: diesel::backend::Backend> MigrationSource<DB> for BorrowedMigrations {
     fn migrations(&self) -> diesel::migration::Result<Vec<Box<dyn Migration<DB>>>> {
         self.0.migrations()
     }
@@ -78,7 +78,7 @@ where
     C: MigrationHarness<DB>,
 {
     let versions = conn
-        .run_pending_migrations(Lent(source))
+        .run_pending_migrations(BorrowedMigrations(source))
         .map_err(|error| DbError::Unreachable(format!("migration failed: {error}")))?;
     Ok(versions.iter().map(ToString::to_string).collect())
 }

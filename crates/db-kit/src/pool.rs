@@ -5,10 +5,10 @@ use std::time::Duration;
 use diesel::r2d2::{self, PooledConnection};
 use scheduled_thread_pool::ScheduledThreadPool;
 
-use crate::connection::{Managed, Manager};
+use crate::connection::{ConnectionManager, TrackedConnection};
 use crate::gather::{Batch, Gather};
 use crate::transaction::transaction;
-use crate::workers::{Missed, Pending, Workers};
+use crate::workers::{JobError, Pending, Workers};
 use crate::writer::Writer;
 use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
@@ -60,7 +60,7 @@ struct Inner {
 
 #[derive(Clone)]
 struct Connections {
-    pool: r2d2::Pool<Manager>,
+    pool: r2d2::Pool<ConnectionManager>,
     generation: Arc<AtomicU64>,
 }
 
@@ -87,7 +87,7 @@ impl Pool {
     /// Creates the pool. Connections open on demand, so that a service starts while its database is down.
     #[must_use]
     pub fn open(options: PoolOptions) -> Self {
-        let manager = Manager::new(options.url.clone());
+        let manager = ConnectionManager::new(options.url.clone());
         let generation = Arc::clone(manager.generation());
         // One thread opens connections while the other hangs. More threads would only wait for the same database.
         let connecting = ScheduledThreadPool::builder().num_threads(2);
@@ -255,7 +255,7 @@ impl Pool {
     /// # Errors
     /// [`DbError::Unreachable`] when the database does not answer.
     pub fn dedicated(&self) -> Result<Db, DbError> {
-        Manager::new(self.inner.options.url.clone())
+        ConnectionManager::new(self.inner.options.url.clone())
             .open()
             .map(|managed| managed.db)
             .map_err(|error| DbError::Unreachable(error.to_string()))
@@ -288,7 +288,7 @@ impl Pool {
     /// Runs `work`, which counts its statements, on a connection.
     async fn on<T, E, F>(&self, work: F) -> Result<T, E>
     where
-        F: FnOnce(&mut Managed) -> (Result<T, E>, u64) + Send + 'static,
+        F: FnOnce(&mut TrackedConnection) -> (Result<T, E>, u64) + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
@@ -316,7 +316,7 @@ impl Pool {
 
     fn outcome<T, E: From<DbError>>(
         &self,
-        done: Result<(Result<T, E>, u64), Missed>,
+        done: Result<(Result<T, E>, u64), JobError>,
     ) -> Result<T, E> {
         match done {
             Ok((outcome, statements)) => {
@@ -328,26 +328,26 @@ impl Pool {
     }
 
     /// Converts the reason why there is no result into an error. A panic continues in the caller.
-    pub(crate) fn missed(&self, missed: Missed) -> DbError {
+    pub(crate) fn missed(&self, missed: JobError) -> DbError {
         match missed {
-            Missed::Panicked(panic) => std::panic::resume_unwind(panic),
-            Missed::Full | Missed::Turn => {
+            JobError::Panicked(panic) => std::panic::resume_unwind(panic),
+            JobError::Full | JobError::Turn => {
                 self.inner.refused.fetch_add(1, Ordering::Relaxed);
                 DbError::Busy
             }
-            Missed::End => DbError::Unreachable("no answer in time".to_owned()),
-            Missed::Closed => DbError::Unreachable("the pool is closed".to_owned()),
+            JobError::End => DbError::Unreachable("no answer in time".to_owned()),
+            JobError::Closed => DbError::Unreachable("the pool is closed".to_owned()),
         }
     }
 
     /// Returns a connection, for a thread that may block.
-    pub(crate) fn checkout(&self) -> Result<PooledConnection<Manager>, DbError> {
+    pub(crate) fn checkout(&self) -> Result<PooledConnection<ConnectionManager>, DbError> {
         self.inner.connections.checkout()
     }
 }
 
 impl Connections {
-    fn checkout(&self) -> Result<PooledConnection<Manager>, DbError> {
+    fn checkout(&self) -> Result<PooledConnection<ConnectionManager>, DbError> {
         loop {
             let conn = self
                 .pool

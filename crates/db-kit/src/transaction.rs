@@ -3,7 +3,7 @@
 use diesel::QueryResult;
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 
-use crate::connection::Managed;
+use crate::connection::TrackedConnection;
 use crate::{Db, DbError, on_backend};
 
 /// Begins a transaction. On SQLite it takes the write lock at once: a transaction that reads first and writes later would fail if
@@ -32,7 +32,7 @@ pub(crate) fn roll_back(db: &mut Db) -> QueryResult<()> {
 
 /// Runs `work` in a transaction, which commits on `Ok` and rolls back on `Err`.
 pub(crate) fn transaction<T, E: From<DbError>>(
-    managed: &mut Managed,
+    managed: &mut TrackedConnection,
     work: impl FnOnce(&mut Db) -> Result<T, E>,
 ) -> Result<T, E> {
     managed.in_transaction = true;

@@ -47,7 +47,7 @@ struct Job {
 
 /// Why a job has no result.
 #[derive(Debug, thiserror::Error)]
-pub enum Missed {
+pub enum JobError {
     /// Too many jobs are waiting.
     #[error("too many jobs are waiting")]
     Full,
@@ -87,7 +87,7 @@ impl Workers {
         }
     }
 
-    /// Limits how many jobs may wait for a thread; the next one fails with [`Missed::Full`].
+    /// Limits how many jobs may wait for a thread; the next one fails with [`JobError::Full`].
     #[must_use]
     pub fn max_waiting(mut self, max_waiting: usize) -> Self {
         self.max_waiting = max_waiting;
@@ -105,14 +105,14 @@ impl Workers {
     /// begun runs to its end.
     ///
     /// # Errors
-    /// [`Missed`] if the job waits longer than `turn` for a thread, or takes longer than `end` in total. It also reports a full
+    /// [`JobError`] if the job waits longer than `turn` for a thread, or takes longer than `end` in total. It also reports a full
     /// or closed queue, and a panic of the job.
     pub async fn run<T: Send + 'static>(
         &self,
         turn: Duration,
         end: Duration,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Missed> {
+    ) -> Result<T, JobError> {
         let (answer, pending) = Pending::new();
         let ticket = pending.ticket();
         let work = move || {
@@ -121,7 +121,7 @@ impl Workers {
             }
             let outcome = catch_unwind(AssertUnwindSafe(work));
             // The caller may be gone; the work is done all the same.
-            let _ = answer.send(outcome.map_err(Missed::Panicked));
+            let _ = answer.send(outcome.map_err(JobError::Panicked));
         };
         self.push(Job {
             ticket: pending.ticket(),
@@ -131,21 +131,21 @@ impl Workers {
     }
 
     /// Runs `work`, whose end nobody awaits and which does not panic.
-    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Missed> {
+    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> Result<(), JobError> {
         self.push(Job {
             ticket: Ticket::default(),
             work: Box::new(work),
         })
     }
 
-    fn push(&self, job: Job) -> Result<(), Missed> {
+    fn push(&self, job: Job) -> Result<(), JobError> {
         let mut state = self.queue.state();
         if state.waiting.len() >= self.max_waiting {
             // Jobs whose callers gave up free their places.
             state.waiting.retain(|job| !job.ticket.is_given_up());
         }
         if state.waiting.len() >= self.max_waiting {
-            return Err(Missed::Full);
+            return Err(JobError::Full);
         }
         state.waiting.push_back(job);
         if state.idle >= state.waiting.len() {
@@ -166,7 +166,7 @@ impl Workers {
                     log::error!("the thread {:?} could not be started: {error}", self.name);
                     if state.threads == 0 {
                         state.waiting.pop_back();
-                        return Err(Missed::Full);
+                        return Err(JobError::Full);
                     }
                 }
             }
@@ -248,12 +248,12 @@ impl Ticket {
 /// The caller's end of a job. If it is dropped before the job begins, the job does not run.
 pub(crate) struct Pending<T> {
     ticket: Ticket,
-    outcome: oneshot::Receiver<Result<T, Missed>>,
+    outcome: oneshot::Receiver<Result<T, JobError>>,
 }
 
 impl<T> Pending<T> {
     /// Creates the two ends of a job.
-    pub(crate) fn new() -> (oneshot::Sender<Result<T, Missed>>, Self) {
+    pub(crate) fn new() -> (oneshot::Sender<Result<T, JobError>>, Self) {
         let (answer, outcome) = oneshot::channel();
         let ticket = Ticket::default();
         (answer, Self { ticket, outcome })
@@ -264,15 +264,15 @@ impl<T> Pending<T> {
     }
 
     /// Waits for the job's result, up to `turn` until it begins and up to `end` in total.
-    pub(crate) async fn outcome(mut self, turn: Duration, end: Duration) -> Result<T, Missed> {
+    pub(crate) async fn outcome(mut self, turn: Duration, end: Duration) -> Result<T, JobError> {
         let outcome = match tokio::time::timeout(turn, &mut self.outcome).await {
             Ok(outcome) => outcome,
-            Err(_) if self.ticket.give_up() => return Err(Missed::Turn),
+            Err(_) if self.ticket.give_up() => return Err(JobError::Turn),
             Err(_) => tokio::time::timeout(end.saturating_sub(turn), &mut self.outcome)
                 .await
-                .map_err(|_| Missed::End)?,
+                .map_err(|_| JobError::End)?,
         };
-        outcome.map_err(|_| Missed::Closed)?
+        outcome.map_err(|_| JobError::Closed)?
     }
 }
 

@@ -7,15 +7,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use diesel::r2d2::PooledConnection;
 
 use crate::batcher::Batcher;
-use crate::connection::{Managed, Manager};
+use crate::connection::{ConnectionManager, TrackedConnection};
 use crate::transaction::{begin, begin_nested, commit, roll_back};
-use crate::workers::{Missed, Pending, Ticket};
+use crate::workers::{JobError, Pending, Ticket};
 use crate::{Db, DbError};
 
 /// The maximum number of writes in one transaction.
 const MOST: usize = 64;
 
-type Checkout = dyn Fn() -> Result<PooledConnection<Manager>, DbError> + Send + Sync;
+type Checkout = dyn Fn() -> Result<PooledConnection<ConnectionManager>, DbError> + Send + Sync;
 
 pub(crate) struct Writer {
     batcher: Batcher<Write>,
@@ -24,17 +24,17 @@ pub(crate) struct Writer {
 /// A write that waits for its turn.
 struct Write {
     ticket: Ticket,
-    run: Box<Run>,
+    run: Box<WriteFn>,
 }
 
 /// A function that runs a write on the connection, or fails it with the reason why there is none.
-type Run = dyn FnOnce(Result<&mut Managed, DbError>) -> Ran + Send;
+type WriteFn = dyn FnOnce(Result<&mut TrackedConnection, DbError>) -> UncommittedWrite + Send;
 
 /// The result of a write and the number of its statements.
 type Counted<T, E> = (Result<T, E>, u64);
 
 /// A write that ran in a transaction that is not committed yet.
-struct Ran {
+struct UncommittedWrite {
     end: End,
     /// Sends the result to the caller, once the outcome of the transaction is known.
     answer: Box<dyn FnOnce(Result<(), DbError>) + Send>,
@@ -52,7 +52,10 @@ enum End {
 impl Writer {
     /// Creates a writer that gets its connections from `checkout`.
     pub(crate) fn new(
-        checkout: impl Fn() -> Result<PooledConnection<Manager>, DbError> + Send + Sync + 'static,
+        checkout: impl Fn() -> Result<PooledConnection<ConnectionManager>, DbError>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         let checkout: Box<Checkout> = Box::new(checkout);
         Self {
@@ -64,14 +67,14 @@ impl Writer {
 
     /// Queues `work` for a transaction that it may share with others. Its changes are committed if it returns `Ok`. The result
     /// comes with the number of statements.
-    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<Pending<Counted<T, E>>, Missed>
+    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<Pending<Counted<T, E>>, JobError>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
         let (answer, pending) = Pending::new();
-        let run = move |managed: Result<&mut Managed, DbError>| {
+        let run = move |managed: Result<&mut TrackedConnection, DbError>| {
             let ran = catch_unwind(AssertUnwindSafe(|| match managed {
                 Ok(managed) => managed.counting(|db| work(db)),
                 Err(error) => (Err(error.into()), 0),
@@ -85,12 +88,12 @@ impl Writer {
                 let outcome = match (ran, committed) {
                     (Ok((Ok(_), statements)), Err(error)) => Ok((Err(error.into()), statements)),
                     (Ok(outcome), _) => Ok(outcome),
-                    (Err(panic), _) => Err(Missed::Panicked(panic)),
+                    (Err(panic), _) => Err(JobError::Panicked(panic)),
                 };
                 // The caller may be gone; the work is done all the same.
                 let _ = answer.send(outcome);
             };
-            Ran {
+            UncommittedWrite {
                 end,
                 answer: Box::new(answer),
             }
@@ -139,9 +142,9 @@ fn write_all(writes: Vec<Write>, checkout: &Checkout) {
 
 /// Runs writes, each of which is committed or rolled back by itself, and commits. An error undoes all of them.
 fn write_in_transaction(
-    managed: &mut Managed,
+    managed: &mut TrackedConnection,
     writes: &mut impl Iterator<Item = Write>,
-    ran: &mut Vec<Ran>,
+    ran: &mut Vec<UncommittedWrite>,
 ) -> Result<(), DbError> {
     begin(&mut managed.db)?;
     for write in writes {

@@ -22,7 +22,7 @@ pub use integration::{
     ChatAddress, ChatDestination, ChatTestRequested, ChatTested, IntegrationConfigured,
     IntegrationDisabled,
 };
-pub use mail::{Mail, MailRequested, MailText};
+pub use mail::{Mail, MailRequested, MailTemplate};
 pub use notification::{
     Notice, Notification, NotificationDelivered, NotificationFailed, NotificationSkipped,
 };

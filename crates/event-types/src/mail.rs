@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// link is in plain text in a table or in the broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailRequested {
-    /// The template, as in [`MailText::template`]; for metrics and logs.
+    /// The template, as in [`MailTemplate::template`]; for metrics and logs.
     pub template: String,
     /// A sealed [`Mail`].
     pub sealed: String,
@@ -25,7 +25,7 @@ pub struct Mail {
     /// The recipient's address.
     pub to: String,
     /// The content of the mail.
-    pub text: MailText,
+    pub text: MailTemplate,
 }
 
 impl std::fmt::Debug for Mail {
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Mail {
 /// The facts of a mail; the notifier has the text. Names are user input and must be escaped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "template", rename_all = "snake_case")]
-pub enum MailText {
+pub enum MailTemplate {
     /// Somebody is invited to a team.
     Invitation {
         /// The team's name.
@@ -162,7 +162,7 @@ pub enum MailText {
     },
 }
 
-impl MailText {
+impl MailTemplate {
     /// Every template that this version knows.
     pub const TEMPLATES: [&'static str; 10] = [
         "invitation",

@@ -5,7 +5,7 @@ use auth_types::TeamRole;
 use chrono::{TimeZone, Utc};
 use event_types::{
     ChatTestRequested, ChatTested, Event, EventData, EventError, Exchange, IntegrationConfigured,
-    MAX_EVENT_BYTES, Mail, MailRequested, MailText, MembershipChanged, NotificationDelivered,
+    MAX_EVENT_BYTES, Mail, MailRequested, MailTemplate, MembershipChanged, NotificationDelivered,
     SessionRevoked, TeamChanged, TeamRef, UserChanged, WebhookAttempted, WebhookConfigured,
     WebhookDisabled, WebhookDue, WebhookOutcome, WebhookReplayed, WebhookSecret, WebhookTarget,
     WebhookTest,
@@ -162,7 +162,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
     let (link, username) = ("https://x/t".to_owned(), "ada".to_owned());
     let cases = [
         (
-            MailText::Invitation {
+            MailTemplate::Invitation {
                 team: "Core".into(),
                 invited_by: "bob".into(),
                 link: link.clone(),
@@ -171,7 +171,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "invitation", "team": "Core", "invited_by": "bob", "link": link, "expires_at": time }),
         ),
         (
-            MailText::VerifyEmail {
+            MailTemplate::VerifyEmail {
                 username: username.clone(),
                 link: link.clone(),
                 expires_at: at,
@@ -179,7 +179,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "verify_email", "username": "ada", "link": link, "expires_at": time }),
         ),
         (
-            MailText::ResetPassword {
+            MailTemplate::ResetPassword {
                 username: username.clone(),
                 link: link.clone(),
                 expires_at: at,
@@ -187,7 +187,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "reset_password", "username": "ada", "link": link, "expires_at": time }),
         ),
         (
-            MailText::NewSignIn {
+            MailTemplate::NewSignIn {
                 username: username.clone(),
                 at,
                 address: "192.0.2.7".into(),
@@ -196,7 +196,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "new_sign_in", "username": "ada", "at": time, "address": "192.0.2.7", "user_agent": null }),
         ),
         (
-            MailText::CodesRefused {
+            MailTemplate::CodesRefused {
                 username: username.clone(),
                 at,
                 address: None,
@@ -205,7 +205,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "codes_refused", "username": "ada", "at": time, "address": null, "user_agent": "curl/8.17.0" }),
         ),
         (
-            MailText::EmailChanged {
+            MailTemplate::EmailChanged {
                 username: username.clone(),
                 new_address_hint: "n…@e…".into(),
                 at,
@@ -213,7 +213,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "email_changed", "username": "ada", "new_address_hint": "n…@e…", "at": time }),
         ),
         (
-            MailText::SecurityChanged {
+            MailTemplate::SecurityChanged {
                 username: username.clone(),
                 what: "password".into(),
                 at,
@@ -221,7 +221,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "security_changed", "username": "ada", "what": "password", "at": time }),
         ),
         (
-            MailText::ChatSwitchedOff {
+            MailTemplate::ChatSwitchedOff {
                 username: username.clone(),
                 project_id: 12,
                 project: "Beacon".into(),
@@ -235,7 +235,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
                 "team": "Core", "provider": "slack", "reason": "It answered 404", "at": time, "link": link }),
         ),
         (
-            MailText::WebhookSwitchedOff {
+            MailTemplate::WebhookSwitchedOff {
                 username: username.clone(),
                 webhook_id: 7,
                 description: "wall".into(),
@@ -248,7 +248,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
                 "origin": "https://hooks.example", "reason": "It answered 410", "at": time, "link": link }),
         ),
         (
-            MailText::HooksPaused {
+            MailTemplate::HooksPaused {
                 username,
                 reason: "It has no access".into(),
                 hooks: vec!["The wall".into()],
@@ -262,7 +262,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
     ];
     assert_eq!(
         cases.each_ref().map(|(text, _)| text.template()),
-        MailText::TEMPLATES
+        MailTemplate::TEMPLATES
     );
     for (text, expected) in cases {
         assert_eq!(expected["template"], text.template());

@@ -11,7 +11,7 @@ use crate::access;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
-use crate::origin::{Origin, Standing};
+use crate::origin::{RequestContext, Standing};
 use crate::sessions;
 use crate::sessions::model::SessionState;
 use crate::tokens::access::VerifiedToken;
@@ -185,7 +185,7 @@ impl SuperAdmin {
     }
 }
 
-impl Origin {
+impl RequestContext {
     /// Adds the signed-in caller as the actor, and the session check of their token.
     pub(crate) fn of(mut self, caller: &CurrentUser) -> Self {
         self.actor = Some(caller.account.id);

@@ -7,7 +7,7 @@ use auth_types::{TeamRole, UserId};
 use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
 use event_types::{
-    EventData, Mail, MailRequested, MailText, MembershipChanged, SessionRevoked, TeamChanged,
+    EventData, Mail, MailRequested, MailTemplate, MembershipChanged, SessionRevoked, TeamChanged,
     TeamRef, UserChanged,
 };
 use serde_json::json;
@@ -17,8 +17,8 @@ use crate::accounts;
 use crate::app::App;
 use crate::audit::{self, Action, Entry};
 use crate::error::Error;
-use crate::feed::{self, Subject};
-use crate::origin::Origin;
+use crate::feed::{self, ChangeSubject};
+use crate::origin::RequestContext;
 use crate::sessions;
 
 /// The CloudEvents `source` of this service's events.
@@ -28,24 +28,24 @@ const SOURCE: &str = "identity-service";
 pub(crate) struct Change<'a> {
     pub(crate) db: &'a mut Db,
     pub(crate) now: DateTime<Utc>,
-    pub(crate) origin: &'a Origin,
+    pub(crate) origin: &'a RequestContext,
     /// The public address, without a trailing slash.
     pub(crate) base_url: &'a str,
     mails: &'a Sealer,
-    told: Told,
+    told: CommitEffects,
 }
 
 /// The work that this process does after the commit.
 #[derive(Default)]
-struct Told {
-    subjects: Vec<Subject>,
+struct CommitEffects {
+    subjects: Vec<ChangeSubject>,
     events: bool,
 }
 
 impl App {
     /// Runs one transaction. After the commit it drops what became stale from this process's memory and wakes the
     /// relay. No response precedes the commit.
-    pub(crate) async fn change<T, F>(&self, origin: &Origin, work: F) -> Result<T, Error>
+    pub(crate) async fn change<T, F>(&self, origin: &RequestContext, work: F) -> Result<T, Error>
     where
         F: FnOnce(&mut Change<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
@@ -61,9 +61,9 @@ impl App {
                     origin: &origin,
                     base_url: &base_url,
                     mails: &mails,
-                    told: Told::default(),
+                    told: CommitEffects::default(),
                 };
-                change.check_standing()?;
+                change.check_session()?;
                 let value = work(&mut change)?;
                 let Change { db, told, .. } = change;
                 // Written last, so that little time passes between the rows' timestamp and the commit.
@@ -84,7 +84,7 @@ impl App {
 impl Change<'_> {
     /// Returns an error when the caller may no longer make this change. Every transaction checks this first, and
     /// again after waiting for a lock whose holder may have revoked the caller's access.
-    pub(crate) fn check_standing(&mut self) -> Result<(), Error> {
+    pub(crate) fn check_session(&mut self) -> Result<(), Error> {
         match &self.origin.standing {
             Some(standing) if !sessions::queries::may_change(self.db, standing)? => {
                 Err(Error::TokenRevoked)
@@ -141,9 +141,10 @@ impl Change<'_> {
         for sids in [sids, &below].concat().chunks(SessionRevoked::MAX_SIDS) {
             self.told
                 .subjects
-                .extend(sids.iter().cloned().map(Subject::Session));
+                .extend(sids.iter().cloned().map(ChangeSubject::Session));
             let sids = sids.to_vec();
-            let clients = sessions::queries::list_shut_out(self.db, user_id, &sids, now)?;
+            let clients =
+                sessions::queries::list_clients_without_session(self.db, user_id, &sids, now)?;
             self.publish(&SessionRevoked {
                 user_id,
                 sids,
@@ -154,7 +155,11 @@ impl Change<'_> {
     }
 
     /// Publishes that an OAuth client without a session has lost its access to this account.
-    pub(crate) fn client_shut_out(&mut self, user_id: UserId, id: &str) -> Result<(), Error> {
+    pub(crate) fn publish_client_revoked(
+        &mut self,
+        user_id: UserId,
+        id: &str,
+    ) -> Result<(), Error> {
         self.publish(&SessionRevoked {
             user_id,
             sids: Vec::new(),
@@ -164,7 +169,7 @@ impl Change<'_> {
 
     /// Invalidates what is cached about an account and publishes the change.
     pub(crate) fn user_changed(&mut self, user_id: UserId) -> Result<(), Error> {
-        self.told.subjects.push(Subject::User(user_id));
+        self.told.subjects.push(ChangeSubject::User(user_id));
         let account = accounts::queries::find_account(self.db, user_id)?;
         self.publish(&UserChanged {
             user_id,
@@ -175,7 +180,7 @@ impl Change<'_> {
 
     /// Publishes that the account was deleted.
     pub(crate) fn user_deleted(&mut self, user_id: UserId) -> Result<(), Error> {
-        self.told.subjects.push(Subject::User(user_id));
+        self.told.subjects.push(ChangeSubject::User(user_id));
         self.publish(&UserChanged {
             user_id,
             deleted: true,
@@ -190,7 +195,7 @@ impl Change<'_> {
         team: TeamRef,
         role: Option<TeamRole>,
     ) -> Result<(), Error> {
-        self.told.subjects.push(Subject::User(user_id));
+        self.told.subjects.push(ChangeSubject::User(user_id));
         self.publish(&MembershipChanged {
             user_id,
             team,
@@ -200,22 +205,24 @@ impl Change<'_> {
 
     /// Publishes that a team was created, renamed or deleted.
     pub(crate) fn team_changed(&mut self, team: TeamRef, deleted: bool) -> Result<(), Error> {
-        self.told.subjects.push(Subject::Teams);
+        self.told.subjects.push(ChangeSubject::Teams);
         self.publish(&TeamChanged { team, deleted })
     }
 
     /// Records that signing keys were created, retired or removed.
     pub(crate) fn keys_changed(&mut self) {
-        self.told.subjects.push(Subject::Keys);
+        self.told.subjects.push(ChangeSubject::Keys);
     }
 
     /// Records that an OAuth client was changed or deleted.
     pub(crate) fn client_changed(&mut self, id: &str) {
-        self.told.subjects.push(Subject::Client(id.to_owned()));
+        self.told
+            .subjects
+            .push(ChangeSubject::Client(id.to_owned()));
     }
 
     /// Enqueues a mail. Its content is sealed; only the template's name is readable on the way.
-    pub(crate) fn mail(&mut self, to: &str, text: MailText) -> Result<(), Error> {
+    pub(crate) fn mail(&mut self, to: &str, text: MailTemplate) -> Result<(), Error> {
         let template = text.template();
         let mail = Mail {
             to: to.to_owned(),

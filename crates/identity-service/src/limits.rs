@@ -23,7 +23,7 @@ pub(crate) struct Limits(Option<Limiters>);
 
 /// What is limited by address. Each allows a burst of 60, refilled by 30 a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ByAddress {
+pub(crate) enum AddressLimit {
     Login,
     Register,
     /// Requests a mail link, or presents one.
@@ -37,7 +37,7 @@ pub(crate) enum ByAddress {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ByAccount {
+pub(crate) enum AccountLimit {
     /// Sends a mail to an address of the account's choice.
     Invite,
     Export,
@@ -50,13 +50,13 @@ pub(crate) enum ByAccount {
 }
 
 struct Limiters {
-    addresses: KeyedLimiter<(ByAddress, IpAddr)>,
+    addresses: KeyedLimiter<(AddressLimit, IpAddr)>,
     refresh: KeyedLimiter<String>,
     invite: KeyedLimiter<UserId>,
     exports: KeyedLimiter<UserId>,
     photo: KeyedLimiter<UserId>,
     /// Mails to an address that a caller named.
-    mails: KeyedLimiter<(ByAccount, UserId)>,
+    mails: KeyedLimiter<(AccountLimit, UserId)>,
     /// Sessions opened without a password, and authorization codes issued without a prompt.
     derived: KeyedLimiter<(UserId, &'static str, Option<String>)>,
     sign_ins: Waits<(String, IpAddr)>,
@@ -84,7 +84,7 @@ impl Limits {
 
     pub(crate) fn check_address(
         &self,
-        what: ByAddress,
+        what: AddressLimit,
         address: Option<IpAddr>,
     ) -> Result<(), Error> {
         let Some(limits) = &self.0 else { return Ok(()) };
@@ -92,13 +92,13 @@ impl Limits {
         limits.addresses.check(&key).map_err(refused)
     }
 
-    pub(crate) fn check_account(&self, what: ByAccount, id: UserId) -> Result<(), Error> {
+    pub(crate) fn check_account(&self, what: AccountLimit, id: UserId) -> Result<(), Error> {
         let Some(limits) = &self.0 else { return Ok(()) };
         match what {
-            ByAccount::Invite => limits.invite.check(&id),
-            ByAccount::Export => limits.exports.check(&id),
-            ByAccount::Photo => limits.photo.check(&id),
-            ByAccount::ResetMail | ByAccount::NewAddress => limits.mails.check(&(what, id)),
+            AccountLimit::Invite => limits.invite.check(&id),
+            AccountLimit::Export => limits.exports.check(&id),
+            AccountLimit::Photo => limits.photo.check(&id),
+            AccountLimit::ResetMail | AccountLimit::NewAddress => limits.mails.check(&(what, id)),
         }
         .map_err(refused)
     }
@@ -151,7 +151,7 @@ impl Limits {
         username: &str,
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
-        self.check_address(ByAddress::Login, address)?;
+        self.check_address(AddressLimit::Login, address)?;
         let Some(limits) = &self.0 else { return Ok(()) };
         let key = (username.to_owned(), network(address));
         limits.sign_ins.check(&key, now)
@@ -184,7 +184,7 @@ impl Limits {
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
         self.login_failed(address, &client_key(client_id), now);
-        self.check_address(ByAddress::ClientFailure, address)
+        self.check_address(AddressLimit::ClientFailure, address)
     }
 
     pub(crate) fn login_succeeded(&self, address: Option<IpAddr>, username: &str) {

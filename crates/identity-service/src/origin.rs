@@ -15,7 +15,7 @@ const MAX_USER_AGENT_CHARS: usize = 256;
 
 /// The channel through which a change was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Via {
+pub(crate) enum RequestChannel {
     Http,
     /// A command on the machine's command line.
     Command,
@@ -23,7 +23,7 @@ pub(crate) enum Via {
     System,
 }
 
-impl Via {
+impl RequestChannel {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -33,10 +33,10 @@ impl Via {
     }
 }
 
-/// Who calls, and from where. A handler's argument has the address; [`Origin::by`] adds the account.
+/// Who calls, and from where. A handler's argument has the address; [`RequestContext::by`] adds the account.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
-    pub(crate) via: Via,
+pub(crate) struct RequestContext {
+    pub(crate) via: RequestChannel,
     pub(crate) actor: Option<UserId>,
     pub(crate) address: Option<IpAddr>,
     pub(crate) user_agent: Option<String>,
@@ -55,9 +55,9 @@ pub(crate) struct Standing {
     pub(crate) superadmin: bool,
 }
 
-impl Origin {
+impl RequestContext {
     /// Returns an origin without an address, for the command line or the service itself.
-    pub(crate) fn local(via: Via) -> Self {
+    pub(crate) fn local(via: RequestChannel) -> Self {
         Self {
             via,
             actor: None,
@@ -80,7 +80,7 @@ impl Origin {
     }
 }
 
-impl FromRequest for Origin {
+impl FromRequest for RequestContext {
     type Error = Infallible;
     type Future = Ready<Result<Self, Infallible>>;
 
@@ -97,7 +97,7 @@ impl FromRequest for Origin {
             address: Some(address),
             user_agent,
             request_id: Some(request_id.as_str().to_owned()),
-            ..Self::local(Via::Http)
+            ..Self::local(RequestChannel::Http)
         }))
     }
 }

@@ -9,7 +9,7 @@ use image_kit::{Refused, Rules};
 use service_kit::config::HttpGuardConfig;
 use service_kit::guard::{GuardError, GuardOptions, GuardedClient};
 use service_kit::http::{BodyBudget, BodyHolder, BodyPermit};
-use service_kit::memory::MemoryShares;
+use service_kit::memory::MemoryBudget;
 use tokio::sync::Semaphore;
 
 use crate::error::Error;
@@ -49,7 +49,7 @@ impl PhotoProcessor {
             max_body: max_bytes,
             ..service_kit::start::guard_options(http)
         })?;
-        let memory = MemoryShares::of_this_process().photos >> 20;
+        let memory = MemoryBudget::of_this_process().photos >> 20;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let memory_mib = u32::try_from(memory).unwrap_or(u32::MAX).max(1);
         Ok(Self {

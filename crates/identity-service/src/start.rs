@@ -18,7 +18,7 @@ use service_kit::start::{self, SECRETS_KEY, StartError};
 use crate::app::{App, Secrets};
 use crate::config::Config;
 use crate::error::render;
-use crate::feed::Watch;
+use crate::feed::FeedWatcher;
 use crate::housekeeping::{self, Housekeeping};
 use crate::tokens::SigningAlgorithm;
 use crate::{
@@ -55,7 +55,7 @@ pub struct Running {
     base_url: String,
     bodies: BodyBudget,
     relay: Option<RelayHandle>,
-    watch: Watch,
+    watch: FeedWatcher,
     housekeeping: Housekeeping,
 }
 
@@ -137,9 +137,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         metrics.register(app.keys(algorithm).reads().clone())?;
     }
     let app = Data::new(app);
-    let watch = Watch::spawn(pool.clone(), Arc::clone(&app.memory))
+    let watch = FeedWatcher::spawn(pool.clone(), Arc::clone(&app.memory))
         .map_err(|error| StartError::other(format!("the change feed's thread: {error}")))?;
-    let figures = housekeeping::Figures::register(&metrics)?;
+    let figures = housekeeping::HousekeepingMetrics::register(&metrics)?;
     let parts = Arc::clone(&app);
     let bodies = app.bodies.clone();
     let options = ServerOptions {

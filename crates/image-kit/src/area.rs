@@ -7,7 +7,7 @@
 
 use image::DynamicImage;
 
-use crate::picture::{Decoded, Refused};
+use crate::picture::{DecodedImage, Refused};
 
 /// The channels of a pixel, one byte each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,7 +252,7 @@ impl Shrinker {
     }
 
     /// Returns the small picture, once every source pixel was added exactly once.
-    pub(crate) fn finish(mut self) -> Result<Decoded, Refused> {
+    pub(crate) fn finish(mut self) -> Result<DecodedImage, Refused> {
         self.finish_rows();
         let whole = u64::from(self.across.source) * u64::from(self.down.source);
         let bytes = match self.channels {
@@ -263,7 +263,7 @@ impl Shrinker {
             Channels::Rgba => seen_through::<4>(&self.sums, whole),
         };
         picture(self.across.made, self.down.made, self.channels, bytes)
-            .map(Decoded)
+            .map(DecodedImage)
             .ok_or(Refused::Unsupported)
     }
 }

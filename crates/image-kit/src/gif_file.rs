@@ -6,7 +6,7 @@ use gif::{ColorOutput, DecodeOptions, MemoryLimit};
 use image::metadata::Orientation;
 
 use crate::area::{Channels, Shrinker};
-use crate::picture::{Decoded, Format, Parts, Refused, Rules, broken, check_size};
+use crate::picture::{DecodedImage, Format, ImageParts, Refused, Rules, broken, check_size};
 
 const EXTENSION: u8 = 0x21;
 const GRAPHIC_CONTROL: u8 = 0xf9;
@@ -15,7 +15,7 @@ const TRAILER: u8 = 0x3b;
 
 /// Parses the blocks up to the trailer. It keeps the header, the first frame and the control block that says how this is shown.
 /// Of further frames it reads only the length.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
+pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
     let mut blocks = Blocks { rest: file };
     let header = blocks.header()?;
     let &[_, _, _, _, _, _, w0, w1, h0, h1, ..] = header else {
@@ -46,7 +46,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         u32::from(u16::from_le_bytes([h0, h1])),
     );
     check_size(frame_width, frame_height, rules)?;
-    Ok(Parts {
+    Ok(ImageParts {
         format: Format::Gif,
         width,
         height,
@@ -106,7 +106,7 @@ fn palette_size(flags: u8) -> usize {
     }
 }
 
-pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(

@@ -8,7 +8,9 @@ use image::{ColorType, ImageDecoder, Limits};
 
 use crate::area::{Channels, Shrinker};
 use crate::jpeg_strips;
-use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
+use crate::picture::{
+    DecodedImage, Format, ImageParts, MAX_PROFILE, Refused, Rules, broken, check_size,
+};
 
 /// The maximum number of scans, more than any encoder writes. Each one costs a pass over the whole picture.
 const MAX_SCANS: usize = 32;
@@ -56,7 +58,7 @@ impl Frame {
 }
 
 /// Parses the segments up to the end of the image. It drops what follows, and every segment that no pixel depends on.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
+pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
     let mut rest = file.get(2..).ok_or(Refused::Unsupported)?;
     let mut slim = vec![0xff, SOI];
     let (mut frame, mut orientation) = (None, Orientation::NoTransforms);
@@ -120,7 +122,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     } else {
         frame.memory(widest)
     };
-    Ok(Parts {
+    Ok(ImageParts {
         format: Format::Jpeg,
         width: frame.width,
         height: frame.height,
@@ -226,7 +228,7 @@ fn profile_part(segment: &[u8], before: usize) -> Option<&[u8]> {
     (before + part.len() <= MAX_PROFILE).then_some(part)
 }
 
-pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
     if parts.in_strips {
         return jpeg_strips::decode(&parts.slim, made);
     }

@@ -5,7 +5,7 @@
 use crate::area::{Channels, Shrinker};
 use crate::jpeg_bits::{Bits, Coding, Table};
 use crate::jpeg_file::{EOI, SOS, entropy_coded, next_marker, segment};
-use crate::picture::{Decoded, Refused, broken};
+use crate::picture::{DecodedImage, Refused, broken};
 
 /// The maximum memory of decoding, in bytes: Huffman tables and a strip.
 pub(crate) const MEMORY: u64 = 3 * 1024 * 1024;
@@ -45,7 +45,7 @@ struct Component {
 }
 
 /// Decodes `slim`, in which [`crate::jpeg_file::read`] found such a JPEG, and averages it to `made`.
-pub(crate) fn decode(slim: &[u8], made: (u32, u32)) -> Result<Decoded, Refused> {
+pub(crate) fn decode(slim: &[u8], made: (u32, u32)) -> Result<DecodedImage, Refused> {
     let mut head = Head::default();
     let mut rest = slim.get(2..).ok_or(Refused::Unsupported)?;
     loop {
@@ -156,7 +156,12 @@ impl<'a> Head<'a> {
         codings.ok_or(Refused::Unsupported)
     }
 
-    fn scan(&mut self, data: &[u8], coded: &[u8], made: (u32, u32)) -> Result<Decoded, Refused> {
+    fn scan(
+        &mut self,
+        data: &[u8],
+        coded: &[u8],
+        made: (u32, u32),
+    ) -> Result<DecodedImage, Refused> {
         let codings = self.codings(data)?;
         if let [only] = self.components.as_mut_slice() {
             // A.2.2: a unit of a single component is one block, whatever its factors are.

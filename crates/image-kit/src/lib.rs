@@ -22,9 +22,9 @@ mod webp_file;
 
 use image::DynamicImage;
 
-pub use picture::{Exceeded, Format, Refused, Rules};
+pub use picture::{ExceededLimit, Format, Refused, Rules};
 
-use picture::{Decoded, Parts};
+use picture::{DecodedImage, ImageParts};
 
 /// Bytes that every picture takes besides its decoder: the sums and the pixels of the small picture, and its file.
 const SMALL_PICTURE: u64 = 10 * 1024 * 1024;
@@ -32,13 +32,13 @@ const SMALL_PICTURE: u64 = 10 * 1024 * 1024;
 /// A file whose container was parsed and accepted. Nothing of it is decoded yet.
 #[derive(Debug)]
 pub struct Opened {
-    parts: Parts,
+    parts: ImageParts,
     rules: Rules,
 }
 
 /// The small picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct ShrunkImage {
     /// The format of the source; for WebP it is JPEG, or PNG if a pixel is transparent.
     pub format: Format,
     /// The file: pixels, and no other data of the source.
@@ -74,7 +74,7 @@ pub fn open(file: &[u8], rules: Rules) -> Result<Opened, Refused> {
     let opened = Opened { parts, rules };
     if opened.memory() > rules.max_memory {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        let exceeded = Exceeded::Memory(mib(opened.memory()), mib(rules.max_memory));
+        let exceeded = ExceededLimit::Memory(mib(opened.memory()), mib(rules.max_memory));
         return Err(Refused::TooLarge(exceeded));
     }
     Ok(opened)
@@ -95,16 +95,16 @@ impl Opened {
     ///
     /// # Errors
     /// [`Refused::Unsupported`] when the pixels cannot be decoded.
-    pub fn shrink(self) -> Result<Picture, Refused> {
+    pub fn shrink(self) -> Result<ShrunkImage, Refused> {
         let Self { parts, rules } = self;
         let made = made_size(parts.width, parts.height, rules.made_edge);
-        let Decoded(mut image) = match parts.format {
+        let DecodedImage(mut image) = match parts.format {
             Format::Jpeg => jpeg_file::decode(&parts, made)?,
             Format::Png => png_file::decode(&parts, made)?,
             Format::Gif => gif_file::decode(&parts, made)?,
             Format::WebP => webp_file::decode(&parts, made)?,
         };
-        let Parts {
+        let ImageParts {
             format,
             orientation,
             profile,
@@ -120,7 +120,7 @@ impl Opened {
             (format, _) => format,
         };
         let bytes = encode::write(format, &image)?;
-        Ok(Picture { format, bytes })
+        Ok(ShrunkImage { format, bytes })
     }
 }
 

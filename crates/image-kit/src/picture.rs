@@ -40,7 +40,7 @@ pub enum Format {
 pub enum Refused {
     /// The picture exceeds the rules.
     #[error("{0}")]
-    TooLarge(Exceeded),
+    TooLarge(ExceededLimit),
     /// The file is not a picture of a known format, or it is broken or incomplete.
     #[error("the file is no complete JPEG, PNG, GIF or WebP picture")]
     Unsupported,
@@ -48,7 +48,7 @@ pub enum Refused {
 
 /// The limit that a picture exceeds: its own value, and the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exceeded {
+pub enum ExceededLimit {
     /// In millions of pixels, rounded up.
     Megapixels(u64, u64),
     /// The longest edge, in pixels.
@@ -59,7 +59,7 @@ pub enum Exceeded {
 
 /// The parts of a file that a decoder needs.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct ImageParts {
     pub(crate) format: Format,
     pub(crate) width: u32,
     pub(crate) height: u32,
@@ -76,7 +76,7 @@ pub(crate) struct Parts {
 }
 
 /// A picture in memory, before it is encoded.
-pub(crate) struct Decoded(pub(crate) DynamicImage);
+pub(crate) struct DecodedImage(pub(crate) DynamicImage);
 
 impl Format {
     /// Returns its media type.
@@ -91,7 +91,7 @@ impl Format {
     }
 }
 
-impl fmt::Display for Exceeded {
+impl fmt::Display for ExceededLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Megapixels(has, most) => write!(
@@ -118,9 +118,9 @@ pub(crate) fn check_size(width: u32, height: u32, rules: Rules) -> Result<(), Re
     let (edge, pixels) = (width.max(height), u64::from(width) * u64::from(height));
     let exceeded = if pixels > rules.max_pixels {
         let million = |pixels: u64| pixels.div_ceil(1_000_000);
-        Exceeded::Megapixels(million(pixels), million(rules.max_pixels))
+        ExceededLimit::Megapixels(million(pixels), million(rules.max_pixels))
     } else if edge > MAX_EDGE {
-        Exceeded::Edge(edge, MAX_EDGE)
+        ExceededLimit::Edge(edge, MAX_EDGE)
     } else {
         return Ok(());
     };

@@ -6,7 +6,9 @@ use image::metadata::Orientation;
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use crate::area::{Channels, Shrinker};
-use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
+use crate::picture::{
+    DecodedImage, Format, ImageParts, MAX_PROFILE, Refused, Rules, broken, check_size,
+};
 
 const SIGNATURE: usize = 8;
 /// Bytes of a chunk's length, type and checksum.
@@ -26,7 +28,7 @@ const PASSES: [(u32, u32, u32, u32); 7] = [
 ];
 
 /// Parses the chunks up to the last, and keeps those that pixels depend on.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
+pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
     let (signature, mut rest) = file
         .split_at_checked(SIGNATURE)
         .ok_or(Refused::Unsupported)?;
@@ -66,7 +68,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         }
     }
     let (width, height) = size.ok_or(Refused::Unsupported)?;
-    Ok(Parts {
+    Ok(ImageParts {
         format: Format::Png,
         width,
         height,
@@ -103,7 +105,7 @@ fn first_chunk(rest: &[u8]) -> Option<Chunk<'_>> {
     })
 }
 
-pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
     let limits = Limits {
         bytes: DECODER_BYTES,
     };

@@ -6,7 +6,9 @@ use image::metadata::Orientation;
 use image_webp::WebPDecoder;
 
 use crate::area::{Channels, Shrinker};
-use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
+use crate::picture::{
+    DecodedImage, Format, ImageParts, MAX_PROFILE, Refused, Rules, broken, check_size,
+};
 
 /// Bytes for each pixel at the decoder's peak: planes and pixels; the same with an opacity plane, or for a lossless picture; a
 /// canvas and a frame of it.
@@ -15,7 +17,7 @@ const LOSSLESS: u64 = 11;
 const ANIMATED: u64 = 16;
 
 /// Parses the container. The decoder gets the whole file, but reads only the chunks of the picture.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
+pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
     let mut decoder = WebPDecoder::new(Cursor::new(file)).map_err(broken)?;
     let (width, height) = decoder.dimensions();
     check_size(width, height, rules)?;
@@ -30,7 +32,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         (_, true) => LOSSY,
         _ => LOSSLESS,
     };
-    Ok(Parts {
+    Ok(ImageParts {
         format: Format::WebP,
         width,
         height,
@@ -44,7 +46,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     })
 }
 
-pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
     let mut decoder = WebPDecoder::new(Cursor::new(&parts.slim)).map_err(broken)?;
     let channels = if decoder.has_alpha() {
         Channels::Rgba

@@ -12,7 +12,7 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 
 use image_kit::{Refused, Rules};
-use test_kit::images::{Bomb, Fate, bombs};
+use test_kit::images::{ExpectedResult, HostileImage, bombs};
 
 const RULES: Rules = Rules {
     max_pixels: 50_000_000,
@@ -74,14 +74,14 @@ fn child() {
     let outcome = image_kit::open(&file, RULES).and_then(image_kit::Opened::shrink);
     let (micros, grown) = (cpu_micros() - time, peak_kib() - memory);
     let fate = match outcome {
-        Ok(_) => Fate::Taken,
-        Err(Refused::TooLarge(_)) => Fate::TooLarge,
-        Err(Refused::Unsupported) => Fate::Unsupported,
+        Ok(_) => ExpectedResult::Taken,
+        Err(Refused::TooLarge(_)) => ExpectedResult::TooLarge,
+        Err(Refused::Unsupported) => ExpectedResult::Unsupported,
     };
     println!("\ncost {fate:?} {micros} {grown}");
 }
 
-fn measure(bomb: &Bomb) -> Cost {
+fn measure(bomb: &HostileImage) -> Cost {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bomb");
     std::fs::write(&path, &bomb.file).unwrap();

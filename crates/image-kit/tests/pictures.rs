@@ -7,7 +7,7 @@
     reason = "tests fail by panicking and are documented by their names"
 )]
 
-use image_kit::{Exceeded, Format, Opened, Picture, Refused, Rules};
+use image_kit::{ExceededLimit, Format, Opened, Refused, Rules, ShrunkImage};
 use proptest::prelude::*;
 use test_kit::images::files::{
     JPEG_420, JPEG_422, JPEG_CMYK, JPEG_PROGRESSIVE, WEBP_ALPHA, WEBP_ALPHA_LOSSLESS,
@@ -23,7 +23,7 @@ const RULES: Rules = Rules {
     made_edge: 512,
 };
 
-fn shrink(file: &[u8]) -> Result<Picture, Refused> {
+fn shrink(file: &[u8]) -> Result<ShrunkImage, Refused> {
     image_kit::open(file, RULES).and_then(Opened::shrink)
 }
 
@@ -375,7 +375,7 @@ fn the_error_for_a_large_image_names_the_limit() {
                 ..RULES
             }
         ),
-        Err(Refused::TooLarge(Exceeded::Memory(_, 1)))
+        Err(Refused::TooLarge(ExceededLimit::Memory(_, 1)))
     ));
 }
 
@@ -415,7 +415,7 @@ fn an_image_without_pixels_is_unsupported_and_one_with_too_many_is_too_large() {
     let outcome = |width, height| with_size(width, height).map(|file| shrink(&file).unwrap_err());
     assert_eq!(outcome(0, 8), [Refused::Unsupported; 3]);
     assert_eq!(outcome(8, 0), [Refused::Unsupported; 3]);
-    let too_large = Refused::TooLarge(Exceeded::Megapixels(51, 50));
+    let too_large = Refused::TooLarge(ExceededLimit::Megapixels(51, 50));
     assert_eq!(outcome(7143, 7001), [too_large; 3]);
     assert_eq!(outcome(7001, 7143), [too_large; 3]);
 }

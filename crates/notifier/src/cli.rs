@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use service_kit::cli::{self, CommonArgs, runtime};
 use service_kit::{Clock, start};
 
-use crate::admin::{AdminArgs, Caller, run_admin};
+use crate::admin::{AdminArgs, AdminInvocation, run_admin};
 use crate::config::{Config, PREFIX};
 use crate::running::{self, Deps};
 
@@ -49,7 +49,7 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
         Command::CheckConfig => config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?,
         Command::Healthcheck => runtime()?.block_on(cli::healthcheck(config.listen))?,
         Command::Admin(args) => {
-            let caller = Caller {
+            let caller = AdminInvocation {
                 program: "notifier admin",
                 others: &[],
             };

@@ -28,7 +28,7 @@ pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) 
             wake.notify_one();
             Verdict::Ack
         }
-        Err(error) if error.is_lasting() => Verdict::Park(error.to_string()),
+        Err(error) if error.is_lasting() => Verdict::DeadLetter(error.to_string()),
         Err(error) => {
             log::warn!("the event {id} will be retried: {error}");
             Verdict::Retry
@@ -63,12 +63,14 @@ where
     let mut verdicts = Vec::with_capacity(read.len());
     for read in read {
         verdicts.push(match (read, &together) {
-            (Err(reason), _) => Verdict::Park(reason),
+            (Err(reason), _) => Verdict::DeadLetter(reason),
             (Ok(None), _) | (Ok(Some(_)), Ok(())) => Verdict::Ack,
             (Ok(Some(item)), Err(_)) if alone => {
                 conclude(id(&item), commit(vec![item]).await, wake)
             }
-            (Ok(Some(_)), Err(error)) if error.is_lasting() => Verdict::Park(error.to_string()),
+            (Ok(Some(_)), Err(error)) if error.is_lasting() => {
+                Verdict::DeadLetter(error.to_string())
+            }
             (Ok(Some(_)), Err(_)) => Verdict::Retry,
         });
     }

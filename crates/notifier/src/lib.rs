@@ -24,7 +24,7 @@ mod webhooks;
 /// The notifier's name in its events.
 const SOURCE: &str = "notifier";
 
-pub use admin::{AdminArgs, Caller, run_admin};
+pub use admin::{AdminArgs, AdminInvocation, run_admin};
 pub use cli::run_cli;
 pub use config::{ChatConfig, Config, PREFIX, SmtpConfig};
 pub use running::{Deps, MIGRATIONS, Running, start};

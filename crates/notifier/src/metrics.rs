@@ -1,6 +1,6 @@
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
-use crate::delivery::Tally;
+use crate::delivery::TransitionCounts;
 
 /// The metrics of one medium's deliveries. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ impl Figures {
         })
     }
 
-    pub(crate) fn count(&self, tally: &Tally) {
+    pub(crate) fn count(&self, tally: &TransitionCounts) {
         for &(ending, count) in &tally.ended {
             let outcome = self.outcomes.with_label_values(&[ending.name()]);
             outcome.inc_by(u64::try_from(count).unwrap_or_default());

@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 
 use crate::chat::{self, Addresses, Chats};
 use crate::config::Config;
-use crate::delivery::{Deliveries, Ledger, Shared};
+use crate::delivery::{Deliveries, DeliveryStore, Shared};
 use crate::mail::Post;
 use crate::metrics::Figures;
-use crate::watch::Watch;
+use crate::watch::BrokerMonitor;
 use crate::webhooks::{self, Webhooks};
 
 /// The name in the line `listening NAME http://…` and of the SQLite file.
@@ -48,7 +48,7 @@ pub struct Running {
     mails: Deliveries,
     webhooks: Deliveries,
     relay: RelayHandle,
-    _watch: Watch,
+    _watch: BrokerMonitor,
 }
 
 impl Running {
@@ -108,7 +108,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let chat_figures = Figures::chats(registry)?;
     let mail_figures = Figures::mails(registry)?;
     let webhook_figures = Figures::webhooks(registry)?;
-    let watch = Watch::start(deps.broker.clone(), metrics.registry())?;
+    let watch = BrokerMonitor::start(deps.broker.clone(), metrics.registry())?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
         .map_err(|cause| StartError::Listen(config.listen, cause))?;
@@ -127,11 +127,11 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay: relay.clone(),
     };
     let (broker, wake) = (&deps.broker, Arc::new(Notify::new()));
-    let ledger = Ledger::new(Webhooks::new(caller), webhook_figures, shared.clone());
+    let ledger = DeliveryStore::new(Webhooks::new(caller), webhook_figures, shared.clone());
     let consumer = webhooks::consume(broker, ledger.clone(), Arc::clone(&wake));
     let webhooks = Deliveries::start(ledger, wake, consumer);
     let wake = Arc::new(Notify::new());
-    let ledger = Ledger::new(
+    let ledger = DeliveryStore::new(
         Chats::new(config.chat, poster),
         chat_figures,
         shared.clone(),

@@ -15,9 +15,9 @@ const UNKNOWN: i64 = -1;
 
 /// The task that queries the broker. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Watch(JoinHandle<()>);
+pub(crate) struct BrokerMonitor(JoinHandle<()>);
 
-impl Watch {
+impl BrokerMonitor {
     pub(crate) fn start(broker: Broker, registry: &Registry) -> Result<Self, prometheus::Error> {
         let connected = IntGauge::new(
             "broker_connected",
@@ -42,7 +42,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for BrokerMonitor {
     fn drop(&mut self) {
         self.0.abort();
     }

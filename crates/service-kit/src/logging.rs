@@ -44,15 +44,15 @@ pub fn init() {
         .build();
     let most = logger.filter();
     // An error means that there is a logger already; the first one stays.
-    if log::set_boxed_logger(Box::new(Discreet(logger))).is_ok() {
+    if log::set_boxed_logger(Box::new(LevelFilterLogger(logger))).is_ok() {
         log::set_max_level(most);
     }
 }
 
 /// The logger without the finer levels of [`QUIET`], whatever `RUST_LOG` says.
-struct Discreet(Logger);
+struct LevelFilterLogger(Logger);
 
-impl Log for Discreet {
+impl Log for LevelFilterLogger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         is_discreet(metadata) && self.0.enabled(metadata)
     }

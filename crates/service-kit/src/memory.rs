@@ -7,7 +7,7 @@ const MIB: u64 = 1024 * 1024;
 
 /// Shares of the memory limit, in bytes unless noted. Of a limit of 256 MiB they leave 70 MiB for everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemoryShares {
+pub struct MemoryBudget {
     /// Request bodies over 64 KiB, together.
     pub large_bodies: u64,
     /// Request bodies of 4 to 64 KiB, together.
@@ -18,7 +18,7 @@ pub struct MemoryShares {
     pub connections: usize,
 }
 
-impl MemoryShares {
+impl MemoryBudget {
     /// Returns the shares of this process's limit: that of its control groups, else half of the machine's memory.
     #[must_use]
     pub fn of_this_process() -> Self {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_shares_of_a_small_container_fit_into_it() {
-        let shares = MemoryShares::of(256 * MIB);
+        let shares = MemoryBudget::of(256 * MIB);
         let connections = u64::try_from(shares.connections).expect("few") * 20 * 1024;
         let sum = shares.large_bodies + shares.medium_bodies + shares.photos + connections;
         assert!(sum < 190 * MIB, "{shares:?}");

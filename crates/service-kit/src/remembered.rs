@@ -15,7 +15,7 @@ const TIDY_EVERY: Duration = Duration::from_secs(10);
 /// reads the clock once.
 #[derive(Debug)]
 pub struct Remembered<K, V> {
-    cache: Cache<K, Kept<V>>,
+    cache: Cache<K, CacheEntry<V>>,
     life: Duration,
     /// Counts how often the cache was emptied. An entry of an earlier round is invalid.
     round: AtomicU64,
@@ -23,7 +23,7 @@ pub struct Remembered<K, V> {
 }
 
 #[derive(Debug, Clone)]
-struct Kept<V> {
+struct CacheEntry<V> {
     value: V,
     round: u64,
     until: Instant,
@@ -53,7 +53,7 @@ where
 
     /// Inserts a value whose age counts from `since`.
     pub fn insert(&self, key: K, value: V, since: Instant) {
-        let kept = Kept {
+        let kept = CacheEntry {
             value,
             round: self.round.load(Ordering::Acquire),
             until: since + self.life,
@@ -72,7 +72,7 @@ where
         self.round.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn is_there(&self, kept: &Kept<V>, now: Instant) -> bool {
+    fn is_there(&self, kept: &CacheEntry<V>, now: Instant) -> bool {
         kept.round == self.round.load(Ordering::Acquire) && now < kept.until
     }
 

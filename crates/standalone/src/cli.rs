@@ -107,7 +107,7 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
             return Ok(worksession_service::run_admin(args, &config.worksession));
         }
         Command::Admin(Admin::Notifier(args)) => {
-            let caller = notifier::Caller {
+            let caller = notifier::AdminInvocation {
                 program: "holdfast admin notifier",
                 others: &[
                     ("identity", &config.identity.database),

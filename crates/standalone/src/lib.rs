@@ -14,4 +14,4 @@ mod running;
 
 pub use cli::run_cli;
 pub use config::Config;
-pub use running::{Running, StartError, migrate, start};
+pub use running::{RunningParts, StartError, migrate, start};

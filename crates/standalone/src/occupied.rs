@@ -21,7 +21,7 @@ pub(crate) struct Occupied {
 
 /// Why the directory cannot be locked.
 #[derive(Debug, Error)]
-pub(crate) enum OccupiedError {
+pub(crate) enum DataDirLockError {
     /// Another process has locked it.
     #[error("{} is in use by `holdfast serve`, or by a restore or a move; stop it first", .0.display())]
     Taken(PathBuf),
@@ -39,8 +39,8 @@ impl Occupied {
     /// Locks a directory that contains one state, or none yet.
     ///
     /// # Errors
-    /// [`OccupiedError`].
-    pub(crate) fn take(folder: &Path) -> Result<Self, OccupiedError> {
+    /// [`DataDirLockError`].
+    pub(crate) fn take(folder: &Path) -> Result<Self, DataDirLockError> {
         let taken = Self::take_even_unfinished(folder)?;
         refuse_unfinished(folder)?;
         Ok(taken)
@@ -49,8 +49,8 @@ impl Occupied {
     /// Locks a directory for a restore, which repairs an interrupted one.
     ///
     /// # Errors
-    /// [`OccupiedError`], except [`OccupiedError::Unfinished`].
-    pub(crate) fn take_even_unfinished(folder: &Path) -> Result<Self, OccupiedError> {
+    /// [`DataDirLockError`], except [`DataDirLockError::Unfinished`].
+    pub(crate) fn take_even_unfinished(folder: &Path) -> Result<Self, DataDirLockError> {
         let path = folder.join(LOCK);
         let opened = OpenOptions::new()
             .write(true)
@@ -58,11 +58,11 @@ impl Occupied {
             .truncate(false)
             .mode(0o600)
             .open(&path);
-        let lock = opened.map_err(|cause| OccupiedError::Io(path.clone(), cause))?;
+        let lock = opened.map_err(|cause| DataDirLockError::Io(path.clone(), cause))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(OccupiedError::Taken(folder.to_owned())),
-            Err(TryLockError::Error(cause)) => Err(OccupiedError::Io(path, cause)),
+            Err(TryLockError::WouldBlock) => Err(DataDirLockError::Taken(folder.to_owned())),
+            Err(TryLockError::Error(cause)) => Err(DataDirLockError::Io(path, cause)),
         }
     }
 }
@@ -70,10 +70,10 @@ impl Occupied {
 /// Rejects a directory into which a restore has put only a part of its files.
 ///
 /// # Errors
-/// [`OccupiedError::Unfinished`].
-pub(crate) fn refuse_unfinished(folder: &Path) -> Result<(), OccupiedError> {
+/// [`DataDirLockError::Unfinished`].
+pub(crate) fn refuse_unfinished(folder: &Path) -> Result<(), DataDirLockError> {
     if folder.join(UNFINISHED).exists() {
-        return Err(OccupiedError::Unfinished(folder.to_owned()));
+        return Err(DataDirLockError::Unfinished(folder.to_owned()));
     }
     Ok(())
 }
@@ -87,7 +87,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let first = Occupied::take(folder.path()).expect("free");
         let second = Occupied::take(folder.path()).expect_err("taken");
-        assert!(matches!(second, OccupiedError::Taken(_)), "{second}");
+        assert!(matches!(second, DataDirLockError::Taken(_)), "{second}");
         drop(first);
         Occupied::take(folder.path()).expect("free again");
     }

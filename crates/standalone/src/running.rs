@@ -35,14 +35,14 @@ pub enum StartError {
 
 /// All parts while they run.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningParts {
     identity: identity_service::Running,
     worksession: worksession_service::Running,
     notifier: notifier::Running,
     brokers: [Broker; 3],
 }
 
-impl Running {
+impl RunningParts {
     /// Returns the address on which the identity area listens.
     #[must_use]
     pub fn identity(&self) -> SocketAddr {
@@ -85,7 +85,7 @@ impl Running {
 ///
 /// # Errors
 /// [`StartError`]; the parts that had started keep running until the process ends, which the caller should bring about.
-pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartError> {
+pub async fn start(mut config: Config, clock: Clock) -> Result<RunningParts, StartError> {
     let of = |part| move |cause| StartError::Part(part, cause);
     let brokers = connect(&config)?;
     let [of_identity, of_worksession, of_notifier] = brokers.clone();
@@ -122,7 +122,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         bodies: Some(identity.bodies().clone()),
     };
     let worksession = worksession_service::start(config.worksession, deps).await;
-    Ok(Running {
+    Ok(RunningParts {
         identity,
         worksession: worksession.map_err(of("worksession"))?,
         notifier,

@@ -17,7 +17,7 @@ const HANG: Duration = Duration::from_secs(20);
 
 /// An HTTP client of one area. Cheap to clone; follows no redirects.
 #[derive(Debug, Clone)]
-pub struct Api {
+pub struct ApiClient {
     client: Client,
     base: String,
 }
@@ -43,7 +43,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-impl Api {
+impl ApiClient {
     /// Creates a client of the area at `base`, which has no trailing slash.
     pub fn new(base: impl Into<String>) -> Self {
         #[expect(

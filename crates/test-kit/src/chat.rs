@@ -14,14 +14,14 @@ use event_types::ChatProvider;
 use serde_json::Value;
 
 use crate::{
-    loopback::{Inbox, Loopback},
+    loopback::{LoopbackServer, ReceivedQueue},
     strict_chats,
 };
 
 /// A chat server with incoming webhooks, on loopback. It accepts every path, and answers as the test tells it.
 #[derive(Debug)]
 pub struct FakeChat {
-    server: Loopback,
+    server: LoopbackServer,
     shared: Arc<Shared>,
 }
 
@@ -64,7 +64,7 @@ pub struct ChatMessage {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    messages: Inbox<ChatMessage>,
+    messages: ReceivedQueue<ChatMessage>,
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl FakeChat {
     pub async fn start() -> Self {
         let shared = Arc::new(Shared::default());
         Self {
-            server: Loopback::start(&shared, hook),
+            server: LoopbackServer::start(&shared, hook),
             shared,
         }
     }

@@ -16,19 +16,19 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// An HTTP server on a free port of loopback, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Loopback {
+pub(crate) struct LoopbackServer {
     pub(crate) address: SocketAddr,
     server: ServerHandle,
 }
 
 /// Received items in the order of their arrival, each to be returned once.
 #[derive(Debug)]
-pub(crate) struct Inbox<T> {
+pub(crate) struct ReceivedQueue<T> {
     state: Mutex<(Vec<T>, usize)>,
     came: Notify,
 }
 
-impl Loopback {
+impl LoopbackServer {
     /// Answers every path with `answer`, which can access `shared`.
     pub(crate) fn start<S, Args>(
         shared: &Arc<S>,
@@ -61,14 +61,14 @@ impl Loopback {
     }
 }
 
-impl Drop for Loopback {
+impl Drop for LoopbackServer {
     fn drop(&mut self) {
         // `stop` sends its message when it is called; nobody has to await the end.
         drop(self.server.stop(false));
     }
 }
 
-impl<T: Clone> Inbox<T> {
+impl<T: Clone> ReceivedQueue<T> {
     pub(crate) fn put(&self, one: T) {
         self.state.lock().unwrap().0.push(one);
         self.came.notify_waiters();
@@ -85,7 +85,7 @@ impl<T: Clone> Inbox<T> {
         next.expect("nothing came")
     }
 
-    /// Waits like [`Inbox::next`], but returns None when nothing arrives in time.
+    /// Waits like [`ReceivedQueue::next`], but returns None when nothing arrives in time.
     pub(crate) async fn next_within(&self, limit: Duration) -> Option<T> {
         let next = async {
             loop {
@@ -109,7 +109,7 @@ impl<T: Clone> Inbox<T> {
     }
 }
 
-impl<T> Default for Inbox<T> {
+impl<T> Default for ReceivedQueue<T> {
     fn default() -> Self {
         Self {
             state: Mutex::new((Vec::new(), 0)),

@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::{loopback::Inbox, mail_talk::converse, tls};
+use crate::{loopback::ReceivedQueue, mail_talk::converse, tls};
 
 /// A mail server on loopback that speaks SMTP. It accepts every mail, and fails as the test tells it.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub struct ReceivedMail {
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    mails: Inbox<ReceivedMail>,
+    mails: ReceivedQueue<ReceivedMail>,
 }
 
 #[derive(Debug, Default)]

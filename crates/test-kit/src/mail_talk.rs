@@ -12,7 +12,7 @@ trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// One connection of a client.
-struct Talk {
+struct SmtpConversation {
     stream: BufReader<Box<dyn Stream>>,
     shared: Arc<Shared>,
     connection: usize,
@@ -28,7 +28,7 @@ type Goes = Option<()>;
 
 /// Talks with a client until one of the two ends the connection.
 pub(crate) async fn converse(stream: TcpStream, shared: Arc<Shared>, connection: usize) {
-    let talk = Talk {
+    let talk = SmtpConversation {
         stream: BufReader::new(Box::new(stream)),
         shared,
         connection,
@@ -41,7 +41,7 @@ pub(crate) async fn converse(stream: TcpStream, shared: Arc<Shared>, connection:
     talk.run().await;
 }
 
-impl Talk {
+impl SmtpConversation {
     async fn run(mut self) -> Goes {
         if self.is_well(MailStage::Greeting, "").await? {
             self.say("220 fake.example ESMTP").await?;

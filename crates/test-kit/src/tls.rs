@@ -17,14 +17,14 @@ use tokio_rustls::TlsAcceptor;
 /// A proxy that speaks TLS for a server that does not, like that of an operator. Its certificate is signed by an authority of its
 /// own.
 #[derive(Debug)]
-pub struct TlsFront {
+pub struct TlsProxy {
     address: SocketAddr,
     authority: String,
     server: Arc<OnceLock<SocketAddr>>,
     accepting: JoinHandle<()>,
 }
 
-impl TlsFront {
+impl TlsProxy {
     /// Starts on a free port. It closes every connection until it knows the server.
     pub async fn start() -> Self {
         let (authority, acceptor) = certified();
@@ -70,7 +70,7 @@ impl TlsFront {
     }
 }
 
-impl Drop for TlsFront {
+impl Drop for TlsProxy {
     fn drop(&mut self) {
         self.accepting.abort();
     }

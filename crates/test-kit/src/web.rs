@@ -9,12 +9,12 @@ use actix_web::{
     web::{Bytes, Data},
 };
 
-use crate::loopback::Loopback;
+use crate::loopback::LoopbackServer;
 
 /// A web server on loopback, for what our services fetch.
 #[derive(Debug)]
-pub struct FakeWeb {
-    server: Loopback,
+pub struct FakeWebServer {
+    server: LoopbackServer,
     shared: Arc<Shared>,
 }
 
@@ -39,7 +39,7 @@ struct Shared {
     calls: Mutex<Vec<String>>,
 }
 
-impl FakeWeb {
+impl FakeWebServer {
     /// Starts on a free port with these pages; every other path responds with 404.
     pub async fn start(pages: impl IntoIterator<Item = (&'static str, Page)>) -> Self {
         let shared = Arc::new(Shared::default());
@@ -48,7 +48,7 @@ impl FakeWeb {
             .map(|(path, page)| (path.to_owned(), page));
         shared.pages.lock().unwrap().extend(pages);
         Self {
-            server: Loopback::start(&shared, page),
+            server: LoopbackServer::start(&shared, page),
             shared,
         }
     }

@@ -1,6 +1,6 @@
 //! The checks of a form: it was sent from a page of ours, by the account to which it was shown, and it can be parsed.
 //!
-//! A handler calls them in this order: [`check_site`], [`read`], [`FormToken::open`], [`fields`].
+//! A handler calls them in this order: [`check_site`], [`read`], [`CsrfToken::open`], [`fields`].
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
@@ -9,7 +9,7 @@ use secrecy::ExposeSecret as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use service_kit::Problem;
-use service_kit::http::Unread;
+use service_kit::http::UnreadBody;
 use service_kit::seal::Sealer;
 use url::form_urlencoded;
 
@@ -34,8 +34,8 @@ pub fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
 /// Reads the body of a form without files.
 ///
 /// # Errors
-/// 400 for another content type, and those of [`Unread::bytes`].
-pub async fn read(body: Unread) -> Result<Bytes, Problem> {
+/// 400 for another content type, and those of [`UnreadBody::bytes`].
+pub async fn read(body: UnreadBody) -> Result<Bytes, Problem> {
     if !is_form(body.headers()) {
         return Err(Problem::bad_request("This takes a form"));
     }
@@ -54,14 +54,14 @@ pub fn token_in(body: &[u8]) -> Option<String> {
 /// identifies the browser. A form therefore proves where it comes from even after its sender has signed out, and names the
 /// sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FormToken {
+pub struct CsrfToken {
     /// The account to which the form was shown; empty for a visitor who was not signed in.
     pub account: String,
     /// The path of the page with the form.
     pub page: String,
 }
 
-impl FormToken {
+impl CsrfToken {
     /// Creates the token of a form that is shown to `account` on `page`.
     #[must_use]
     pub fn new(account: impl Into<String>, page: impl Into<String>) -> Self {

@@ -7,7 +7,7 @@ use service_kit::seal::Sealer;
 use url::form_urlencoded;
 
 use crate::ReturnTo;
-use crate::form::{CSRF_FIELD, FormToken};
+use crate::form::{CSRF_FIELD, CsrfToken};
 
 /// Seconds for which a form is saved.
 pub const KEPT_SECONDS: i64 = 15 * 60;
@@ -30,7 +30,7 @@ const ASKED_AGAIN: [&str; 7] = [
 /// A form of one of our pages. Its token proves that it was shown to this account in this browser.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptForm {
-    token: FormToken,
+    token: CsrfToken,
     action: String,
     fields: Vec<(String, String)>,
     /// When it arrived, in seconds since the epoch.
@@ -39,7 +39,7 @@ pub struct KeptForm {
 
 /// A field of a saved form as the page shows it.
 #[derive(Debug)]
-pub struct KeptField {
+pub struct SavedField {
     /// The name under which it is sent.
     pub name: String,
     /// The label that people read.
@@ -55,7 +55,7 @@ pub struct KeptField {
 impl KeptForm {
     /// Creates the form that was sent to `action` with this token.
     #[must_use]
-    pub fn new(token: FormToken, action: &str, body: &[u8], now: i64) -> Self {
+    pub fn new(token: CsrfToken, action: &str, body: &[u8], now: i64) -> Self {
         let fields = form_urlencoded::parse(body)
             .filter(|(name, _)| name != CSRF_FIELD && name != DECISION)
             .map(|(name, value)| match is_asked_again(&name) {
@@ -91,8 +91,8 @@ impl KeptForm {
 
     /// Returns the fields as the page shows them; people write those in `written`.
     #[must_use]
-    pub fn fields(&self, written: &[&str]) -> Vec<KeptField> {
-        let fields = self.fields.iter().map(|(name, value)| KeptField {
+    pub fn fields(&self, written: &[&str]) -> Vec<SavedField> {
+        let fields = self.fields.iter().map(|(name, value)| SavedField {
             label: label(name),
             is_secret: is_asked_again(name),
             is_written: written.contains(&name.as_str()),

@@ -15,5 +15,5 @@ pub mod text;
 pub use assets::Asset;
 pub use cookies::Cookies;
 pub use kept::KeptForm;
-pub use notices::Notices;
+pub use notices::FormMessages;
 pub use return_to::ReturnTo;

@@ -4,20 +4,20 @@ use actix_web::http::StatusCode;
 
 /// The message at the top of a page, or the one beside a field.
 #[derive(Debug, Default)]
-pub struct Notices {
+pub struct FormMessages {
     done: Option<&'static str>,
-    flaw: Option<Flaw>,
+    flaw: Option<FormError>,
 }
 
 #[derive(Debug)]
-struct Flaw {
+struct FormError {
     status: StatusCode,
     /// The field beside which it is shown; none for the top of the page.
     field: Option<&'static str>,
     message: String,
 }
 
-impl Notices {
+impl FormMessages {
     /// Creates a success message from its name in the address of the page. Only the `sentences` can be shown, so that an address
     /// cannot put words into our mouth.
     #[must_use]
@@ -34,7 +34,7 @@ impl Notices {
     pub fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
         Self {
             done: None,
-            flaw: Some(Flaw {
+            flaw: Some(FormError {
                 status,
                 field,
                 message,
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_stands_beside_its_field_and_what_belongs_to_none_at_the_top() {
-        let beside = Notices::wrong("bio", "Must be shorter");
+        let beside = FormMessages::wrong("bio", "Must be shorter");
         assert_eq!(beside.at("bio"), Some("Must be shorter"));
         assert_eq!((beside.at("name"), beside.bad()), (None, None));
         assert_eq!(
@@ -110,7 +110,7 @@ mod tests {
             " aria-invalid=\"true\" aria-describedby=\"bio-error bio-hint\""
         );
         assert_eq!(beside.marks("name", false), "");
-        let above = Notices::flawed(None, StatusCode::CONFLICT, "It is gone.".to_owned());
+        let above = FormMessages::flawed(None, StatusCode::CONFLICT, "It is gone.".to_owned());
         assert_eq!(
             (above.bad(), above.status()),
             (Some("It is gone"), StatusCode::CONFLICT)
@@ -120,9 +120,12 @@ mod tests {
     #[test]
     fn an_address_says_only_what_we_would_say() {
         let sentences = [("saved", "It is saved.")];
-        assert_eq!(Notices::done(Some("evil words"), &sentences).good(), None);
         assert_eq!(
-            Notices::done(Some("saved"), &sentences).good(),
+            FormMessages::done(Some("evil words"), &sentences).good(),
+            None
+        );
+        assert_eq!(
+            FormMessages::done(Some("saved"), &sentences).good(),
             Some("It is saved.")
         );
     }

@@ -3,7 +3,7 @@
 
 use service_kit::seal::{Purpose, Sealer, SealingKeys};
 use web_kit::KeptForm;
-use web_kit::form::FormToken;
+use web_kit::form::CsrfToken;
 use web_kit::kept::KEPT_SECONDS;
 
 fn sealer() -> Sealer {
@@ -13,7 +13,7 @@ fn sealer() -> Sealer {
 }
 
 fn kept(body: &str) -> KeptForm {
-    let token = FormToken::new("5", "/account/email");
+    let token = CsrfToken::new("5", "/account/email");
     KeptForm::new(token, "/account/email", body.as_bytes(), 1_000)
 }
 
@@ -45,7 +45,7 @@ fn a_saved_form_is_valid_for_its_account_and_browser_until_it_expires() {
 #[test]
 fn a_form_too_large_for_a_cookie_or_leading_elsewhere_is_not_restored() {
     assert!(kept(&"x".repeat(4_000)).seal(&sealer(), "").is_none());
-    let token = FormToken::new("5", "/account/email");
+    let token = CsrfToken::new("5", "/account/email");
     let form = KeptForm::new(token, "//evil.example/", b"note=x", 1_000);
     let sealed = form.seal(&sealer(), "").expect("is small");
     assert!(KeptForm::open(&sealer(), "", &sealed, "5", 1_000).is_none());

@@ -10,11 +10,11 @@ use crate::error::Error;
 
 /// A background job: work that runs repeatedly beside the requests, never twice at once.
 #[derive(Debug)]
-pub(crate) struct Chore {
+pub(crate) struct BackgroundJob {
     task: JoinHandle<()>,
 }
 
-impl Chore {
+impl BackgroundJob {
     /// Runs `work` as a task until the job is stopped.
     pub(crate) fn of(work: impl Future<Output = ()> + Send + 'static) -> Self {
         let task = tokio::spawn(work);
@@ -32,7 +32,7 @@ impl Chore {
         Self::spawn_woken(every, Arc::default(), failure, state, work)
     }
 
-    /// Like [`Chore::spawn`], but also runs the work whenever `wake` is notified.
+    /// Like [`BackgroundJob::spawn`], but also runs the work whenever `wake` is notified.
     pub(crate) fn spawn_woken<S, W, D>(
         every: Duration,
         wake: Arc<Notify>,
@@ -75,14 +75,18 @@ mod tests {
     use super::*;
 
     /// Returns a job that always fails, the number of its runs, and a notification of each run.
-    fn counting(every: Duration, wake: &Arc<Notify>) -> (Chore, Arc<AtomicUsize>, Arc<Notify>) {
+    fn counting(
+        every: Duration,
+        wake: &Arc<Notify>,
+    ) -> (BackgroundJob, Arc<AtomicUsize>, Arc<Notify>) {
         let (count, done) = (Arc::<AtomicUsize>::default(), Arc::<Notify>::default());
         let (counter, bell) = (Arc::clone(&count), Arc::clone(&done));
-        let chore = Chore::spawn_woken(every, Arc::clone(wake), "not done", (), move |()| {
-            counter.fetch_add(1, Ordering::SeqCst);
-            bell.notify_one();
-            async { Err(Error::invalid("never")) }
-        });
+        let chore =
+            BackgroundJob::spawn_woken(every, Arc::clone(wake), "not done", (), move |()| {
+                counter.fetch_add(1, Ordering::SeqCst);
+                bell.notify_one();
+                async { Err(Error::invalid("never")) }
+            });
         (chore, count, done)
     }
 

@@ -226,7 +226,7 @@ respond_with_problem!(Error);
 pub(crate) fn verdict(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> Verdict {
     match outcome {
         Ok(()) => Verdict::Ack,
-        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
+        Err(cause) if cause.is_lasting() => Verdict::DeadLetter(cause.to_string()),
         Err(cause) => {
             log(&cause);
             Verdict::Retry

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use db_kit::inbox;
 
-use crate::chore::Chore;
+use crate::chore::BackgroundJob;
 use crate::error::Error;
 use crate::state::State;
 
@@ -15,9 +15,9 @@ const REMEMBERED: TimeDelta = TimeDelta::days(30);
 const BATCH: i64 = 1_000;
 
 /// Starts the job that deletes old inbox rows, at once and then every `every`.
-pub(crate) fn spawn(state: State, every: Duration) -> Chore {
+pub(crate) fn spawn(state: State, every: Duration) -> BackgroundJob {
     let failure = "old inbox rows could not be deleted";
-    Chore::spawn(every, failure, state, look)
+    BackgroundJob::spawn(every, failure, state, look)
 }
 
 async fn look(state: State) -> Result<(), Error> {

@@ -35,13 +35,13 @@ pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: i32) -> bool {
 /// A position among sessions ordered by start and then by id. As text it is the cursor of a page; it contains no
 /// secret and grants no access.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
+pub(crate) struct SessionCursor {
     /// UTC.
     pub(crate) started_at: NaiveDateTime,
     pub(crate) session_id: String,
 }
 
-impl Position {
+impl SessionCursor {
     /// Returns a position after every session.
     pub(crate) fn last() -> Self {
         let day = NaiveDate::from_ymd_opt(9999, 12, 31).unwrap_or_default();
@@ -61,14 +61,14 @@ impl Position {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for SessionCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.started_at.and_utc().timestamp_micros();
         f.write_str(&URL_SAFE_NO_PAD.encode(format!("{micros}.{}", self.session_id)))
     }
 }
 
-impl FromStr for Position {
+impl FromStr for SessionCursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -111,7 +111,7 @@ mod tests {
         #[test]
         fn a_cursor_parses_back_to_its_position(micros in 0_i64..253_402_300_800_000_000, id in "[!-~]{0,64}") {
             let at = DateTime::from_timestamp_micros(micros).map(|at| at.naive_utc());
-            let position = at.map(|started_at| Position { started_at, session_id: id });
+            let position = at.map(|started_at| SessionCursor { started_at, session_id: id });
             let read = position.as_ref().and_then(|position| position.to_string().parse().ok());
             prop_assert_eq!(read, position);
         }
@@ -119,7 +119,7 @@ mod tests {
         #[test]
         fn any_text_is_a_canonical_cursor_or_is_refused(text in ".{0,80}", raw in "[0-9.+-]{0,24}") {
             for text in [text, URL_SAFE_NO_PAD.encode(raw)] {
-                match text.parse::<Position>() {
+                match text.parse::<SessionCursor>() {
                     Ok(position) => prop_assert_eq!(position.to_string(), text),
                     Err(error) => prop_assert_eq!(error.to_string(), "cursor is not valid"),
                 }

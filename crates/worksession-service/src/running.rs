@@ -17,12 +17,12 @@ use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
 use crate::auth::{IdentityClient, check_again};
-use crate::chore::Chore;
+use crate::chore::BackgroundJob;
 use crate::config::{Config, default_identity_url};
 use crate::departures::eraser;
-use crate::health::Probe;
+use crate::health::HealthCache;
 use crate::leaderboard::Boards;
-use crate::live::Hub;
+use crate::live::StreamHub;
 use crate::rollups::{self, auditor};
 use crate::sealers::Sealers;
 use crate::sessions::sweeper;
@@ -64,9 +64,9 @@ pub struct Running {
     feedback: ConsumerHandle,
     identity_events: ConsumerHandle,
     webhooks: ConsumerHandle,
-    chores: [Chore; 6],
-    live: Arc<Hub>,
-    tail: Chore,
+    chores: [BackgroundJob; 6],
+    live: Arc<StreamHub>,
+    tail: BackgroundJob,
     relay: RelayHandle,
 }
 
@@ -122,7 +122,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         .map_err(|cause| StartError::Listen(listen, cause))?;
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
-    let audits = rollups::Figures::register(metrics.registry())?;
+    let audits = rollups::RollupAuditMetrics::register(metrics.registry())?;
     let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(
         &identity_url.unwrap_or_else(default_identity_url),
@@ -150,7 +150,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         metrics.registry(),
     );
     let boards = Boards::new(config.leaderboard.remember());
-    let live = Hub::new(config.live, &metrics)?;
+    let live = StreamHub::new(config.live, &metrics)?;
     let limited = config.rate_limits.enabled.unwrap_or(true);
     let state = Data::new(AppState {
         pool: pool.clone(),
@@ -169,7 +169,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         submits: sessions::submit::submits(&pool),
         boards,
         live: Arc::clone(&live),
-        probe: Probe::default(),
+        probe: HealthCache::default(),
     });
     let sweep_every = Duration::from_secs(state.config.sweep_seconds.max(1));
     let shared = state.clone();
@@ -205,8 +205,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
 }
 
 /// Starts the job that checks whether the identity service trusts the client addresses of forwarded sign-ins.
-fn trust_check(state: Data<AppState>, every: Duration) -> Chore {
-    Chore::spawn(every, "identity service", state, async |state| {
+fn trust_check(state: Data<AppState>, every: Duration) -> BackgroundJob {
+    BackgroundJob::spawn(every, "identity service", state, async |state| {
         state.identity.check_trust().await;
         Ok(())
     })

@@ -11,9 +11,9 @@ use service_kit::rate_limit::KeyedLimiter;
 use crate::auth::IdentityClient;
 use crate::config::Config;
 use crate::error::Error;
-use crate::health::Probe;
+use crate::health::HealthCache;
 use crate::leaderboard::Boards;
-use crate::live::Hub;
+use crate::live::StreamHub;
 use crate::sealers::Sealers;
 use crate::sessions::start::Starts;
 use crate::sessions::submit::Submits;
@@ -55,9 +55,9 @@ pub(crate) struct AppState {
     /// Limits the tests and replays that each user requests; none if rate limits are disabled.
     pub(crate) hand_limiter: Option<KeyedLimiter<UserId>>,
     /// The open event streams.
-    pub(crate) live: Arc<Hub>,
+    pub(crate) live: Arc<StreamHub>,
     /// The health checks, shared by concurrent requests.
-    pub(crate) probe: Probe,
+    pub(crate) probe: HealthCache,
 }
 
 impl AppState {

@@ -1,7 +1,7 @@
 //! Users of the product, as one team.
 
-use super::load::Shot;
-use super::scene::Scene;
+use super::load::LoadRequest;
+use super::scene::BenchEnvironment;
 use serde_json::json;
 use xtask_kit::cmd::Result;
 use xtask_stand::chat::{Chat, mark};
@@ -9,16 +9,16 @@ use xtask_stand::http::Client;
 use xtask_stand::people::{make_project, make_team, register};
 
 /// Users in one team with many projects, each of which notifies its own hook.
-pub(super) struct Crowd {
+pub(super) struct LoadUsers {
     pub(super) tokens: Vec<String>,
     /// The ids of the projects as a start contains them: `team_N`.
     pub(super) projects: Vec<String>,
 }
 
-impl Crowd {
+impl LoadUsers {
     /// Creates `users` users, a team with all of them, and `projects` projects with a hook each.
     pub(super) fn gather(
-        scene: &Scene,
+        scene: &BenchEnvironment,
         chat: &Chat,
         users: usize,
         projects: usize,
@@ -49,7 +49,7 @@ impl Crowd {
     }
 
     /// Returns `count` starts, numbered from `from`.
-    pub(super) fn starts(&self, from: usize, count: usize) -> Vec<Shot> {
+    pub(super) fn starts(&self, from: usize, count: usize) -> Vec<LoadRequest> {
         let who = self.tokens.iter().cycle();
         let what = self.projects.iter().cycle();
         let shots = (from..from + count).zip(who).zip(what);
@@ -57,7 +57,7 @@ impl Crowd {
             let body = json!({
                 "category": "coding", "duration": 25, "project_id": project, "note": mark(n),
             });
-            Shot::post(token, "/api/clienta_timer_start", body.to_string())
+            LoadRequest::post(token, "/api/clienta_timer_start", body.to_string())
         });
         shots.collect()
     }

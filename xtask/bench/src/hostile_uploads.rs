@@ -3,7 +3,7 @@
 mod attack;
 mod group;
 
-use super::load::{self, Outcome, Shot};
+use super::load::{self, LoadRequest, LoadResult};
 use attack::{Answers, Attack, Attacker};
 use group::MemoryGroup;
 use serde_json::Value;
@@ -80,7 +80,7 @@ struct Row {
     group_mib: Option<u64>,
     /// The peak memory of the process.
     process_mib: u64,
-    load: Outcome,
+    load: LoadResult,
     answers: Answers,
 }
 
@@ -154,7 +154,7 @@ fn attacked(
     address: &str,
     accounts: &[Attacker],
     victim: &Attacker,
-) -> Result<(Outcome, Answers)> {
+) -> Result<(LoadResult, Answers)> {
     let (over, answers) = (AtomicBool::new(false), Answers::default());
     let attacks = Attack::hundred();
     let idle = attack::unfinished_small(address, accounts)?;
@@ -170,7 +170,7 @@ fn attacked(
         // By then the attack is under way.
         std::thread::sleep(Duration::from_secs(1));
         let count = usize::try_from(options.rate * options.seconds)?;
-        let shots = (0..count).map(|_| Shot::get(&victim.token, "/api/auth/validate"));
+        let shots = (0..count).map(|_| LoadRequest::get(&victim.token, "/api/auth/validate"));
         let gap = Duration::from_secs(1) / options.rate;
         let load = load::fire(address, shots.collect(), gap);
         over.store(true, Ordering::SeqCst);

@@ -13,14 +13,14 @@ use xtask_stand::lock;
 const SENDERS: usize = 64;
 
 /// A request to be sent.
-pub(super) struct Shot {
+pub(super) struct LoadRequest {
     pub(super) token: String,
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) body: String,
 }
 
-impl Shot {
+impl LoadRequest {
     pub(super) fn get(token: &str, path: &'static str) -> Self {
         Self {
             token: token.to_owned(),
@@ -41,7 +41,7 @@ impl Shot {
 }
 
 /// The result of a load.
-pub(super) struct Outcome {
+pub(super) struct LoadResult {
     /// Milliseconds from when each request was due until its response, sorted.
     pub(super) latencies: Vec<f64>,
     /// How often each status was returned; 0 stands for no response.
@@ -52,7 +52,7 @@ pub(super) struct Outcome {
     pub(super) time: Duration,
 }
 
-impl Outcome {
+impl LoadResult {
     /// Returns the number of responses with this status.
     pub(super) fn with_status(&self, status: u16) -> usize {
         self.statuses.get(&status).copied().unwrap_or(0)
@@ -66,7 +66,11 @@ impl Outcome {
 }
 
 /// Sends the shots over this many connections, each as soon as the one before it is answered.
-pub(super) fn drain(address: &str, shots: Vec<Shot>, connections: usize) -> Result<Outcome> {
+pub(super) fn drain(
+    address: &str,
+    shots: Vec<LoadRequest>,
+    connections: usize,
+) -> Result<LoadResult> {
     drain_with("", address, shots, connections)
 }
 
@@ -74,14 +78,14 @@ pub(super) fn drain(address: &str, shots: Vec<Shot>, connections: usize) -> Resu
 pub(super) fn drain_with(
     headers: &str,
     address: &str,
-    shots: Vec<Shot>,
+    shots: Vec<LoadRequest>,
     connections: usize,
-) -> Result<Outcome> {
+) -> Result<LoadResult> {
     send_all(headers, address, shots, connections, Instant::now)
 }
 
 /// Sends the shots to `address`, one every `gap`.
-pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Outcome> {
+pub(super) fn fire(address: &str, shots: Vec<LoadRequest>, gap: Duration) -> Result<LoadResult> {
     let next = Mutex::new(Instant::now());
     let due = || {
         let mut next = lock(&next);
@@ -113,10 +117,10 @@ pub(super) fn at_once<T: Send>(
 fn send_all(
     headers: &str,
     address: &str,
-    shots: Vec<Shot>,
+    shots: Vec<LoadRequest>,
     connections: usize,
     due: impl Fn() -> Instant + Sync,
-) -> Result<Outcome> {
+) -> Result<LoadResult> {
     let started = Instant::now();
     let shots = Mutex::new(shots.into_iter());
     let next = || {
@@ -134,7 +138,7 @@ fn send_all(
         }
         Ok(answered)
     })?;
-    let mut outcome = Outcome {
+    let mut outcome = LoadResult {
         latencies: Vec::new(),
         statuses: BTreeMap::new(),
         bodies: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::goals::Backend;
 use super::percentile::per_mille;
-use super::scene::Scene;
+use super::scene::BenchEnvironment;
 use serde_json::json;
 use std::time::Instant;
 use xtask_kit::cmd::{Result, fail};
@@ -46,7 +46,7 @@ impl Case {
 pub(crate) fn login_timing(options: &Options) -> Result {
     system::build(true, &["identity-service"])?;
     let cost = [("IDENTITY__PASSWORD__BCRYPT_COST", options.cost.to_string())];
-    let scene = Scene::set(Backend::Postgres, &["identity"], &cost)?;
+    let scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &cost)?;
     let mut client = Client::new(scene.address("identity")?, "");
     for username in ["known", "gone"] {
         let account = json!({ "username": username, "password": PASSWORD });

@@ -1,10 +1,10 @@
 //! Timer starts at a steady rate during an outage behind them: starts must stay fast, memory must not grow with the backlog,
 //! and no notification may be lost.
 
-use super::crowd::Crowd;
+use super::crowd::LoadUsers;
 use super::goals::ALL;
-use super::load::{self, Outcome};
-use super::scene::Scene;
+use super::load::{self, LoadResult};
+use super::scene::BenchEnvironment;
 use clap::ValueEnum as _;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, came_true, fail, nap};
@@ -94,7 +94,7 @@ pub(crate) fn outage(options: &Options) -> Result {
 }
 
 struct Row {
-    load: Outcome,
+    load: LoadResult,
     /// The growth of the service's memory after the first tenth of the load.
     grown_mb: f64,
     delivered: usize,
@@ -115,10 +115,14 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
     println!("== {scenario:?}");
     let chat = Chat::start()?;
     let mut scene = match scenario {
-        Scenario::Standalone | Scenario::StandaloneHanging => Scene::standalone(INTERVAL_MS)?,
-        Scenario::ServicesHanging | Scenario::ServicesBrokerDown => Scene::services(INTERVAL_MS)?,
+        Scenario::Standalone | Scenario::StandaloneHanging => {
+            BenchEnvironment::standalone(INTERVAL_MS)?
+        }
+        Scenario::ServicesHanging | Scenario::ServicesBrokerDown => {
+            BenchEnvironment::services(INTERVAL_MS)?
+        }
     };
-    let crowd = Crowd::gather(&scene, &chat, USERS, PROJECTS)?;
+    let crowd = LoadUsers::gather(&scene, &chat, USERS, PROJECTS)?;
     let shots = crowd.starts(0, usize::try_from(options.rate * options.seconds)?);
     // The destinations travel as events of their own, and must arrive before the outage.
     nap(Duration::from_secs(2))?;

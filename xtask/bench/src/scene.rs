@@ -42,7 +42,7 @@ pub(super) struct SignedIn {
 const INTERVAL: &str = "NOTIFIER__CHAT__INTERVAL_MS";
 
 /// The product, or some of its services.
-pub(super) struct Scene {
+pub(super) struct BenchEnvironment {
     // Dropped in this order: the services before their servers.
     programs: BTreeMap<&'static str, Program>,
     databases: BTreeMap<&'static str, String>,
@@ -51,7 +51,7 @@ pub(super) struct Scene {
     folder: TempDir,
 }
 
-impl Scene {
+impl BenchEnvironment {
     /// Starts `parts` in this order, with `settings`.
     pub(super) fn set(
         backend: Backend,

@@ -56,7 +56,7 @@ impl<'a> Request<'a> {
 
 /// The result of a round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct WrkResult {
     pub(super) requests: f64,
     /// Requests a second.
     pub(super) rate: f64,
@@ -73,7 +73,7 @@ pub(super) fn obtain() -> Result {
 }
 
 /// Sends requests for that long, as fast as they are answered.
-pub(super) fn ask(request: &Request<'_>, time: Duration) -> Result<Asked> {
+pub(super) fn ask(request: &Request<'_>, time: Duration) -> Result<WrkResult> {
     let script = tempfile::Builder::new().suffix(".lua").tempfile()?;
     std::fs::write(script.path(), SCRIPT)?;
     let mut command = Command::new("wrk");
@@ -89,7 +89,7 @@ pub(super) fn ask(request: &Request<'_>, time: Duration) -> Result<Asked> {
     parse(&output(&mut command)?, request.url)
 }
 
-fn parse(said: &str, url: &str) -> Result<Asked> {
+fn parse(said: &str, url: &str) -> Result<WrkResult> {
     let line = said.lines().find_map(|line| line.strip_prefix("figures "));
     let figures: Option<Vec<f64>> = line
         .map(|line| {
@@ -99,7 +99,7 @@ fn parse(said: &str, url: &str) -> Result<Asked> {
         })
         .transpose()?;
     match figures.as_deref() {
-        Some([requests, micros, p50, p99, 0.0]) if *requests > 0.0 => Ok(Asked {
+        Some([requests, micros, p50, p99, 0.0]) if *requests > 0.0 => Ok(WrkResult {
             requests: *requests,
             rate: requests / micros * 1e6,
             p50_ms: p50 / 1e3,

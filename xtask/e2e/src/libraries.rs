@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use xtask_kit::cmd::{Result, cargo, output, run};
 use xtask_kit::envs;
-use xtask_stand::runtimes::{Wanted, folder, node_with, obtain, python_with};
+use xtask_stand::runtimes::{RequiredProgram, folder, node_with, obtain, python_with};
 
-const CHROMIUM: Wanted = Wanted {
+const CHROMIUM: RequiredProgram = RequiredProgram {
     names: &["chromium", "chromium-browser", "google-chrome"],
     package: "chromium",
 };
-const DRIVER: Wanted = Wanted {
+const DRIVER: RequiredProgram = RequiredProgram {
     names: &["chromedriver"],
     package: "chromium-driver",
 };

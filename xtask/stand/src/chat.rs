@@ -41,18 +41,18 @@ pub struct Chat {
 struct Shared {
     hanging: AtomicBool,
     requests: AtomicUsize,
-    notes: Mutex<Notes>,
+    notes: Mutex<AcceptedNotes>,
 }
 
 /// The accepted notes.
 #[derive(Default)]
-struct Notes {
+struct AcceptedNotes {
     /// The time at which each planning note first arrived, by its number.
     arrived: BTreeMap<usize, Instant>,
     again: usize,
 }
 
-impl Notes {
+impl AcceptedNotes {
     fn add(&mut self, note: usize) {
         match self.arrived.entry(note) {
             Entry::Vacant(first) => drop(first.insert(Instant::now())),

@@ -8,28 +8,31 @@ use xtask_kit::cmd::{Context, Result, output, run};
 use xtask_kit::envs;
 
 /// A program with its possible names, and the package that contains it.
-pub struct Wanted {
+pub struct RequiredProgram {
     /// The names, the best one first.
     pub names: &'static [&'static str],
     /// The Debian package.
     pub package: &'static str,
 }
 
-const PYTHON: Wanted = Wanted {
+const PYTHON: RequiredProgram = RequiredProgram {
     names: &["python3"],
     package: "python3-venv",
 };
-const NODE: Wanted = Wanted {
+const NODE: RequiredProgram = RequiredProgram {
     names: &["node"],
     package: "nodejs",
 };
-const NPM: Wanted = Wanted {
+const NPM: RequiredProgram = RequiredProgram {
     names: &["npm"],
     package: "npm",
 };
 
 /// Finds these programs. Missing ones are installed first, together with the packages in `beside`.
-pub fn obtain<const N: usize>(wanted: [&Wanted; N], beside: &[&str]) -> Result<[PathBuf; N]> {
+pub fn obtain<const N: usize>(
+    wanted: [&RequiredProgram; N],
+    beside: &[&str],
+) -> Result<[PathBuf; N]> {
     let missing = wanted.iter().filter(|wanted| wanted.find().is_none());
     let mut packages: Vec<&str> = missing.map(|wanted| wanted.package).collect();
     if !packages.is_empty() {
@@ -45,7 +48,7 @@ pub fn obtain<const N: usize>(wanted: [&Wanted; N], beside: &[&str]) -> Result<[
     Ok(found)
 }
 
-impl Wanted {
+impl RequiredProgram {
     fn find(&self) -> Option<PathBuf> {
         let found = self.names.iter().find_map(|name| envs::which(name));
         // Debian splits Python: the module for virtual environments has its own package.

@@ -19,7 +19,7 @@ use super::Amqp;
 use super::declare::name;
 use crate::handler::Handler;
 use crate::message::Flow;
-use crate::pause::Pause;
+use crate::pause::Backoff;
 use crate::{Delivery, Queue, Verdict};
 
 /// How long a stopping consumer waits for deliveries in progress.
@@ -46,7 +46,7 @@ pub(super) async fn run(
     handler: Handler,
     mut stopping: watch::Receiver<()>,
 ) {
-    let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
+    let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     loop {
         let connection = tokio::select! {
             _ = stopping.changed() => return,
@@ -114,7 +114,7 @@ async fn consume(
             delivery = consumer.next(), if work.len() < flow.concurrency => match delivery {
                 Some(Ok(raw)) => {
                     let mut raws = vec![raw];
-                    ended = there_are(&mut raws, &mut consumer, flow.batch)?;
+                    ended = take_available(&mut raws, &mut consumer, flow.batch)?;
                     let dense = dense_until.take().is_some_and(|until| Instant::now() < until);
                     if dense && !ended && raws.len() < flow.batch {
                         let filled = fill(&mut raws, &mut consumer, flow.batch);
@@ -183,7 +183,11 @@ async fn open(
 }
 
 /// Adds the deliveries that have already arrived; see [`fill`].
-fn there_are(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<bool, String> {
+fn take_available(
+    raws: &mut Vec<Raw>,
+    consumer: &mut Consumer,
+    most: usize,
+) -> Result<bool, String> {
     fill(raws, consumer, most)
         .now_or_never()
         .unwrap_or(Ok(false))
@@ -226,12 +230,12 @@ impl Batch {
         let mut open = Vec::with_capacity(count);
         for mut raw in self.raws {
             match read(&mut raw) {
-                Some(delivery) => open.push((Sent::of(raw), delivery)),
-                None => park(&Sent::of(raw), "it has no message id").await?,
+                Some(delivery) => open.push((UnackedDelivery::of(raw), delivery)),
+                None => park(&UnackedDelivery::of(raw), "it has no message id").await?,
             }
         }
-        let mut last: Option<Sent> = None;
-        let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
+        let mut last: Option<UnackedDelivery> = None;
+        let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
         while !open.is_empty() {
             let batch = open.iter().map(|(_, delivery)| delivery.clone()).collect();
             let verdicts = handler.judge(batch).await;
@@ -244,7 +248,7 @@ impl Batch {
                             last = Some(sent);
                         }
                     }
-                    Some(Verdict::Park(reason)) => park(&sent, &reason).await?,
+                    Some(Verdict::DeadLetter(reason)) => park(&sent, &reason).await?,
                     Some(Verdict::Retry) => later.push((sent, delivery)),
                     None => {
                         let (queue, id) = (self.queue.name(), delivery.id);
@@ -273,13 +277,13 @@ impl Batch {
 }
 
 /// What is needed to acknowledge a delivery.
-struct Sent {
+struct UnackedDelivery {
     tag: u64,
     routing_key: ShortString,
     acker: Acker,
 }
 
-impl Sent {
+impl UnackedDelivery {
     fn of(raw: Raw) -> Self {
         Self {
             tag: raw.delivery_tag,
@@ -305,7 +309,7 @@ fn read(raw: &mut Raw) -> Option<Delivery> {
 }
 
 /// Acknowledges a delivery, and with `multiple` also all before it.
-async fn acknowledge(sent: &Sent, multiple: bool) {
+async fn acknowledge(sent: &UnackedDelivery, multiple: bool) {
     let options = BasicAckOptions { multiple };
     if let Err(error) = told(async { sent.acker.ack(options).await.map(drop) }).await {
         log::warn!("deliveries could not be acknowledged and will be redelivered: {error}");
@@ -320,7 +324,7 @@ async fn told(settling: impl Future<Output = lapin::Result<()>>) -> Result<(), S
     }
 }
 
-async fn hand_back(sent: &Sent) -> Result<(), String> {
+async fn hand_back(sent: &UnackedDelivery) -> Result<(), String> {
     let options = BasicNackOptions {
         requeue: true,
         ..BasicNackOptions::default()
@@ -328,7 +332,7 @@ async fn hand_back(sent: &Sent) -> Result<(), String> {
     told(async { sent.acker.nack(options).await.map(drop) }).await
 }
 
-async fn park(sent: &Sent, reason: &str) -> Result<(), String> {
+async fn park(sent: &UnackedDelivery, reason: &str) -> Result<(), String> {
     log::error!(
         "dead-lettered a message with the key {:?}: {reason}",
         sent.routing_key.as_str()

@@ -14,14 +14,14 @@ const ACCESS_REFUSED: u16 = 403;
 
 /// Why the topology could not be declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum TopologyError {
     /// The broker is unavailable or refuses for now.
     Away(String),
     /// An object of that name exists with other properties. An operator has to decide.
-    Unfit(String),
+    Mismatch(String),
 }
 
-impl From<String> for Trouble {
+impl From<String> for TopologyError {
     fn from(reason: String) -> Self {
         Self::Away(reason)
     }
@@ -38,7 +38,7 @@ const PARKED_DELIVERY_LIMIT: i64 = 1_000_000;
 ///
 /// What this user may not declare must exist; its owner declares it (`deploy/rabbitmq/definitions.json`). Nothing is
 /// published until then, because an event that reaches only some of its queues is lost for the others.
-pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(), Trouble> {
+pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(), TopologyError> {
     let mut declaring = Declaring {
         connection,
         channel: connection.create_channel().await.map_err(text_of)?,
@@ -88,7 +88,7 @@ struct Declaring<'a> {
 }
 
 impl Declaring<'_> {
-    async fn exchange(&mut self, exchange: &str, kind: ExchangeKind) -> Result<(), Trouble> {
+    async fn exchange(&mut self, exchange: &str, kind: ExchangeKind) -> Result<(), TopologyError> {
         let own = name(self.prefix, exchange)?;
         let mut options = ExchangeDeclareOptions {
             durable: true,
@@ -115,7 +115,7 @@ impl Declaring<'_> {
         queue: &str,
         arguments: FieldTable,
         bindings: Vec<(&'static str, &'static str)>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), TopologyError> {
         let own = name(self.prefix, queue)?;
         let durable = QueueDeclareOptions::durable();
         let declared = self.channel.queue_declare(own.clone(), durable, arguments);
@@ -148,18 +148,18 @@ impl Declaring<'_> {
         Ok(())
     }
 
-    fn refused(&self, what: &str, error: &lapin::Error) -> Trouble {
+    fn refused(&self, what: &str, error: &lapin::Error) -> TopologyError {
         let what = format!("declaring {}{what}", self.prefix);
         match error.kind() {
             ErrorKind::ProtocolError(answer) if is_answer(error, PRECONDITION_FAILED) => {
-                Trouble::Unfit(unfit(&what, answer.get_message().as_str()))
+                TopologyError::Mismatch(unfit(&what, answer.get_message().as_str()))
             }
-            _ => Trouble::Away(format!("{what}: {error}")),
+            _ => TopologyError::Away(format!("{what}: {error}")),
         }
     }
 
-    fn missing(&self, what: &str, error: &lapin::Error) -> Trouble {
-        Trouble::Away(format!(
+    fn missing(&self, what: &str, error: &lapin::Error) -> TopologyError {
+        TopologyError::Away(format!(
             "{}{what} does not exist yet, and this user may not declare it: {error}",
             self.prefix
         ))

@@ -10,8 +10,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::declare::{Trouble, declare};
-use crate::pause::Pause;
+use super::declare::{TopologyError, declare};
+use crate::pause::Backoff;
 
 /// How long connecting and declaring may take, each.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// The client library's own recovery is not used: it gives up after some attempts, and leaves channels closed after a
 /// soft error. A lost connection is replaced as a whole.
-pub(super) struct Link {
+pub(super) struct RecoveringConnection {
     slot: watch::Receiver<Option<Arc<Connection>>>,
     unfit: Arc<Mutex<Option<String>>>,
     suspect: Arc<Notify>,
@@ -37,7 +37,7 @@ pub(super) struct Link {
 /// The connection that a caller wants to have replaced.
 type GivenUp = Arc<Mutex<Option<Arc<Connection>>>>;
 
-impl Link {
+impl RecoveringConnection {
     pub(super) fn open(runtime: &Handle, uri: AMQPUri, name: String, prefix: Arc<str>) -> Self {
         let (sender, slot) = watch::channel(None);
         let (stop, stopping) = watch::channel(());
@@ -148,7 +148,7 @@ impl Supervisor {
     }
 
     async fn keep_connected(&mut self) {
-        let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
+        let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
         let mut told = None;
         loop {
             match self.connect().await {
@@ -174,8 +174,8 @@ impl Supervisor {
                 Err(trouble) => {
                     self.tell(&trouble, told.as_ref());
                     self.set_unfit(match &trouble {
-                        Trouble::Unfit(reason) => Some(reason.clone()),
-                        Trouble::Away(_) => None,
+                        TopologyError::Mismatch(reason) => Some(reason.clone()),
+                        TopologyError::Away(_) => None,
                     });
                     told = Some(trouble);
                 }
@@ -185,16 +185,16 @@ impl Supervisor {
     }
 
     /// Logs a failure loudly once, so that a long outage does not fill the log.
-    fn tell(&self, trouble: &Trouble, told: Option<&Trouble>) {
+    fn tell(&self, trouble: &TopologyError, told: Option<&TopologyError>) {
         let name = &self.name;
         match (trouble, told) {
-            (Trouble::Unfit(reason), told) if told != Some(trouble) => {
+            (TopologyError::Mismatch(reason), told) if told != Some(trouble) => {
                 log::error!("cannot use the broker ({name}), retrying: {reason}");
             }
-            (Trouble::Away(reason), None | Some(Trouble::Unfit(_))) => {
+            (TopologyError::Away(reason), None | Some(TopologyError::Mismatch(_))) => {
                 log::warn!("cannot use the broker ({name}), retrying: {reason}");
             }
-            (Trouble::Unfit(reason) | Trouble::Away(reason), _) => {
+            (TopologyError::Mismatch(reason) | TopologyError::Away(reason), _) => {
                 log::debug!("cannot use the broker ({name}), retrying: {reason}");
             }
         }
@@ -204,7 +204,7 @@ impl Supervisor {
         *self.unfit.lock() = reason;
     }
 
-    async fn connect(&self) -> Result<Connection, Trouble> {
+    async fn connect(&self) -> Result<Connection, TopologyError> {
         let properties =
             ConnectionProperties::default().with_connection_name(self.name.clone().into());
         let connecting = Connection::connect_uri(self.uri.clone(), properties);

@@ -25,7 +25,7 @@ use crate::message::Flow;
 use crate::topology::PARKED_QUEUE;
 use crate::{BrokerError, Queue};
 pub(crate) use declare::name;
-use link::Link;
+use link::RecoveringConnection;
 pub(crate) use publish::PERSISTENT;
 
 /// How long a query about a queue may take.
@@ -37,8 +37,8 @@ const BATCHES_AT_ONCE: usize = 16;
 pub(crate) struct Amqp {
     runtime: Handle,
     prefix: Arc<str>,
-    publishing: Link,
-    consuming: Link,
+    publishing: RecoveringConnection,
+    consuming: RecoveringConnection,
     /// Idle channels in confirm mode.
     lanes: Mutex<Vec<Channel>>,
     /// A batch has a channel to itself, and RabbitMQ limits the channels of a connection.
@@ -50,7 +50,7 @@ impl Amqp {
         let runtime = Handle::current();
         let prefix: Arc<str> = prefix.into();
         let link = |role: &str| {
-            Link::open(
+            RecoveringConnection::open(
                 &runtime,
                 uri.clone(),
                 format!("{app_name} {role}"),

@@ -48,7 +48,7 @@ impl Amqp {
         };
         let answers = self.publish_all(&lane, &messages).await;
         if answers.iter().all(Result::is_ok) {
-            self.give_back(lane);
+            self.return_channel(lane);
         } else {
             // Without any confirm, the channel was closed (a missing exchange, for example), or the broker is silent
             // and writes pile up. A broker that is short of memory reports that it is blocked.
@@ -143,7 +143,7 @@ impl Amqp {
         }
     }
 
-    fn give_back(&self, lane: Channel) {
+    fn return_channel(&self, lane: Channel) {
         let mut lanes = self.lanes.lock();
         if lanes.len() < KEPT_LANES {
             lanes.push(lane);

@@ -19,9 +19,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::Publisher;
-use crate::pause::Pause;
+use crate::pause::Backoff;
 use metrics::Metrics;
-use outbox::{Outbox, Settled};
+use outbox::{Outbox, RelayedBatch};
 
 /// How long the relay waits after a wake for further rows, so that a burst is one transaction.
 const GATHER: Duration = Duration::from_millis(5);
@@ -49,11 +49,11 @@ pub struct RelayOptions {
     /// The most batches in progress at once.
     pub batches: usize,
     /// Finds the rows that have a subscribed webhook. Without it, none has one.
-    pub listened: Option<Listened>,
+    pub listened: Option<BccFilter>,
 }
 
 /// Returns the ids of the rows that have a subscribed webhook.
-pub type Listened =
+pub type BccFilter =
     Arc<dyn Fn(&mut Db, &[OutboxRow]) -> Result<HashSet<String>, DbError> + Send + Sync>;
 
 impl RelayOptions {
@@ -131,7 +131,7 @@ impl RelayHandle {
 async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bool>) {
     let outbox = Arc::new(outbox);
     let mut under_way = JoinSet::new();
-    let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
+    let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     let mut observe = interval(OBSERVE_EVERY);
     observe.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // After a failure, nothing is leased before `rest_until`. Otherwise a wake or the poll decides.
@@ -174,7 +174,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
             _ = observe.tick() => outbox.observe().await,
             Some(settled) = under_way.join_next() => {
                 // After a panic, the rows stay leased until the lease expires.
-                let Ok(Settled { some_confirmed, some_kept, some_late, connected }) = settled else { continue };
+                let Ok(RelayedBatch { some_confirmed, some_kept, some_late, connected }) = settled else { continue };
                 if some_confirmed {
                     pause.reset();
                 }

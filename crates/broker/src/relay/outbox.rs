@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Metrics, RelayOptions};
-use crate::pause::Pause;
+use crate::pause::Backoff;
 use crate::{Message, Outcome, Publisher};
 
 /// How long leases continue after the last full batch before one starts at the beginning again. An earlier row, such
@@ -23,11 +23,11 @@ pub(super) struct Outbox {
     pub(super) publisher: Publisher,
     pub(super) options: RelayOptions,
     metrics: Option<Metrics>,
-    place: Mutex<Place>,
+    place: Mutex<LeaseCursor>,
 }
 
 /// Where the next lease begins.
-struct Place {
+struct LeaseCursor {
     /// The last row that a queue refused. The next lease begins after it, so that it does not block rows for other queues.
     refused: String,
     /// The last row of a full batch, after which there are probably more.
@@ -36,7 +36,7 @@ struct Place {
     from_start: Instant,
 }
 
-impl Place {
+impl LeaseCursor {
     /// Returns the id after which the next lease begins; empty for the beginning.
     fn after(&mut self) -> String {
         let refused = std::mem::take(&mut self.refused);
@@ -60,7 +60,7 @@ pub(super) struct Batch {
 }
 
 /// The result of a batch.
-pub(super) struct Settled {
+pub(super) struct RelayedBatch {
     pub(super) some_confirmed: bool,
     /// Whether rows stay in the outbox to be published again.
     pub(super) some_kept: bool,
@@ -70,7 +70,7 @@ pub(super) struct Settled {
 }
 
 #[derive(Default)]
-struct Sorted {
+struct PublishResults {
     batch_id: String,
     out: Vec<String>,
     aside: Vec<String>,
@@ -90,7 +90,7 @@ impl Outbox {
             publisher,
             options,
             metrics,
-            place: Mutex::new(Place {
+            place: Mutex::new(LeaseCursor {
                 refused: String::new(),
                 passed: String::new(),
                 from_start: Instant::now(),
@@ -150,7 +150,7 @@ impl Outbox {
     }
 
     /// Publishes leased rows and stores the outcomes.
-    pub(super) async fn publish(self: Arc<Self>, batch: Batch) -> Settled {
+    pub(super) async fn publish(self: Arc<Self>, batch: Batch) -> RelayedBatch {
         // After the lease has expired, another relay may have the rows.
         let until = Instant::now() + self.options.lease;
         // The lease of a single row covers no other.
@@ -175,16 +175,16 @@ impl Outbox {
             .map(|message| message.routing_key.clone())
             .collect();
         let outcomes = self.publisher.publish_batch(messages).await;
-        let mut sorted = Sorted {
+        let mut sorted = PublishResults {
             batch_id: batch.id,
             aside,
             connected: true,
-            ..Sorted::default()
+            ..PublishResults::default()
         };
         for ((id, key), outcome) in ids.into_iter().zip(keys).zip(outcomes) {
             self.sort(&mut sorted, id, &key, outcome);
         }
-        let settled = Settled {
+        let settled = RelayedBatch {
             some_confirmed: !sorted.out.is_empty(),
             some_kept: !sorted.kept.is_empty(),
             some_late,
@@ -197,7 +197,7 @@ impl Outbox {
         settled
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn place(&self) -> MutexGuard<'_, LeaseCursor> {
         self.place.lock()
     }
 
@@ -218,7 +218,7 @@ impl Outbox {
         }
     }
 
-    fn sort(&self, sorted: &mut Sorted, id: Uuid, key: &str, outcome: Outcome) {
+    fn sort(&self, sorted: &mut PublishResults, id: Uuid, key: &str, outcome: Outcome) {
         let metrics = self.metrics.as_ref();
         let (list, counter) = match &outcome {
             Outcome::Confirmed => (&mut sorted.out, metrics.map(|it| &it.published)),
@@ -254,8 +254,8 @@ impl Outbox {
     }
 
     /// Retries until the result is stored or the lease has expired. In the latter case, the rows are published again.
-    async fn write_down(&self, sorted: Arc<Sorted>, until: Instant) {
-        let mut pause = Pause::new(Duration::from_millis(50), Duration::from_secs(2));
+    async fn write_down(&self, sorted: Arc<PublishResults>, until: Instant) {
+        let mut pause = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
         loop {
             let rows = Arc::clone(&sorted);
             let written = self.pool.write_tx(move |db| write_down(db, &rows)).await;
@@ -288,7 +288,7 @@ impl Outbox {
 }
 
 /// Deletes and marks rows in one transaction. The end of the lease frees the others.
-fn write_down(db: &mut Db, sorted: &Sorted) -> Result<(), DbError> {
+fn write_down(db: &mut Db, sorted: &PublishResults) -> Result<(), DbError> {
     outbox::delete(db, &sorted.out)?;
     if !sorted.aside.is_empty() {
         outbox::mark_unroutable(db, &sorted.aside)?;
@@ -317,8 +317,8 @@ mod tests {
 
     use super::*;
 
-    fn place(refused: &str, passed: &str, from_start: Instant) -> Place {
-        Place {
+    fn place(refused: &str, passed: &str, from_start: Instant) -> LeaseCursor {
+        LeaseCursor {
             refused: refused.to_owned(),
             passed: passed.to_owned(),
             from_start,

@@ -80,7 +80,7 @@ async fn an_unreadable_message_is_dead_lettered_at_once_and_a_deadly_one_after_t
                     counted.fetch_add(1, Ordering::SeqCst);
                     panic!("on purpose");
                 }
-                Verdict::Park("unreadable".to_owned())
+                Verdict::DeadLetter("unreadable".to_owned())
             }
         },
     );
@@ -287,7 +287,7 @@ async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
                 let mut verdicts = Vec::new();
                 for (n, delivery) in batch.iter().enumerate() {
                     if delivery.id == bad {
-                        verdicts.push(Verdict::Park("on purpose".to_owned()));
+                        verdicts.push(Verdict::DeadLetter("on purpose".to_owned()));
                     } else if again && n % 2 == 0 {
                         verdicts.push(Verdict::Retry);
                     } else {

@@ -53,7 +53,7 @@ async fn a_message_that_its_consumer_refuses_is_not_confirmed() {
         |delivery| async move {
             match delivery.routing_key.as_str() {
                 "notification.delivered.v1" => Verdict::Retry,
-                "notification.failed.v1" => Verdict::Park("unreadable".to_owned()),
+                "notification.failed.v1" => Verdict::DeadLetter("unreadable".to_owned()),
                 _ => panic!("on purpose"),
             }
         },
@@ -130,7 +130,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
             let verdicts = batch
                 .iter()
                 .map(|delivery| match delivery.routing_key.as_str() {
-                    "notification.failed.v1" => Verdict::Park("unreadable".to_owned()),
+                    "notification.failed.v1" => Verdict::DeadLetter("unreadable".to_owned()),
                     "chat.tested.v1" => Verdict::Retry,
                     "webhook.disabled.v1" => panic!("on purpose"),
                     _ => Verdict::Ack,

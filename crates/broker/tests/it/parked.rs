@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use broker::{Broker, ConsumeOptions, Message, Outcome, ParkedError, ParkedQueue, Queue, Verdict};
+use broker::{
+    Broker, ConsumeOptions, DeadLetterError, DeadLetterQueue, Message, Outcome, Queue, Verdict,
+};
 use event_types::Exchange;
 use test_kit::{TestBroker, wait_until};
 use uuid::Uuid;
@@ -19,20 +21,20 @@ fn consume(
     let mended = Arc::clone(mended);
     let (handler, seen) = telling(move |_| match mended.load(Ordering::SeqCst) {
         true => Verdict::Ack,
-        false => Verdict::Park("unreadable".to_owned()),
+        false => Verdict::DeadLetter("unreadable".to_owned()),
     });
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
     (consumer, seen)
 }
 
-async fn opened(kit: &TestBroker) -> ParkedQueue {
-    ParkedQueue::connect(&kit.url().parse().unwrap(), kit.prefix(), "test")
+async fn opened(kit: &TestBroker) -> DeadLetterQueue {
+    DeadLetterQueue::connect(&kit.url().parse().unwrap(), kit.prefix(), "test")
         .await
         .unwrap()
 }
 
-async fn parked(queue: &ParkedQueue, count: u32) {
+async fn parked(queue: &DeadLetterQueue, count: u32) {
     let so_many = async || (queue.count().await.unwrap() == count).then_some(());
     wait_until("the parking queue's count", PATIENCE, so_many).await;
 }
@@ -159,11 +161,13 @@ async fn a_dead_letter_of_a_missing_or_unknown_queue_is_not_replayed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_broker_or_dead_letter_queue_is_reported_as_such() {
-    let memory = ParkedQueue::connect(&"memory:".parse().unwrap(), "", "test").await;
-    assert_eq!(memory.unwrap_err(), ParkedError::NoBroker);
+    let memory = DeadLetterQueue::connect(&"memory:".parse().unwrap(), "", "test").await;
+    assert_eq!(memory.unwrap_err(), DeadLetterError::NoBroker);
     let nobody = "amqp://guest:hunter2@127.0.0.1:1".parse().unwrap();
-    let error = ParkedQueue::connect(&nobody, "", "test").await.unwrap_err();
-    assert!(matches!(error, ParkedError::Away(_)), "{error}");
+    let error = DeadLetterQueue::connect(&nobody, "", "test")
+        .await
+        .unwrap_err();
+    assert!(matches!(error, DeadLetterError::Away(_)), "{error}");
     assert!(!error.to_string().contains("hunter2"), "{error}");
     if !on_rabbitmq() {
         return;
@@ -171,7 +175,10 @@ async fn a_missing_broker_or_dead_letter_queue_is_reported_as_such() {
     let kit = TestBroker::fresh();
     let queue = opened(&kit).await;
     let name = format!("{}work.parked", kit.prefix());
-    assert_eq!(queue.count().await.unwrap_err(), ParkedError::NoQueue(name));
+    assert_eq!(
+        queue.count().await.unwrap_err(),
+        DeadLetterError::NoQueue(name)
+    );
     queue.close().await;
 }
 

@@ -1,8 +1,8 @@
 //! Each service with a RabbitMQ user of its own, as in `deploy/rabbitmq/definitions.json`.
 
 use broker::{
-    Broker, BrokerState, ConsumeOptions, ConsumerHandle, Delivery, Message, Outcome, ParkedQueue,
-    Queue, Verdict,
+    Broker, BrokerState, ConsumeOptions, ConsumerHandle, DeadLetterQueue, Delivery, Message,
+    Outcome, Queue, Verdict,
 };
 use event_types::Exchange::{self, Private, Public};
 use lapin::options::{
@@ -94,7 +94,7 @@ async fn each_service_may_do_what_it_needs_and_none_can_act_for_another() {
                 sender.send(delivery).unwrap();
                 async move {
                     match park {
-                        true => Verdict::Park("unreadable".to_owned()),
+                        true => Verdict::DeadLetter("unreadable".to_owned()),
                         false => Verdict::Ack,
                     }
                 }
@@ -144,7 +144,7 @@ async fn parked(broker: &Broker, heard: &mut UnboundedReceiver<Delivery>) {
     broker.publisher().publish(unreadable).await;
     assert_eq!(next(heard).await.id, id);
     let url = url("parked").unwrap().parse().unwrap();
-    let queue = ParkedQueue::connect(&url, "", "test").await.unwrap();
+    let queue = DeadLetterQueue::connect(&url, "", "test").await.unwrap();
     wait_until("it to be parked", PATIENCE, async || {
         (queue.count().await.unwrap() == 1).then_some(())
     })

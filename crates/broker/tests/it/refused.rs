@@ -43,7 +43,7 @@ async fn an_event_that_a_memory_consumer_cannot_read_is_counted_as_returned() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
     let broker = Broker::memory();
-    let (handler, _seen) = telling(|_| Verdict::Park("unreadable".to_owned()));
+    let (handler, _seen) = telling(|_| Verdict::DeadLetter("unreadable".to_owned()));
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
     put(&pool, "notification.delivered.v1", 2, now()).await;

@@ -137,7 +137,7 @@ pub(crate) struct PreSession {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Started {}
+pub(crate) struct StartResponse {}
 
 /// The response to a submit. What else it earned is loaded afterwards.
 #[derive(Debug, Clone, Deserialize)]
@@ -182,12 +182,12 @@ pub(crate) struct Bucket {
     /// A date, a week, an hour, a category or a project's id.
     pub(crate) key: String,
     #[serde(flatten)]
-    pub(crate) worked: Worked,
+    pub(crate) worked: SessionTotals,
 }
 
 /// The sums of submitted sessions.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub(crate) struct Worked {
+pub(crate) struct SessionTotals {
     pub(crate) sessions: i64,
     /// Credited minutes.
     pub(crate) minutes: i64,

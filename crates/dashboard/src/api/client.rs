@@ -75,8 +75,8 @@ impl Http {
     }
 
     /// Returns a caller with this token, on behalf of this request.
-    pub(crate) fn caller<'a>(&'a self, token: &'a str, request_id: &'a RequestId) -> Caller<'a> {
-        Caller {
+    pub(crate) fn caller<'a>(&'a self, token: &'a str, request_id: &'a RequestId) -> ApiClient<'a> {
+        ApiClient {
             http: self,
             token,
             request_id,
@@ -86,13 +86,13 @@ impl Http {
 
 /// A caller of the services with a user's token.
 #[derive(Clone, Copy)]
-pub(crate) struct Caller<'a> {
+pub(crate) struct ApiClient<'a> {
     http: &'a Http,
     token: &'a str,
     request_id: &'a RequestId,
 }
 
-impl Caller<'_> {
+impl ApiClient<'_> {
     /// Loads something from the work-session service.
     pub(crate) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
         self.read(&self.http.worksession, path).await

@@ -6,16 +6,16 @@ use std::str::FromStr;
 pub(crate) struct SessionId(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NoId;
+pub(crate) struct InvalidId;
 
 impl FromStr for SessionId {
-    type Err = NoId;
+    type Err = InvalidId;
 
-    fn from_str(text: &str) -> Result<Self, NoId> {
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
         let fits = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
         match text.len() == 36 && text.bytes().all(fits) {
             true => Ok(Self(text.to_owned())),
-            false => Err(NoId),
+            false => Err(InvalidId),
         }
     }
 }
@@ -37,13 +37,13 @@ impl Slug {
 }
 
 impl FromStr for Slug {
-    type Err = NoId;
+    type Err = InvalidId;
 
-    fn from_str(text: &str) -> Result<Self, NoId> {
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         match (1..=64).contains(&text.len()) && text.bytes().all(fits) {
             true => Ok(Self(text.to_owned())),
-            false => Err(NoId),
+            false => Err(InvalidId),
         }
     }
 }
@@ -71,8 +71,8 @@ mod tests {
             "../user/data",
             "019a0000-0000-7000-8000-00000000000/",
         ] {
-            assert_eq!(text.parse::<SessionId>(), Err(NoId), "{text}");
-            assert_eq!(text.parse::<Slug>(), Err(NoId), "{text}");
+            assert_eq!(text.parse::<SessionId>(), Err(InvalidId), "{text}");
+            assert_eq!(text.parse::<Slug>(), Err(InvalidId), "{text}");
         }
     }
 }

@@ -6,10 +6,10 @@ mod error;
 mod ids;
 
 pub(crate) use bodies::{
-    Bucket, PlannedSession, Preferences, Project, Projects, Session, Started, Submitted, Team,
-    Teams, Tracking, UserData,
+    Bucket, PlannedSession, Preferences, Project, Projects, Session, StartResponse, Submitted,
+    Team, Teams, Tracking, UserData,
 };
 pub use client::ClientError;
-pub(crate) use client::{Caller, Http, chunks};
+pub(crate) use client::{ApiClient, Http, chunks};
 pub(crate) use error::{ApiError, Refused};
 pub(crate) use ids::{SessionId, Slug};

@@ -10,8 +10,8 @@ use service_kit::http::Query;
 use super::charts::{Bars, Column, Heatmap, Share, shares};
 use super::range::Ranges;
 use crate::api::{ApiError, Bucket, Project, Projects, Tracking, UserData};
-use crate::frame::Frame;
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 const DAYS: usize = 30;
@@ -19,15 +19,15 @@ const DAYS: usize = 30;
 const LABELS: usize = 6;
 
 #[derive(Deserialize)]
-pub(super) struct FiguresQuery {
+pub(super) struct StatisticsQuery {
     /// How many days the breakdowns cover.
     days: Option<u64>,
 }
 
 #[derive(Template)]
 #[template(path = "look_back/figures.html")]
-struct FiguresPage<'a> {
-    frame: Frame,
+struct StatisticsPage<'a> {
+    frame: PageFrame,
     data: &'a UserData,
     total: String,
     average: String,
@@ -63,11 +63,11 @@ struct Told {
 
 pub(super) async fn page(
     member: Member,
-    query: Query<FiguresQuery>,
+    query: Query<StatisticsQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let data: UserData = member.on(member.call().get("/api/user/data").await)?;
     let now = member.visitor.dashboard.clock.now();
-    let ranges = Ranges::new(now, Clockface::of(&data.timezone), query.0.days);
+    let ranges = Ranges::new(now, TimeFormatter::of(&data.timezone), query.0.days);
     let told = member.on(told(&member, &ranges).await)?;
     let page = draw(&member, &data, &ranges, &told);
     Ok(member.show(StatusCode::OK, &page))
@@ -96,7 +96,12 @@ async fn told(member: &Member, ranges: &Ranges) -> Result<Told, ApiError> {
     })
 }
 
-fn draw<'a>(member: &Member, data: &'a UserData, ranges: &Ranges, told: &Told) -> FiguresPage<'a> {
+fn draw<'a>(
+    member: &Member,
+    data: &'a UserData,
+    ranges: &Ranges,
+    told: &Told,
+) -> StatisticsPage<'a> {
     let preferences = &data.preferences;
     let goal = preferences.daily_goal * preferences.default_duration;
     let days = told.year.buckets.iter().filter_map(day);
@@ -107,7 +112,7 @@ fn draw<'a>(member: &Member, data: &'a UserData, ranges: &Ranges, told: &Told) -
     let weeks = told.weeks.buckets.iter().map(week).collect();
     let hours = told.hours.buckets.iter().map(hour).collect();
     let named = &told.named.projects;
-    FiguresPage {
+    StatisticsPage {
         frame: member.frame("Look back", data),
         total: text::minutes(data.session_stats.total_minutes),
         average: text::points(data.session_stats.average_session_length),

@@ -7,9 +7,9 @@ use service_kit::http::Query;
 use web_kit::text::{Pager, with_query};
 
 use crate::api::{Project, Projects, Session, UserData};
-use crate::frame::Frame;
-use crate::notices::Notices;
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::notices::FormMessages;
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 const PATH: &str = "/look-back/sessions";
@@ -18,7 +18,7 @@ const PAGE: &str = "25";
 /// The filters of the list. An empty field does not filter.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Filter {
+pub(super) struct SessionFilter {
     status: String,
     project_id: String,
     category: String,
@@ -37,8 +37,8 @@ struct Sessions {
 #[derive(Template)]
 #[template(path = "look_back/list.html")]
 struct ListPage<'a> {
-    frame: Frame,
-    filter: &'a Filter,
+    frame: PageFrame,
+    filter: &'a SessionFilter,
     is_filtered: bool,
     projects: &'a [Project],
     rows: Vec<Row>,
@@ -67,7 +67,10 @@ impl ListPage<'_> {
     ];
 }
 
-pub(super) async fn page(member: Member, query: Query<Filter>) -> actix_web::Result<HttpResponse> {
+pub(super) async fn page(
+    member: Member,
+    query: Query<SessionFilter>,
+) -> actix_web::Result<HttpResponse> {
     let filter = query.0;
     let (call, path) = (member.call(), filter.request());
     let (data, projects, found) = tokio::join!(
@@ -76,11 +79,11 @@ pub(super) async fn page(member: Member, query: Query<Filter>) -> actix_web::Res
         call.get::<Sessions>(&path),
     );
     let (data, projects) = (member.on(data)?, member.on(projects)?);
-    let (notices, found) = match member.judged(found)? {
-        Ok(found) => (Notices::default(), found),
+    let (notices, found) = match member.split_rejection(found)? {
+        Ok(found) => (FormMessages::default(), found),
         Err(refused) => (refused.notices(&["from", "to", "tag"]), Sessions::none()),
     };
-    let face = Clockface::of(&data.timezone);
+    let face = TimeFormatter::of(&data.timezone);
     let page = ListPage {
         frame: member.frame("Sessions", &data).with(notices),
         is_filtered: filter.is_filtered(),
@@ -101,7 +104,7 @@ impl Sessions {
     }
 }
 
-impl Filter {
+impl SessionFilter {
     fn pairs<'a>(&'a self, cursor: &'a str) -> [(&'static str, &'a str); 7] {
         [
             ("status", &self.status),
@@ -135,7 +138,7 @@ impl Filter {
 }
 
 impl Row {
-    fn new(session: &Session, face: Clockface) -> Self {
+    fn new(session: &Session, face: TimeFormatter) -> Self {
         let has_note = !session.note.is_empty();
         Self {
             id: session.session_id.clone(),

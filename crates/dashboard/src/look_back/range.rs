@@ -1,6 +1,6 @@
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
 
-use crate::text::Clockface;
+use crate::text::TimeFormatter;
 
 /// Days of the calendar: those of a leap year, so that it contains every date.
 const YEAR: u64 = 366;
@@ -18,7 +18,7 @@ impl Ranges {
     pub(super) const CHOICES: [u64; 3] = [30, 90, 365];
 
     /// Creates the ranges for this number of days, or for the smallest that can be chosen.
-    pub(super) fn new(now: DateTime<Utc>, face: Clockface, days: Option<u64>) -> Self {
+    pub(super) fn new(now: DateTime<Utc>, face: TimeFormatter, days: Option<u64>) -> Self {
         let [usual, ..] = Self::CHOICES;
         Self {
             today: face.date(&now),
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn the_ranges_end_on_the_readers_today() {
         let now = "2026-11-25T23:30:00Z".parse().expect("a time");
-        let ranges = Ranges::new(now, Clockface::of("Asia/Tokyo"), Some(31));
+        let ranges = Ranges::new(now, TimeFormatter::of("Asia/Tokyo"), Some(31));
         assert_eq!(ranges.days, 30);
         assert!(
             ranges

@@ -9,8 +9,8 @@ use service_kit::http::{Query, endpoint};
 use super::{export, timezone};
 use crate::api::{Preferences, UserData};
 use crate::form::{Form, step_up};
-use crate::frame::Frame;
-use crate::notices::{Done, Notices};
+use crate::frame::PageFrame;
+use crate::notices::{DoneQuery, FormMessages};
 use crate::visitor::Member;
 
 const PATH: &str = "/settings";
@@ -48,7 +48,7 @@ struct Typed {
 #[derive(Template)]
 #[template(path = "preferences/page.html")]
 struct SettingsPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     typed: Typed,
     timezone: &'a str,
     /// The choices besides the current one.
@@ -85,7 +85,7 @@ impl SettingsPage<'_> {
     }
 }
 
-async fn page(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
+async fn page(member: Member, done: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
     show(&member, done.0.notices(), None).await
 }
 
@@ -106,13 +106,16 @@ async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     }
 }
 
-pub(super) async fn again(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
+pub(super) async fn again(
+    member: &Member,
+    notices: FormMessages,
+) -> actix_web::Result<HttpResponse> {
     show(member, notices, None).await
 }
 
 async fn show(
     member: &Member,
-    notices: Notices,
+    notices: FormMessages,
     typed: Option<Typed>,
 ) -> actix_web::Result<HttpResponse> {
     let data: UserData = member.on(member.call().get("/api/user/data").await)?;
@@ -139,7 +142,7 @@ impl Typed {
     }
 
     /// Returns the body for the service.
-    fn body(&self) -> Result<Value, Notices> {
+    fn body(&self) -> Result<Value, FormMessages> {
         let given = [
             &self.daily_goal,
             &self.default_duration,
@@ -150,7 +153,7 @@ impl Typed {
         for ((name, limits), text) in NUMBERS.into_iter().zip(given) {
             let number = text.trim().parse::<i64>();
             let number = number.map_err(|_| {
-                Notices::wrong(name, &format!("Must be a whole number from {limits}"))
+                FormMessages::wrong(name, &format!("Must be a whole number from {limits}"))
             })?;
             body.insert(name.to_owned(), number.into());
         }

@@ -8,7 +8,7 @@ use web_kit::text::wait;
 use super::routes::again;
 use crate::api::Refused;
 use crate::form::Form;
-use crate::notices::Notices;
+use crate::notices::FormMessages;
 
 #[derive(Deserialize)]
 pub(super) struct Typed {
@@ -32,12 +32,12 @@ pub(super) async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     }
 }
 
-fn said(refused: &Refused) -> Notices {
+fn said(refused: &Refused) -> FormMessages {
     match refused.retry_after {
         Some(seconds) => {
             let when = wait(seconds);
             let message = format!("{}. Try again in {when}.", refused.message);
-            Notices::flawed(Some("timezone"), refused.status, message)
+            FormMessages::flawed(Some("timezone"), refused.status, message)
         }
         None => refused.notices(&["timezone"]),
     }

@@ -4,14 +4,14 @@ use service_kit::http::{Path, Query};
 
 use super::bodies::{API, One, OwnProject, OwnProjects, Typed};
 use crate::api::UserData;
-use crate::frame::Frame;
-use crate::notices::{Done, Notices};
+use crate::frame::PageFrame;
+use crate::notices::{DoneQuery, FormMessages};
 use crate::visitor::Member;
 
 #[derive(Template)]
 #[template(path = "projects/list.html")]
 struct ListPage {
-    frame: Frame,
+    frame: PageFrame,
     projects: Vec<OwnProject>,
     typed: Typed,
 }
@@ -19,13 +19,16 @@ struct ListPage {
 #[derive(Template)]
 #[template(path = "projects/one.html")]
 struct OnePage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     project: &'a OwnProject,
     typed: Typed,
 }
 
 /// Shows all projects, the archived ones last.
-pub(super) async fn list(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
+pub(super) async fn list(
+    member: Member,
+    done: Query<DoneQuery>,
+) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show_list(&member, notices, Typed::default()).await
 }
@@ -33,7 +36,7 @@ pub(super) async fn list(member: Member, done: Query<Done>) -> actix_web::Result
 pub(super) async fn one(
     member: Member,
     Path((id,)): Path<(i64,)>,
-    done: Query<Done>,
+    done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show_one(&member, id, notices, None).await
@@ -41,7 +44,7 @@ pub(super) async fn one(
 
 pub(super) async fn show_list(
     member: &Member,
-    notices: Notices,
+    notices: FormMessages,
     typed: Typed,
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (member.call(), format!("{API}?archived=true"));
@@ -61,7 +64,7 @@ pub(super) async fn show_list(
 pub(super) async fn show_one(
     member: &Member,
     id: i64,
-    notices: Notices,
+    notices: FormMessages,
     typed: Option<Typed>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (member.call(), format!("{API}/{id}"));

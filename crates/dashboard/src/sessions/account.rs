@@ -2,7 +2,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::form::lines;
-use crate::notices::Notices;
+use crate::notices::FormMessages;
 
 /// What a user can write about a session afterwards. It contains nothing of the plan.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -40,12 +40,12 @@ impl Account {
     ///
     /// # Errors
     /// What is wrong with a field.
-    pub(super) fn body(&self) -> Result<Value, Notices> {
+    pub(super) fn body(&self) -> Result<Value, FormMessages> {
         let rating = match self.quality_rating.as_str() {
             "" => None,
             text => {
                 let number = text.parse::<i64>();
-                Some(number.map_err(|_| Notices::wrong("quality_rating", "Must be 1 to 5"))?)
+                Some(number.map_err(|_| FormMessages::wrong("quality_rating", "Must be 1 to 5"))?)
             }
         };
         let tags = self.tags.split(',').map(str::trim);

@@ -14,9 +14,9 @@ use super::account::{Account, FIELDS};
 use super::record::{self, One};
 use crate::api::{ApiError, PlannedSession, Refused, SessionId, Submitted, UserData};
 use crate::form::Form;
-use crate::frame::Frame;
-use crate::notices::Notices;
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::notices::FormMessages;
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 /// How early a session may end to count as all that was planned.
@@ -25,7 +25,7 @@ const NEARLY: TimeDelta = TimeDelta::seconds(5);
 #[derive(Template)]
 #[template(path = "sessions/finish.html")]
 struct FinishPage {
-    frame: Frame,
+    frame: PageFrame,
     id: String,
     plan: Plan,
     /// When the work began and ended: for people in local time, and for the service.
@@ -63,7 +63,14 @@ pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(SessionId,)>,
 ) -> actix_web::Result<HttpResponse> {
-    show(&member, &id, Notices::default(), Account::default(), None).await
+    show(
+        &member,
+        &id,
+        FormMessages::default(),
+        Account::default(),
+        None,
+    )
+    .await
 }
 
 /// Submits the form of a session.
@@ -77,7 +84,7 @@ pub(super) async fn submit(
         Ok(account) => account,
         Err(notices) => return show(&member, &id, notices, account, Some(end_time)).await,
     };
-    match member.judged(send(&member, &id, fields, body).await)? {
+    match member.split_rejection(send(&member, &id, fields, body).await)? {
         Ok(submitted) => {
             let badges = submitted.new_badges.join(",");
             let path = format!("/sessions/{id}/finished");
@@ -115,7 +122,7 @@ async fn send(
 async fn show(
     member: &Member,
     id: &SessionId,
-    notices: Notices,
+    notices: FormMessages,
     account: Account,
     end_time: Option<String>,
 ) -> actix_web::Result<HttpResponse> {
@@ -136,7 +143,7 @@ async fn show(
             false => record::show(member, id, notices, Some(account)).await,
         };
     }
-    let face = Clockface::of(&data.timezone);
+    let face = TimeFormatter::of(&data.timezone);
     // The work ends when the user presses "finish", or at the next start. The time spent on this form does not count.
     let now = member.visitor.dashboard.clock.now();
     let given = end_time.and_then(|text| text.parse().ok());
@@ -167,19 +174,19 @@ async fn show(
 }
 
 /// Returns the messages about a rejection, in words for people who wrote no client.
-fn said(refused: &Refused) -> Notices {
+fn said(refused: &Refused) -> FormMessages {
     let message = &refused.message;
     if refused.status == StatusCode::CONFLICT {
         let message = format!(
             "{message}, in another tab or by another client. Nothing of this form was saved yet: what you wrote stands below, and can still be put in the place of what is there"
         );
-        return Notices::flawed(None, refused.status, message);
+        return FormMessages::flawed(None, refused.status, message);
     }
     if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
         let message = format!(
             "The plan was locked when the timer started and cannot be changed any more. {message}. Nothing was saved, and the session is still open: below is the plan as it is, with what you wrote"
         );
-        return Notices::flawed(None, refused.status, message);
+        return FormMessages::flawed(None, refused.status, message);
     }
     refused.notices(&FIELDS)
 }

@@ -8,7 +8,7 @@ use service_kit::http::{Path, Query};
 
 use super::record::One;
 use crate::api::{Session, SessionId, UserData};
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::text;
 use crate::visitor::Member;
 
@@ -25,7 +25,7 @@ pub(super) struct FinishedQuery {
 #[derive(Template)]
 #[template(path = "sessions/finished.html")]
 struct FinishedPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     session: &'a Session,
     points: String,
     today: String,

@@ -10,9 +10,9 @@ use service_kit::http::{Path, Query};
 use super::account::{Account, FIELDS};
 use crate::api::{Session, SessionId, UserData};
 use crate::form::Form;
-use crate::frame::Frame;
-use crate::notices::{Done, Notices};
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::notices::{DoneQuery, FormMessages};
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 /// The response of `GET /api/sessions/{id}`.
@@ -24,7 +24,7 @@ pub(super) struct One {
 #[derive(Template)]
 #[template(path = "sessions/record.html")]
 struct RecordPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     session: &'a Session,
     planned: String,
     from: String,
@@ -40,7 +40,7 @@ struct RecordPage<'a> {
 pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(SessionId,)>,
-    done: Query<Done>,
+    done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show(&member, &id, notices, None).await
@@ -67,7 +67,7 @@ pub(super) async fn save(
 pub(super) async fn show(
     member: &Member,
     id: &SessionId,
-    notices: Notices,
+    notices: FormMessages,
     typed: Option<Account>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (member.call(), format!("/api/sessions/{id}"));
@@ -75,7 +75,7 @@ pub(super) async fn show(
         call.get::<UserData>("/api/user/data"),
         call.get::<One>(&path),
     ))?;
-    let face = Clockface::of(&data.timezone);
+    let face = TimeFormatter::of(&data.timezone);
     let ended = session.end_time.or(session.ended_at);
     let page = RecordPage {
         frame: member.frame("Session", &data).with(notices),

@@ -27,7 +27,7 @@ const MAX_COOKIE: usize = 3_900;
 
 /// A user's sign-in in this browser.
 #[derive(Clone)]
-pub(crate) struct SignIn {
+pub(crate) struct BrowserSignIn {
     pub(crate) username: String,
     pub(super) access_token: SecretString,
     pub(super) refresh_token: SecretString,
@@ -47,7 +47,7 @@ struct Stored<'a> {
     s: i64,
 }
 
-impl SignIn {
+impl BrowserSignIn {
     pub(super) fn new(tokens: Tokens, now: DateTime<Utc>) -> Self {
         Self {
             username: tokens.user.username,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::sign_in::oauth::User;
 
-    fn signed_in(token: &str) -> SignIn {
+    fn signed_in(token: &str) -> BrowserSignIn {
         let tokens = Tokens {
             access_token: token.to_owned(),
             refresh_token: "refresh".to_owned(),
@@ -143,7 +143,7 @@ mod tests {
                 username: "ada".to_owned(),
             },
         };
-        SignIn::new(tokens, DateTime::UNIX_EPOCH)
+        BrowserSignIn::new(tokens, DateTime::UNIX_EPOCH)
     }
 
     fn with_key(key: u8) -> Sealer {
@@ -156,15 +156,15 @@ mod tests {
         let sealer = with_key(7);
         let sealed = signed_in("access").seal(&sealer).expect("sealed");
         assert!(!sealed.contains("access") && sealed.is_ascii());
-        let opened = SignIn::open(&sealer, &sealed).expect("opens");
+        let opened = BrowserSignIn::open(&sealer, &sealed).expect("opens");
         assert_eq!(
             (opened.token(), opened.username.as_str()),
             ("access", "ada")
         );
         let other = with_key(8);
-        assert!(SignIn::open(&other, &sealed).is_none());
+        assert!(BrowserSignIn::open(&other, &sealed).is_none());
         let elsewhere = sealer.seal("integration:1", b"{}").expect("sealed");
-        assert!(SignIn::open(&sealer, &elsewhere).is_none());
+        assert!(BrowserSignIn::open(&sealer, &elsewhere).is_none());
     }
 
     #[test]

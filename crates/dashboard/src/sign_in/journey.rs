@@ -20,7 +20,7 @@ const PATIENCE: TimeDelta = TimeDelta::minutes(30);
 const MAX_RETURN: usize = 512;
 
 /// A sign-in through the identity service that is in progress.
-pub(super) struct Journey {
+pub(super) struct AuthorizationState {
     browser: String,
     /// The code verifier of PKCE (RFC 7636).
     pub(super) verifier: SecretString,
@@ -36,7 +36,7 @@ struct Stored<'a> {
     t: i64,
 }
 
-impl Journey {
+impl AuthorizationState {
     /// Begins a sign-in in this browser.
     pub(super) fn begin(browser: String, return_to: ReturnTo, now: DateTime<Utc>) -> Self {
         let is_short = return_to.as_str().len() <= MAX_RETURN;
@@ -99,10 +99,10 @@ mod tests {
         let sealer = with_key(7);
         let now = DateTime::UNIX_EPOCH;
         let to = ReturnTo::parse(Some("/team?x=1"), HOME);
-        let journey = Journey::begin("mine".to_owned(), to, now);
+        let journey = AuthorizationState::begin("mine".to_owned(), to, now);
         let state = journey.seal(&sealer).expect("sealed");
         assert!(!state.contains(journey.verifier.expose_secret()));
-        let arrive = |browser, now| Journey::arrive(&sealer, &state, browser, now);
+        let arrive = |browser, now| AuthorizationState::arrive(&sealer, &state, browser, now);
         let back = arrive(Some("mine"), now).expect("arrives");
         assert_eq!(back.return_to.as_str(), "/team?x=1");
         assert_eq!(
@@ -117,7 +117,7 @@ mod tests {
     fn a_long_way_back_leads_home() {
         let to = format!("/{}", "x".repeat(MAX_RETURN));
         let to = ReturnTo::parse(Some(&to), HOME);
-        let journey = Journey::begin(String::new(), to, DateTime::UNIX_EPOCH);
+        let journey = AuthorizationState::begin(String::new(), to, DateTime::UNIX_EPOCH);
         assert_eq!(journey.return_to.as_str(), HOME);
     }
 }

@@ -7,7 +7,7 @@ mod oauth;
 mod renewal;
 mod routes;
 
-pub(crate) use cookie::{BROWSER, LIFE, NAME, SignIn};
-pub(crate) use oauth::{OAuth, Origin, TokenError};
+pub(crate) use cookie::{BROWSER, BrowserSignIn, LIFE, NAME};
+pub(crate) use oauth::{ClientContext, OAuth, TokenError};
 pub(crate) use renewal::Renewals;
 pub(crate) use routes::routes;

@@ -54,7 +54,7 @@ pub(crate) enum TokenError {
 
 /// The browser on whose behalf the identity service is called. The list of sign-ins shows it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Origin {
+pub(crate) struct ClientContext {
     pub(crate) user_agent: Option<String>,
     pub(crate) address: Option<String>,
 }
@@ -94,7 +94,7 @@ impl OAuth {
         &self,
         code: &str,
         verifier: &SecretString,
-        origin: &Origin,
+        origin: &ClientContext,
     ) -> Result<Tokens, TokenError> {
         let form = [
             ("grant_type", "authorization_code"),
@@ -109,7 +109,7 @@ impl OAuth {
     pub(super) async fn refresh(
         &self,
         token: &SecretString,
-        origin: &Origin,
+        origin: &ClientContext,
     ) -> Result<Tokens, TokenError> {
         let form = [
             ("grant_type", "refresh_token"),
@@ -122,7 +122,7 @@ impl OAuth {
     pub(super) async fn revoke(
         &self,
         token: &SecretString,
-        origin: &Origin,
+        origin: &ClientContext,
     ) -> Result<(), TokenError> {
         let form = [("token", token.expose_secret())];
         let request = self.post("/api/oauth/revoke", &form, origin)?;
@@ -133,7 +133,11 @@ impl OAuth {
         }
     }
 
-    async fn tokens(&self, form: &[(&str, &str)], origin: &Origin) -> Result<Tokens, TokenError> {
+    async fn tokens(
+        &self,
+        form: &[(&str, &str)],
+        origin: &ClientContext,
+    ) -> Result<Tokens, TokenError> {
         let request = self.post("/api/oauth/token", form, origin)?;
         let response = request.send().await.map_err(unavailable)?;
         match response.status() {
@@ -148,7 +152,7 @@ impl OAuth {
         &self,
         path: &str,
         form: &[(&str, &str)],
-        origin: &Origin,
+        origin: &ClientContext,
     ) -> Result<RequestBuilder, TokenError> {
         let body = Serializer::new(String::new())
             .extend_pairs(form)

@@ -8,8 +8,8 @@ use service_kit::Clock;
 use service_kit::crypto::sha256;
 use tokio::sync::OnceCell;
 
-use super::cookie::SignIn;
-use super::oauth::{OAuth, Origin, TokenError};
+use super::cookie::BrowserSignIn;
+use super::oauth::{ClientContext, OAuth, TokenError};
 
 /// How long the result of a renewal is kept.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
@@ -22,7 +22,7 @@ const STEPS: usize = 4;
 /// may never see the response with the next cookie. Each refresh token is still used only once: the identity service ends a
 /// session whose token is used twice. Replicas do not share this; between them, its grace period of thirty seconds has to
 /// suffice.
-pub(crate) struct Renewals(Cache<[u8; 32], Arc<OnceCell<SignIn>>>);
+pub(crate) struct Renewals(Cache<[u8; 32], Arc<OnceCell<BrowserSignIn>>>);
 
 impl Default for Renewals {
     fn default() -> Self {
@@ -46,9 +46,9 @@ impl Renewals {
         &self,
         oauth: Option<&OAuth>,
         clock: &Clock,
-        mut sign_in: SignIn,
-        origin: &Origin,
-    ) -> Result<(SignIn, bool), TokenError> {
+        mut sign_in: BrowserSignIn,
+        origin: &ClientContext,
+    ) -> Result<(BrowserSignIn, bool), TokenError> {
         let oauth = oauth.ok_or(TokenError::Ended)?;
         let mut is_new = false;
         for _ in 0..STEPS {
@@ -68,9 +68,9 @@ impl Renewals {
         &self,
         oauth: &OAuth,
         clock: &Clock,
-        sign_in: SignIn,
-        origin: &Origin,
-    ) -> Result<SignIn, TokenError> {
+        sign_in: BrowserSignIn,
+        origin: &ClientContext,
+    ) -> Result<BrowserSignIn, TokenError> {
         let key = sha256(sign_in.refresh_token.expose_secret().as_bytes());
         let renewal = self.0.get_with(key, Arc::default);
         let renew = || async move {

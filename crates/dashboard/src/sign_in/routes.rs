@@ -4,15 +4,15 @@ use actix_web::web::ServiceConfig;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
 use service_kit::Problem;
-use service_kit::http::{Query, Unread, endpoint};
+use service_kit::http::{Query, UnreadBody, endpoint};
 use url::Url;
 use web_kit::ReturnTo;
 use web_kit::cookies::set_cookie;
 use web_kit::form;
 use web_kit::text::with_query;
 
-use super::journey::Journey;
-use super::{BROWSER, LIFE, NAME, OAuth, Origin, SignIn, TokenError};
+use super::journey::AuthorizationState;
+use super::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, OAuth, TokenError};
 use crate::form::step_up;
 use crate::paths::{CALLBACK, HOME, SIGN_IN};
 use crate::state::Dashboard;
@@ -47,7 +47,7 @@ async fn begin(
     }
     check_cookies(&visitor)?;
     let browser = visitor.browser.clone();
-    let journey = Journey::begin(browser.clone(), return_to, dashboard.clock.now());
+    let journey = AuthorizationState::begin(browser.clone(), return_to, dashboard.clock.now());
     let state = journey
         .seal(&dashboard.sealers.sign_ins)
         .map_err(Problem::internal)?;
@@ -59,7 +59,7 @@ async fn begin(
 
 /// The parameters of the authorization response (RFC 6749 section 4.1.2).
 #[derive(Deserialize)]
-struct ArriveQuery {
+struct CallbackQuery {
     #[serde(default)]
     state: String,
     code: Option<String>,
@@ -70,14 +70,16 @@ struct ArriveQuery {
 /// Handles the browser's return with an authorization code.
 async fn arrive(
     visitor: Visitor,
-    query: Query<ArriveQuery>,
+    query: Query<CallbackQuery>,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let dashboard = &visitor.dashboard;
     let oauth = oauth(dashboard)?;
     let came = query.0;
     let (sealer, now) = (&dashboard.sealers.sign_ins, dashboard.clock.now());
-    let Some(journey) = Journey::arrive(sealer, &came.state, Some(&visitor.browser), now) else {
+    let Some(journey) =
+        AuthorizationState::arrive(sealer, &came.state, Some(&visitor.browser), now)
+    else {
         return Err(lost(&visitor).into());
     };
     check_issuer(oauth, came.iss.as_deref())?;
@@ -88,7 +90,7 @@ async fn arrive(
     }
     let tokens = oauth.redeem(&code, &journey.verifier, &visitor.origin);
     let tokens = tokens.await.map_err(not_signed_in)?;
-    let sign_in = SignIn::new(tokens, dashboard.clock.now());
+    let sign_in = BrowserSignIn::new(tokens, dashboard.clock.now());
     if let Some(before) = &visitor.sign_in {
         // Its cookie is replaced, so nobody could end it any more, except in the list of sign-ins.
         end(oauth, before, &visitor.origin).await;
@@ -102,7 +104,7 @@ async fn arrive(
 async fn sign_out(
     visitor: Visitor,
     req: HttpRequest,
-    body: Unread,
+    body: UnreadBody,
 ) -> actix_web::Result<HttpResponse> {
     let dashboard = &visitor.dashboard;
     form::check_site(req.headers())?;
@@ -127,7 +129,7 @@ async fn sign_out(
 }
 
 /// Revokes a sign-in at the identity service, and returns whether that succeeded.
-async fn end(oauth: &OAuth, sign_in: &SignIn, origin: &Origin) -> bool {
+async fn end(oauth: &OAuth, sign_in: &BrowserSignIn, origin: &ClientContext) -> bool {
     let revoked = oauth.revoke(&sign_in.refresh_token, origin).await;
     if let Err(cause) = &revoked {
         log::warn!("a sign-in was not revoked: {cause}");

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use service_kit::http::Query;
 use web_kit::text::{Pager, with_query};
 
-use super::bodies::{Board, PERIODS, period};
+use super::bodies::{Leaderboard, PERIODS, period};
 use crate::api::UserData;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::text;
 use crate::visitor::Member;
 
@@ -23,11 +23,11 @@ pub(super) struct BoardQuery {
 #[derive(Template)]
 #[template(path = "team/leaderboard.html")]
 struct BoardPage {
-    frame: Frame,
+    frame: PageFrame,
     period: &'static str,
     /// The path of the links to periods.
     board_path: &'static str,
-    board: Board,
+    board: Leaderboard,
     pager: Pager,
     opted_in: bool,
 }
@@ -42,7 +42,7 @@ pub(super) async fn page(
     let path = with_query("/api/leaderboard", &pairs);
     let (data, board) = member.on(tokio::try_join!(
         call.get::<UserData>("/api/user/data"),
-        call.get::<Board>(&path),
+        call.get::<Leaderboard>(&path),
     ))?;
     let first = with_query(PATH, &[("period", period)]);
     let next = board.next_cursor.as_deref();

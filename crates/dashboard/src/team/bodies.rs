@@ -72,13 +72,13 @@ pub(super) struct TeamProject {
 /// A page of `GET /api/team-projects/{id}/activity`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Activity {
-    pub(super) activity: Vec<Entry>,
+    pub(super) activity: Vec<ActivityEntry>,
     pub(super) next_cursor: Option<String>,
 }
 
 /// A member's session on a project.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct ActivityEntry {
     pub(super) user: Person,
     pub(super) category: String,
     /// In minutes.
@@ -106,7 +106,7 @@ pub(super) struct Notification {
 
 /// The response of `GET /api/team-projects/{id}/chat`.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ChatAnswer {
+pub(super) struct ChatResponse {
     pub(super) chat: Chat,
 }
 
@@ -121,11 +121,11 @@ pub(super) struct Chat {
     pub(super) created_by: Option<i64>,
     pub(super) client_id: Option<String>,
     pub(super) announce: Vec<String>,
-    pub(super) last_test: Option<Test>,
+    pub(super) last_test: Option<ChatTest>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Test {
+pub(super) struct ChatTest {
     /// `pending`, `delivered`, `failed` or `skipped`.
     pub(super) outcome: String,
     pub(super) reason: Option<String>,
@@ -134,14 +134,14 @@ pub(super) struct Test {
 
 /// The response of `GET /api/leaderboard`.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Board {
+pub(super) struct Leaderboard {
     pub(super) entries: Vec<Place>,
     /// The user's own entry, on whatever page it is.
     pub(super) me: Option<Place>,
     pub(super) next_cursor: Option<String>,
 }
 
-impl Board {
+impl Leaderboard {
     /// Whether this entry is the user's.
     pub(super) fn is_me(&self, place: &Place) -> bool {
         self.me

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use service_kit::http::Path;
 
-use super::bodies::{Chat, Test};
+use super::bodies::{Chat, ChatTest};
 use super::settings::{self, Place, show};
 use crate::form::{Empty, Form};
-use crate::text::Clockface;
+use crate::text::TimeFormatter;
 use crate::visitor::Member;
 
 /// The fields, for the messages beside them.
@@ -88,7 +88,7 @@ impl Typed {
 }
 
 /// Describes the outcome of the last test.
-pub(super) fn outcome(test: &Test, face: Clockface) -> String {
+pub(super) fn outcome(test: &ChatTest, face: TimeFormatter) -> String {
     let at = face.moment(&test.at);
     match (test.outcome.as_str(), &test.reason) {
         ("pending", _) => format!("A test message is on its way since {at}."),

@@ -3,13 +3,13 @@ use actix_web::http::StatusCode;
 use askama::Template;
 
 use crate::api::{Team, Teams, UserData};
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::visitor::Member;
 
 #[derive(Template)]
 #[template(path = "team/choose.html")]
 struct ChoosePage {
-    frame: Frame,
+    frame: PageFrame,
     teams: Vec<Team>,
     /// Pages of the identity service.
     all: String,

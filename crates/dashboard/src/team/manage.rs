@@ -12,8 +12,8 @@ use super::bodies::{TeamDetail, TeamProject};
 use super::settings::{self, Place, show};
 use crate::api::{Slug, UserData};
 use crate::form::{Empty, Form, lines};
-use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::frame::PageFrame;
+use crate::notices::FormMessages;
 use crate::visitor::Member;
 
 /// The fields, for the messages beside them.
@@ -31,7 +31,7 @@ pub(super) struct Typed {
 #[derive(Template)]
 #[template(path = "team/new_project.html")]
 struct NewProjectPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     detail: &'a TeamDetail,
     typed: Typed,
 }
@@ -63,7 +63,7 @@ pub(super) async fn new_page(
     member: Member,
     Path((slug,)): Path<(Slug,)>,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&member, &slug, Notices::default(), Typed::default()).await
+    ask(&member, &slug, FormMessages::default(), Typed::default()).await
 }
 
 pub(super) async fn create(
@@ -120,7 +120,7 @@ pub(super) async fn archive(
 async fn ask(
     member: &Member,
     slug: &Slug,
-    notices: Notices,
+    notices: FormMessages,
     typed: Typed,
 ) -> actix_web::Result<HttpResponse> {
     let (call, team) = (member.call(), format!("/api/teams/{slug}"));

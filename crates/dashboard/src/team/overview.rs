@@ -5,13 +5,15 @@ use serde::Deserialize;
 use service_kit::http::{Path, Query};
 use web_kit::text::with_query;
 
-use super::bodies::{Board, PERIODS, TeamActivity, TeamDetail, TeamProject, TeamProjects, period};
-use super::week::{Sums, monday};
+use super::bodies::{
+    Leaderboard, PERIODS, TeamActivity, TeamDetail, TeamProject, TeamProjects, period,
+};
+use super::week::{WeekTotals, monday};
 use crate::api::{Slug, UserData};
 use crate::assets::LIVE;
-use crate::frame::Frame;
-use crate::notices::Done;
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::notices::DoneQuery;
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 const PLACES: &str = "20";
@@ -24,23 +26,23 @@ pub(super) struct OverviewQuery {
 #[derive(Template)]
 #[template(path = "team/overview.html")]
 struct OverviewPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     live: &'static str,
     detail: &'a TeamDetail,
     /// The team's page at the identity service.
     people: String,
-    running: Vec<Working>,
+    running: Vec<WorkingMember>,
     timezone: &'a str,
     activity: &'a TeamActivity,
-    total: Sums,
+    total: WeekTotals,
     period: &'static str,
     /// The path of the links to periods.
     board_path: String,
-    board: &'a Board,
+    board: &'a Leaderboard,
     projects: &'a [TeamProject],
 }
 
-struct Working {
+struct WorkingMember {
     session: String,
     username: String,
     what: String,
@@ -54,7 +56,7 @@ pub(super) async fn page(
     member: Member,
     Path((slug,)): Path<(Slug,)>,
     query: Query<OverviewQuery>,
-    done: Query<Done>,
+    done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, period) = (member.call(), period(query.0.period.as_deref()));
     let (team, pairs) = (
@@ -70,12 +72,12 @@ pub(super) async fn page(
         call.get::<UserData>("/api/user/data"),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProjects>("/api/team-projects"),
-        call.get::<Board>(&board),
+        call.get::<Leaderboard>(&board),
     ))?;
     let mut projects = all.team_projects;
     projects.retain(|project| project.team_id == detail.team.id);
     let (face, now) = (
-        Clockface::of(&data.timezone),
+        TimeFormatter::of(&data.timezone),
         member.visitor.dashboard.clock.now(),
     );
     // The week is the user's own, and so depends on the time zone in the preferences.
@@ -92,7 +94,7 @@ pub(super) async fn page(
         people: settings.account(&format!("/teams/{slug}")),
         running: working(&activity, face),
         timezone: &data.timezone,
-        total: Sums::of(&activity),
+        total: WeekTotals::of(&activity),
         activity: &activity,
         period,
         board_path: format!("/team/{slug}"),
@@ -103,8 +105,8 @@ pub(super) async fn page(
     Ok(member.show(StatusCode::OK, &page))
 }
 
-fn working(activity: &TeamActivity, face: Clockface) -> Vec<Working> {
-    let working = activity.running.iter().map(|session| Working {
+fn working(activity: &TeamActivity, face: TimeFormatter) -> Vec<WorkingMember> {
+    let working = activity.running.iter().map(|session| WorkingMember {
         session: session.session_id.clone(),
         username: session.user.username.clone(),
         what: format!("{}, {}", session.category, session.project.name),

@@ -6,11 +6,11 @@ use service_kit::Problem;
 use service_kit::http::{Path, Query};
 use web_kit::text::{Pager, with_query};
 
-use super::bodies::{Activity, ChatAnswer, Entry, TeamDetail, TeamProject};
+use super::bodies::{Activity, ActivityEntry, ChatResponse, TeamDetail, TeamProject};
 use crate::api::{Slug, UserData};
-use crate::frame::Frame;
-use crate::notices::Done;
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::notices::DoneQuery;
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ pub(super) struct ProjectQuery {
 #[derive(Template)]
 #[template(path = "team/project.html")]
 struct ProjectPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     detail: &'a TeamDetail,
     project: &'a TeamProject,
     path: &'a str,
@@ -50,7 +50,7 @@ pub(super) async fn page(
     member: Member,
     Path((slug, id)): Path<(Slug, i64)>,
     query: Query<ProjectQuery>,
-    done: Query<Done>,
+    done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
     let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
@@ -60,14 +60,14 @@ pub(super) async fn page(
         call.get::<UserData>("/api/user/data"),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProject>(&api),
-        call.get::<ChatAnswer>(&chat),
+        call.get::<ChatResponse>(&chat),
         call.get::<Activity>(&activity),
     ))?;
     if project.team_id != detail.team.id {
         return Err(Problem::not_found().into());
     }
     let (face, path) = (
-        Clockface::of(&data.timezone),
+        TimeFormatter::of(&data.timezone),
         format!("/team/{slug}/projects/{id}"),
     );
     let page = ProjectPage {
@@ -93,7 +93,7 @@ pub(super) async fn page(
 }
 
 impl Row {
-    fn new(entry: &Entry, face: Clockface) -> Self {
+    fn new(entry: &ActivityEntry, face: TimeFormatter) -> Self {
         let told = match &entry.notification {
             None => "Not told yet".to_owned(),
             Some(told) => match (told.outcome.as_str(), &told.reason) {

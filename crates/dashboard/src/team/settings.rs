@@ -4,13 +4,13 @@ use event_types::ChatProvider;
 use service_kit::Problem;
 use service_kit::http::{Path, Query};
 
-use super::bodies::{Chat, ChatAnswer, TeamDetail, TeamProject};
+use super::bodies::{Chat, ChatResponse, TeamDetail, TeamProject};
 use super::chat;
 use super::manage;
 use crate::api::{Slug, UserData};
-use crate::frame::Frame;
-use crate::notices::{Done, Notices};
-use crate::text::Clockface;
+use crate::frame::PageFrame;
+use crate::notices::{DoneQuery, FormMessages};
+use crate::text::TimeFormatter;
 use crate::visitor::Member;
 
 /// The team and the project in a path.
@@ -19,7 +19,7 @@ pub(super) type Place = (Slug, i64);
 #[derive(Template)]
 #[template(path = "team/settings.html")]
 struct SettingsPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     project: &'a TeamProject,
     path: String,
     typed: manage::Typed,
@@ -41,7 +41,7 @@ pub(super) struct Typed {
 pub(super) async fn page(
     member: Member,
     Path(place): Path<Place>,
-    done: Query<Done>,
+    done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show(&member, &place, notices, Typed::default()).await
@@ -50,7 +50,7 @@ pub(super) async fn page(
 pub(super) async fn show(
     member: &Member,
     (slug, id): &Place,
-    notices: Notices,
+    notices: FormMessages,
     typed: Typed,
 ) -> actix_web::Result<HttpResponse> {
     let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
@@ -59,12 +59,12 @@ pub(super) async fn show(
         call.get::<UserData>("/api/user/data"),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProject>(&api),
-        call.get::<ChatAnswer>(&chat),
+        call.get::<ChatResponse>(&chat),
     ))?;
     if !detail.manages() || project.team_id != detail.team.id {
         return Err(Problem::not_found().into());
     }
-    let (face, chat) = (Clockface::of(&data.timezone), &answer.chat);
+    let (face, chat) = (TimeFormatter::of(&data.timezone), &answer.chat);
     let maker = call.maker(chat.created_by, chat.client_id.as_deref());
     let page = SettingsPage {
         maker: match chat.status.as_str() {

@@ -8,9 +8,9 @@ use service_kit::crypto::random_token;
 use super::timer::Timer;
 use crate::api::{ApiError, Project, Projects, Session, Tracking, UserData};
 use crate::assets::{LIVE, TIMER};
-use crate::frame::Frame;
-use crate::notices::Notices;
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::notices::FormMessages;
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 /// Sessions that are loaded: the running one is the newest, and those not yet submitted are among the last.
@@ -50,7 +50,7 @@ struct Sessions {
 #[derive(Template)]
 #[template(path = "today/page.html")]
 struct TodayPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     day: String,
     now: String,
     sound: &'a str,
@@ -62,7 +62,7 @@ struct TodayPage<'a> {
     start: Start,
     strict: bool,
     categories: Vec<&'a str>,
-    projects: Vec<Group>,
+    projects: Vec<ProjectGroup>,
     progress: Progress,
     short_break: i64,
     long_break: i64,
@@ -97,7 +97,7 @@ struct Row {
 }
 
 /// The projects of one team, or the user's own.
-struct Group {
+struct ProjectGroup {
     name: String,
     projects: Vec<Project>,
 }
@@ -147,9 +147,14 @@ impl Day {
         }
     }
 
-    pub(super) fn show(&self, member: &Member, notices: Notices, start: Start) -> HttpResponse {
+    pub(super) fn show(
+        &self,
+        member: &Member,
+        notices: FormMessages,
+        start: Start,
+    ) -> HttpResponse {
         let (data, dashboard) = (&self.data, &member.visitor.dashboard);
-        let (face, now) = (Clockface::of(&data.timezone), dashboard.clock.now());
+        let (face, now) = (TimeFormatter::of(&data.timezone), dashboard.clock.now());
         let running = self.sessions.iter().find(|it| it.status == "running");
         let running = running.map(|session| Running::new(session, now, face));
         let title = match &running {
@@ -216,7 +221,7 @@ impl Day {
 }
 
 impl Running {
-    fn new(session: &Session, now: DateTime<Utc>, face: Clockface) -> Self {
+    fn new(session: &Session, now: DateTime<Utc>, face: TimeFormatter) -> Self {
         let span = (session.started_at, session.expected_end_at);
         let name = session.category.clone();
         Self {
@@ -234,7 +239,7 @@ impl Running {
 }
 
 impl Row {
-    fn new(session: &Session, face: Clockface) -> Self {
+    fn new(session: &Session, face: TimeFormatter) -> Self {
         Self {
             id: session.session_id.clone(),
             category: session.category.clone(),
@@ -247,13 +252,13 @@ impl Row {
     }
 }
 
-fn groups(projects: &[Project]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(projects: &[Project]) -> Vec<ProjectGroup> {
+    let mut groups: Vec<ProjectGroup> = Vec::new();
     for project in projects {
         let name = project.team_name.as_deref().unwrap_or("Personal");
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.projects.push(project.clone()),
-            None => groups.push(Group {
+            None => groups.push(ProjectGroup {
                 name: name.to_owned(),
                 projects: vec![project.clone()],
             }),

@@ -11,15 +11,15 @@ use web_kit::text::with_query;
 
 use super::page::{Day, Start};
 use super::timer::Timer;
-use crate::api::{Refused, Started, UserData};
+use crate::api::{Refused, StartResponse, UserData};
 use crate::assets::TIMER;
 use crate::form::{Form, lines, step_up};
-use crate::frame::Frame;
-use crate::notices::{Done, Notices};
+use crate::frame::PageFrame;
+use crate::notices::{DoneQuery, FormMessages};
 use crate::paths::HOME;
 use crate::state::Dashboard;
-use crate::text::{self, Clockface};
-use crate::visitor::{Known, Member, Visitor};
+use crate::text::{self, TimeFormatter};
+use crate::visitor::{Member, SignInState, Visitor};
 
 /// The maximum length of a break.
 const LONGEST_BREAK: TimeDelta = TimeDelta::minutes(60);
@@ -33,14 +33,14 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[derive(Template)]
 #[template(path = "today/landing.html")]
 struct LandingPage {
-    frame: Frame,
+    frame: PageFrame,
     register: String,
 }
 
 #[derive(Template)]
 #[template(path = "today/setup.html")]
 struct SetupPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     redirect_uri: String,
     base_url: &'a str,
     /// Whether sign-in cookies are allowed at this address.
@@ -48,15 +48,17 @@ struct SetupPage<'a> {
 }
 
 /// Shows the first page to any visitor.
-async fn today(visitor: Visitor, done: Query<Done>) -> actix_web::Result<HttpResponse> {
+async fn today(visitor: Visitor, done: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
     if visitor.dashboard.oauth.is_none() {
         return Ok(set_up(&visitor));
     }
     let notices = done.0.notices();
     let member = match visitor.known().await? {
-        Known::Member(member) => member,
-        Known::Nobody(visitor) if visitor.sign_in.is_some() => return Ok(visitor.to_sign_in()),
-        Known::Nobody(visitor) => return Ok(land(&visitor.dashboard, notices)),
+        SignInState::Member(member) => member,
+        SignInState::Nobody(visitor) if visitor.sign_in.is_some() => {
+            return Ok(visitor.to_sign_in());
+        }
+        SignInState::Nobody(visitor) => return Ok(land(&visitor.dashboard, notices)),
     };
     let day = member.on(Day::load(&member).await)?;
     Ok(day.show(&member, notices, day.likely_start()))
@@ -65,7 +67,7 @@ async fn today(visitor: Visitor, done: Query<Done>) -> actix_web::Result<HttpRes
 async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let Ok(duration) = fields.duration.trim().parse::<i64>() else {
-        let notices = Notices::wrong("duration", "Must be a whole number");
+        let notices = FormMessages::wrong("duration", "Must be a whole number");
         return again(&member, notices, fields).await;
     };
     let body = json!({
@@ -76,15 +78,19 @@ async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
     });
     let sent = member
         .call()
-        .send_once::<Started>("/api/session/start", &fields.once, body);
-    match member.judged(sent.await)? {
+        .send_once::<StartResponse>("/api/session/start", &fields.once, body);
+    match member.split_rejection(sent.await)? {
         Ok(_) => Ok(member.see_other("/?done=started")),
         Err(refused) => again(&member, said(&refused), fields).await,
     }
 }
 
 /// Shows the page again, with the input and what is wrong with it.
-async fn again(member: &Member, notices: Notices, typed: Start) -> actix_web::Result<HttpResponse> {
+async fn again(
+    member: &Member,
+    notices: FormMessages,
+    typed: Start,
+) -> actix_web::Result<HttpResponse> {
     let day = member.on(Day::load(member).await)?;
     let start = Start {
         once: day.likely_start().once,
@@ -93,10 +99,10 @@ async fn again(member: &Member, notices: Notices, typed: Start) -> actix_web::Re
     Ok(day.show(member, notices, start))
 }
 
-fn said(refused: &Refused) -> Notices {
+fn said(refused: &Refused) -> FormMessages {
     if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
         let message = "This form was sent before with another plan. If what runs now is not what you want, send it once more";
-        return Notices::flawed(None, refused.status, message.to_owned());
+        return FormMessages::flawed(None, refused.status, message.to_owned());
     }
     refused.notices(&["category", "duration", "project_id", "note"])
 }
@@ -111,7 +117,7 @@ struct BreakQuery {
 #[derive(Template)]
 #[template(path = "today/break.html")]
 struct BreakPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     running: Timer,
     now: String,
     sound: &'a str,
@@ -136,7 +142,7 @@ async fn take_break(member: Member, query: Query<BreakQuery>) -> actix_web::Resu
         let until = (now + length).timestamp().to_string();
         return Ok(member.see_other(&with_query("/break", &[("kind", &kind), ("until", &until)])));
     };
-    let face = Clockface::of(&data.timezone);
+    let face = TimeFormatter::of(&data.timezone);
     let (span, name) = ((until - length, until), title.to_owned());
     let running = Timer::new(span, now, face, name, "The break is over");
     let page = BreakPage {
@@ -149,9 +155,9 @@ async fn take_break(member: Member, query: Query<BreakQuery>) -> actix_web::Resu
     Ok(member.show(StatusCode::OK, &page))
 }
 
-fn land(dashboard: &Dashboard, notices: Notices) -> HttpResponse {
+fn land(dashboard: &Dashboard, notices: FormMessages) -> HttpResponse {
     let page = LandingPage {
-        frame: Frame::of_nobody(dashboard, "Plan, focus, finish, look back").with(notices),
+        frame: PageFrame::of_nobody(dashboard, "Plan, focus, finish, look back").with(notices),
         register: dashboard.settings.account("/register"),
     };
     html(StatusCode::OK, &page, &dashboard.policy)
@@ -160,7 +166,7 @@ fn land(dashboard: &Dashboard, notices: Notices) -> HttpResponse {
 fn set_up(visitor: &Visitor) -> HttpResponse {
     let dashboard = &visitor.dashboard;
     let page = SetupPage {
-        frame: Frame::of_nobody(dashboard, "Not set up yet"),
+        frame: PageFrame::of_nobody(dashboard, "Not set up yet"),
         redirect_uri: dashboard.settings.redirect_uri(),
         base_url: &dashboard.settings.base_url,
         allowed: dashboard.cookies.allow(&visitor.request),

@@ -1,7 +1,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::assets::CLOCK;
-use crate::text::{self, Clockface};
+use crate::text::{self, TimeFormatter};
 
 /// A countdown, as `templates/today/timer.html` shows it: right without a script at the moment it was made, and kept right by
 /// one.
@@ -30,7 +30,7 @@ impl Timer {
     pub(super) fn new(
         span: (DateTime<Utc>, DateTime<Utc>),
         now: DateTime<Utc>,
-        face: Clockface,
+        face: TimeFormatter,
         name: String,
         over: &'static str,
     ) -> Self {
@@ -66,7 +66,7 @@ mod tests {
         let end = start + TimeDelta::minutes(25);
         let at = |millis| {
             let now = start + TimeDelta::milliseconds(millis);
-            let face = Clockface::of("UTC");
+            let face = TimeFormatter::of("UTC");
             Timer::new((start, end), now, face, String::new(), "")
         };
         assert_eq!((at(0).left.as_str(), at(0).percent), ("25:00", 0));

@@ -3,7 +3,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::api::Refused;
-use crate::notices::Notices;
+use crate::notices::FormMessages;
 
 /// A webhook, without its address and secret, which no response contains.
 #[derive(Debug, Clone, Deserialize)]
@@ -35,7 +35,7 @@ pub(super) struct One {
 
 /// A webhook with its secret, which only one response contains.
 #[derive(Deserialize)]
-pub(super) struct WithSecret {
+pub(super) struct WebhookWithSecret {
     pub(super) webhook: Webhook,
     pub(super) secret: String,
 }
@@ -88,10 +88,10 @@ pub(super) struct Typed {
 }
 
 /// Returns the messages about a rejection. In the form, events have other names than in the API.
-pub(super) fn said(refused: &Refused) -> Notices {
+pub(super) fn said(refused: &Refused) -> FormMessages {
     let notices = refused.notices(&["url", "events", "description", "team_id"]);
     match notices.at("events") {
-        Some(_) => Notices::wrong("events", "Tick at least one"),
+        Some(_) => FormMessages::wrong("events", "Tick at least one"),
         None => notices,
     }
 }

@@ -4,14 +4,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use service_kit::http::Path;
 
-use super::bodies::{Typed, WithSecret, said};
+use super::bodies::{Typed, WebhookWithSecret, said};
 use super::list::show_secret;
 use super::one::show;
 use crate::form::{Empty, Form};
 use crate::visitor::Member;
 
 #[derive(Deserialize)]
-pub(super) struct Replay {
+pub(super) struct ReplayForm {
     delivery: String,
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn adopt(
 
 /// Requests that a delivery is sent again.
 pub(super) async fn replay(
-    form: Form<Replay>,
+    form: Form<ReplayForm>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
@@ -71,7 +71,7 @@ pub(super) async fn rotate_secret(
     let member = form.member;
     // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
     let data = member.on(member.call().get("/api/user/data").await)?;
-    let made: WithSecret = member.order(Method::POST, &path).await?;
+    let made: WebhookWithSecret = member.order(Method::POST, &path).await?;
     Ok(show_secret(&member, &data, &made, false))
 }
 

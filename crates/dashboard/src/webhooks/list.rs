@@ -4,11 +4,11 @@ use askama::Template;
 use reqwest::Method;
 use service_kit::http::Query;
 
-use super::bodies::{EVENTS, Typed, Webhook, Webhooks, WithSecret, said};
+use super::bodies::{EVENTS, Typed, Webhook, WebhookWithSecret, Webhooks, said};
 use crate::api::{Teams, UserData};
 use crate::form::Form;
-use crate::frame::Frame;
-use crate::notices::{Done, Notices};
+use crate::frame::PageFrame;
+use crate::notices::{DoneQuery, FormMessages};
 use crate::visitor::Member;
 
 const API: &str = "/api/webhooks";
@@ -16,7 +16,7 @@ const API: &str = "/api/webhooks";
 #[derive(Template)]
 #[template(path = "webhooks/list.html")]
 struct ListPage {
-    frame: Frame,
+    frame: PageFrame,
     webhooks: Vec<(Webhook, String)>,
     teams: Teams,
     typed: Typed,
@@ -26,13 +26,16 @@ struct ListPage {
 #[derive(Template)]
 #[template(path = "webhooks/secret.html")]
 pub(super) struct SecretPage<'a> {
-    pub(super) frame: Frame,
+    pub(super) frame: PageFrame,
     pub(super) webhook: &'a Webhook,
     pub(super) secret: &'a str,
     pub(super) is_new: bool,
 }
 
-pub(super) async fn page(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
+pub(super) async fn page(
+    member: Member,
+    done: Query<DoneQuery>,
+) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show(&member, notices, Typed::new()).await
 }
@@ -41,7 +44,7 @@ pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse>
     let Form { member, fields } = form;
     // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
     let data = member.on(member.call().get("/api/user/data").await)?;
-    let made = member.submit::<WithSecret>(Method::POST, API, fields.body());
+    let made = member.submit::<WebhookWithSecret>(Method::POST, API, fields.body());
     match made.await? {
         Ok(made) => Ok(show_secret(&member, &data, &made, true)),
         Err(refused) => show(&member, said(&refused), fields).await,
@@ -52,7 +55,7 @@ pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse>
 pub(super) fn show_secret(
     member: &Member,
     data: &UserData,
-    made: &WithSecret,
+    made: &WebhookWithSecret,
     is_new: bool,
 ) -> HttpResponse {
     let page = SecretPage {
@@ -64,7 +67,11 @@ pub(super) fn show_secret(
     member.show(StatusCode::OK, &page)
 }
 
-async fn show(member: &Member, notices: Notices, typed: Typed) -> actix_web::Result<HttpResponse> {
+async fn show(
+    member: &Member,
+    notices: FormMessages,
+    typed: Typed,
+) -> actix_web::Result<HttpResponse> {
     let call = member.call();
     let (data, found, teams) = member.on(tokio::try_join!(
         call.get::<UserData>("/api/user/data"),

@@ -6,13 +6,13 @@ use web_kit::text::{Pager, with_query};
 
 use super::bodies::{Deliveries, Delivery, EVENTS, One, Typed, Webhook};
 use crate::api::UserData;
-use crate::frame::Frame;
-use crate::notices::{Done, Notices};
-use crate::text::{self, Clockface};
+use crate::frame::PageFrame;
+use crate::notices::{DoneQuery, FormMessages};
+use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct OneQuery {
+pub(super) struct WebhookQuery {
     #[serde(default)]
     cursor: String,
 }
@@ -20,7 +20,7 @@ pub(super) struct OneQuery {
 #[derive(Template)]
 #[template(path = "webhooks/one.html")]
 struct OnePage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     webhook: &'a Webhook,
     /// Who configured a paused webhook.
     maker: Option<String>,
@@ -34,8 +34,8 @@ struct OnePage<'a> {
 pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(i64,)>,
-    query: Query<OneQuery>,
-    done: Query<Done>,
+    query: Query<WebhookQuery>,
+    done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show(&member, id, notices, None, &query.0.cursor).await
@@ -44,7 +44,7 @@ pub(super) async fn page(
 pub(super) async fn show(
     member: &Member,
     id: i64,
-    notices: Notices,
+    notices: FormMessages,
     typed: Option<Typed>,
     cursor: &str,
 ) -> actix_web::Result<HttpResponse> {
@@ -59,7 +59,7 @@ pub(super) async fn show(
         call.get::<Deliveries>(&log),
     ))?;
     let (face, here) = (
-        Clockface::of(&data.timezone),
+        TimeFormatter::of(&data.timezone),
         format!("/settings/webhooks/{id}"),
     );
     let maker = call.maker(webhook.created_by, webhook.client_id.as_deref());

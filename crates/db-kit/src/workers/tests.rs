@@ -8,7 +8,7 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(20);
 
-type Answer = JoinHandle<Result<(), Missed>>;
+type Answer = JoinHandle<Result<(), JobError>>;
 
 /// Starts a job that lasts until the sender is dropped.
 async fn held(workers: &Arc<Workers>) -> (Answer, mpsc::Sender<()>) {
@@ -67,7 +67,7 @@ async fn a_job_that_does_not_begin_in_time_or_whose_caller_went_away_never_runs(
     let (ran, runs) = mpsc::channel();
     let late = ran.clone();
     let late = run(&workers, soon, move || late.send("late").unwrap());
-    assert!(matches!(late.await.unwrap(), Err(Missed::Turn)));
+    assert!(matches!(late.await.unwrap(), Err(JobError::Turn)));
     let gone = ran.clone();
     let gone = run(&workers, LONG, move || gone.send("gone").unwrap());
     until_waiting(&workers, 2).await;
@@ -86,7 +86,7 @@ async fn a_job_that_lasts_too_long_is_left_alone() {
     let soon = Duration::from_millis(20);
     let (let_go, gate) = mpsc::channel::<()>();
     let slow = workers.run(soon, soon, move || gate.recv().is_err());
-    assert!(matches!(slow.await, Err(Missed::End)));
+    assert!(matches!(slow.await, Err(JobError::End)));
     drop(let_go);
     assert_eq!(workers.run(LONG, LONG, || 7).await.unwrap(), 7);
 }
@@ -99,13 +99,13 @@ async fn a_full_queue_refuses_at_once_until_a_caller_goes_away() {
     let second = run(&workers, LONG, || {});
     until_waiting(&workers, 2).await;
     let refused = run(&workers, LONG, || {});
-    assert!(matches!(refused.await.unwrap(), Err(Missed::Full)));
+    assert!(matches!(refused.await.unwrap(), Err(JobError::Full)));
     first.abort();
     first.await.unwrap_err();
     let third = run(&workers, LONG, || {});
     // The third job has taken the place of the first, so the next one is refused.
     let refused = run(&workers, LONG, || {});
-    assert!(matches!(refused.await.unwrap(), Err(Missed::Full)));
+    assert!(matches!(refused.await.unwrap(), Err(JobError::Full)));
     drop(let_go);
     second.await.unwrap().unwrap();
     third.await.unwrap().unwrap();
@@ -115,7 +115,7 @@ async fn a_full_queue_refuses_at_once_until_a_caller_goes_away() {
 async fn a_panic_is_its_callers_and_the_thread_goes_on() {
     let workers = Workers::new("test", 1);
     let panics = workers.run(LONG, LONG, || panic!("on purpose")).await;
-    let Err(Missed::Panicked(payload)) = panics else {
+    let Err(JobError::Panicked(payload)) = panics else {
         panic!("it did not panic: {panics:?}");
     };
     assert_eq!(payload.downcast_ref(), Some(&"on purpose"));
@@ -141,6 +141,6 @@ async fn a_job_that_waits_when_the_queue_is_closed_does_not_run() {
     drop(let_go);
     assert!(matches!(
         pending.outcome(LONG, LONG).await,
-        Err(Missed::Closed)
+        Err(JobError::Closed)
     ));
 }

@@ -7,7 +7,7 @@ use super::Access;
 
 /// The callers that an endpoint accepts besides the product's own sign-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rule {
+pub(crate) struct EndpointRule {
     pub(crate) client: Client,
     /// Whether it accepts a site that a session was handed over to.
     pub(crate) sso: bool,
@@ -23,41 +23,41 @@ pub(crate) enum Client {
 }
 
 /// Any valid token.
-const ANY: Rule = Rule {
+const ANY: EndpointRule = EndpointRule {
     client: Client::AnyToken,
     sso: true,
 };
 /// A client with the scope `account`, or an SSO session: profile, photo, and global sign-out.
-const ACCOUNT_OR_SSO: Rule = scope(Scope::Account);
+const ACCOUNT_OR_SSO: EndpointRule = scope(Scope::Account);
 /// A client with the scope `account`, but no SSO session: sessions, applications, and export.
-const ACCOUNT_NOT_SSO: Rule = Rule {
+const ACCOUNT_NOT_SSO: EndpointRule = EndpointRule {
     client: Client::Scope(Scope::Account),
     sso: false,
 };
 /// Only the product's own sign-ins: password, e-mail address, second factor, deletion, giving access to others, and
 /// administration, which could undo all of these.
-const SIGN_IN: Rule = Rule {
+const SIGN_IN: EndpointRule = EndpointRule {
     client: Client::Never,
     sso: false,
 };
 /// The product's own sign-ins and SSO sessions: handing a sign-in over to another site.
-const HAND_OVER: Rule = Rule {
+const HAND_OVER: EndpointRule = EndpointRule {
     client: Client::Never,
     sso: true,
 };
 
-const fn scope(scope: Scope) -> Rule {
-    Rule {
+const fn scope(scope: Scope) -> EndpointRule {
+    EndpointRule {
         client: Client::Scope(scope),
         sso: true,
     }
 }
 
-const TEAMS: Rule = scope(Scope::Teams);
-const TEAMS_WRITE: Rule = scope(Scope::TeamsWrite);
+const TEAMS: EndpointRule = scope(Scope::Teams);
+const TEAMS_WRITE: EndpointRule = scope(Scope::TeamsWrite);
 
 /// Every endpoint that reads an access token: its methods, its path, and who may call it.
-pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
+pub(crate) const TABLE: &[(&str, &str, EndpointRule)] = &[
     ("GET POST", "/api/auth/validate", ANY),
     ("GET", "/api/auth/me", ANY),
     ("GET", "/api/auth/user/{user_id}", ANY),
@@ -133,7 +133,7 @@ pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
     ),
 ];
 
-static BY_ENDPOINT: LazyLock<HashMap<(&str, &str), Rule>> = LazyLock::new(|| {
+static BY_ENDPOINT: LazyLock<HashMap<(&str, &str), EndpointRule>> = LazyLock::new(|| {
     TABLE
         .iter()
         .flat_map(|(methods, path, rule)| {
@@ -185,7 +185,7 @@ mod tests {
 
     const DOCUMENT: &str = include_str!("../../../../docs/scopes.md");
 
-    fn row(method: &str, path: &str, rule: Rule) -> String {
+    fn row(method: &str, path: &str, rule: EndpointRule) -> String {
         let yes = |allowed: bool| if allowed { "yes" } else { "no" };
         let client = match rule.client {
             Client::AnyToken => "any token".to_owned(),

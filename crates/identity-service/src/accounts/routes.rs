@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::auth::{CurrentUser, MaybeUser};
 use crate::deletion;
 use crate::error::Error;
-use crate::limits::ByAddress;
-use crate::origin::Origin;
+use crate::limits::AddressLimit;
+use crate::origin::RequestContext;
 use crate::profiles;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -37,11 +37,11 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn register(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<RegisterRequest>,
 ) -> actix_web::Result<HttpResponse> {
     app.limits
-        .check_address(ByAddress::Register, origin.address)?;
+        .check_address(AddressLimit::Register, origin.address)?;
     let pair = service::register(&app, body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Created().json(pair))
 }

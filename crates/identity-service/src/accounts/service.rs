@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::passwords::own_words;
 use crate::sessions::{self, NewSession};
 
@@ -26,7 +26,7 @@ const COUNT_MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 pub(crate) async fn register(
     app: &App,
     request: RegisterRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<TokenPair, Error> {
     let (account, session) = open(app, request, Grant::FirstParty, origin).await?;
     session.token_pair(app, &account).await
@@ -37,7 +37,7 @@ pub(crate) async fn open(
     app: &App,
     request: RegisterRequest,
     grant: Grant,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(AccountRow, NewSession), Error> {
     let username = Username::parse(&request.username)?;
     let password = Password::parse_new(&request.password)?;

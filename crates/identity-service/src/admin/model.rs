@@ -69,7 +69,7 @@ pub(super) struct AccountChanges {
 
 /// Facts about sign-ins that an administrator sees beside the account.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SignIns {
+pub(super) struct SessionCounts {
     /// The number of valid sessions.
     pub(super) open: i64,
     /// The time of the latest session that is still stored.
@@ -79,7 +79,7 @@ pub(super) struct SignIns {
 
 /// The result of changing an account.
 #[derive(Serialize)]
-pub(crate) struct Updated {
+pub(crate) struct UserUpdate {
     /// False if the account already was in the requested state.
     pub(crate) changed: bool,
     pub(crate) sessions_ended: usize,

@@ -7,7 +7,7 @@ use diesel::dsl::{count_star, max};
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-use super::model::{AccountChanges, SignIns};
+use super::model::{AccountChanges, SessionCounts};
 use super::wire::SearchQuery;
 use crate::accounts::model::AccountRow;
 use crate::columns::columns;
@@ -82,7 +82,7 @@ pub(super) fn sign_ins(
     db: &mut Db,
     ids: &[UserId],
     now: NaiveDateTime,
-) -> QueryResult<HashMap<UserId, SignIns>> {
+) -> QueryResult<HashMap<UserId, SessionCounts>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
     let open: Vec<(UserId, i64)> = sessions::table
         .filter(sessions::user_id.eq_any(&ids))
@@ -104,15 +104,15 @@ pub(super) fn sign_ins(
         .load(db)?;
     let open: HashMap<UserId, i64> = open.into_iter().collect();
     let confirmed: HashSet<UserId> = confirmed.into_iter().collect();
-    let mut all: HashMap<UserId, SignIns> = confirmed
+    let mut all: HashMap<UserId, SessionCounts> = confirmed
         .into_iter()
         .map(|id| {
             let totp_enabled = true;
             (
                 id,
-                SignIns {
+                SessionCounts {
                     totp_enabled,
-                    ..SignIns::default()
+                    ..SessionCounts::default()
                 },
             )
         })

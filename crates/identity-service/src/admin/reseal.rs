@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::tokens::rotation;
 use crate::totp;
 
@@ -19,7 +19,7 @@ pub(crate) struct Resealed {
 
 /// Reseals with the current encryption key everything that older keys have sealed, so that those can be removed from
 /// the configuration. An interrupted run can be repeated.
-pub(crate) async fn reseal(app: &App, origin: &Origin) -> Result<Resealed, Error> {
+pub(crate) async fn reseal(app: &App, origin: &RequestContext) -> Result<Resealed, Error> {
     let signing_keys = rotation::reseal(app).await?;
     let totp::Resealed { done, unopened } = totp::reseal(app).await?;
     if signing_keys + done > 0 {

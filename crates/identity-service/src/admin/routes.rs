@@ -15,7 +15,7 @@ use crate::accounts::rules::{Email, Password, Username};
 use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// The account id in a path. A malformed id counts as an account that does not exist.
 type PathId = Result<Path<(UserId,)>, Problem>;
@@ -75,7 +75,7 @@ async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<Htt
 async fn create_user(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<CreateUserRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let request = body.into_inner()?;
@@ -104,7 +104,7 @@ async fn create_user(
 async fn update_user(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: Origin,
+    origin: RequestContext,
     id: PathId,
     body: Json<UpdateUserRequest>,
 ) -> actix_web::Result<HttpResponse> {
@@ -130,7 +130,7 @@ async fn update_user(
 async fn reset_password(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: Origin,
+    origin: RequestContext,
     id: PathId,
     body: OptionalJson<ResetPasswordRequest>,
 ) -> actix_web::Result<HttpResponse> {
@@ -153,7 +153,7 @@ async fn reset_password(
 async fn revoke_sessions(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: Origin,
+    origin: RequestContext,
     id: PathId,
 ) -> Result<HttpResponse, Error> {
     let origin = origin.of_admin(&admin);

@@ -6,7 +6,7 @@ use db_kit::Db;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
-use super::model::{AccountChanges, NewUser, SignIns, Updated, generate_password};
+use super::model::{AccountChanges, NewUser, SessionCounts, UserUpdate, generate_password};
 use super::queries;
 use super::wire::{AdminUser, AdminUserList, PasswordResponse, SearchQuery, UpdateUserRequest};
 use crate::accounts;
@@ -15,10 +15,10 @@ use crate::accounts::model::{AccountRow, Plan, Viewer};
 use crate::accounts::rules::{Email, Password, ascii_domain};
 use crate::app::App;
 use crate::audit::{Action, Entry};
-use crate::credentials::tell_owner;
+use crate::credentials::notify_owner;
 use crate::error::Error;
 use crate::links;
-use crate::origin::{Origin, Via};
+use crate::origin::{RequestChannel, RequestContext};
 use crate::page::page_size;
 use crate::passwords::own_words;
 use crate::sessions;
@@ -69,7 +69,7 @@ pub(crate) async fn get(app: &App, id: UserId) -> Result<AdminUser, Error> {
 pub(crate) async fn create(
     app: &App,
     new: NewUser,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<PasswordResponse, Error> {
     check_free(app, &new.username).await?;
     let words = own_words(new.username.as_str(), new.email.as_ref().map(Email::as_str));
@@ -96,8 +96,8 @@ pub(crate) async fn update(
     app: &App,
     id: UserId,
     changes: UpdateUserRequest,
-    origin: &Origin,
-) -> Result<Updated, Error> {
+    origin: &RequestContext,
+) -> Result<UserUpdate, Error> {
     let loses = changes.is_active == Some(false) || changes.role == Some(AccountRole::User);
     if loses && is_self(origin, id) {
         return Err(Error::Forbidden(
@@ -109,7 +109,7 @@ pub(crate) async fn update(
         if loses {
             // If two administrators demote each other at once, the first succeeds and the second has lost the role.
             queries::lock_superadmins(change.db)?;
-            change.check_standing()?;
+            change.check_session()?;
         }
         let before = accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         let (old_role, old_plan) = (before.role()?, before.plan()?);
@@ -145,7 +145,7 @@ pub(crate) async fn update(
         Ok((profile(change.db, id, now)?, changed, sessions_ended))
     });
     let (profile, changed, sessions_ended) = change.await?;
-    Ok(Updated {
+    Ok(UserUpdate {
         changed,
         sessions_ended,
         user: profile.shown(app)?,
@@ -157,7 +157,7 @@ pub(crate) async fn reset_password(
     app: &App,
     id: UserId,
     password: Option<Password>,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<PasswordResponse, Error> {
     if is_self(origin, id) {
         return Err(Error::Forbidden(
@@ -178,7 +178,7 @@ pub(crate) async fn reset_password(
             // Somebody with the old password may also have requested another address with it.
             links::withdraw(change, id, &account.email)?;
             change.audit(&Entry::on(Action::USER_PASSWORD_RESET, id))?;
-            tell_owner(change, &account, "password")?;
+            notify_owner(change, &account, "password")?;
             let ended = sessions::end_all_for(change, id, "password_reset")?;
             Ok((profile(change.db, id, change.now.naive_utc())?, ended))
         })
@@ -190,7 +190,7 @@ pub(crate) async fn reset_password(
 pub(crate) async fn revoke_sessions(
     app: &App,
     id: UserId,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<usize, Error> {
     app.change(origin, move |change| {
         accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
@@ -201,17 +201,21 @@ pub(crate) async fn revoke_sessions(
 
 /// Removes the second factor of an account whose owner has lost it. Only for the command line: a stolen SUPERADMIN
 /// token must not get past the second factors of others.
-pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Result<Updated, Error> {
+pub(crate) async fn remove_totp(
+    app: &App,
+    id: UserId,
+    origin: &RequestContext,
+) -> Result<UserUpdate, Error> {
     let change = app.change(origin, move |change| {
         let account = accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         let changed = totp::remove(change.db, id)?;
         if changed {
             change.audit(&Entry::on(Action::TOTP_DISABLED, id))?;
-            tell_owner(change, &account, "second factor switched off")?;
+            notify_owner(change, &account, "second factor switched off")?;
         }
         Ok(changed)
     });
-    Ok(Updated {
+    Ok(UserUpdate {
         changed: change.await?,
         sessions_ended: 0,
         user: get(app, id).await?,
@@ -219,8 +223,8 @@ pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Resul
 }
 
 /// Whether an administrator changes their own account over HTTP.
-fn is_self(origin: &Origin, id: UserId) -> bool {
-    origin.via == Via::Http && origin.actor == Some(id)
+fn is_self(origin: &RequestContext, id: UserId) -> bool {
+    origin.via == RequestChannel::Http && origin.actor == Some(id)
 }
 
 /// Returns the generated password, if one was needed, and the hash.
@@ -243,7 +247,7 @@ async fn hash(
 /// An account with its sign-ins, as an administrator sees it.
 struct Profile {
     account: AccountRow,
-    sign_ins: SignIns,
+    sign_ins: SessionCounts,
 }
 
 impl Profile {

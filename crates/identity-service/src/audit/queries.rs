@@ -8,7 +8,7 @@ use super::model::{AuditRow, NewAuditRow};
 use super::wire::AuditQuery;
 use super::{Action, Entry};
 use crate::columns::columns;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::schema::audit_log;
 
 /// The number of rows in one statement. SQLite accepts 32,766 values.
@@ -17,7 +17,7 @@ const BATCH: usize = 1_000;
 pub(crate) fn record(
     db: &mut Db,
     entries: &[Entry],
-    origin: &Origin,
+    origin: &RequestContext,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
     let address = origin.address_text();

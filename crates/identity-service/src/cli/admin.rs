@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use service_kit::cli::runtime;
 
-use super::context::{Context, Failure};
+use super::context::{CommandError, Context};
 use super::{audit, clients, keys, users};
 use crate::config::Config;
 
@@ -38,7 +38,7 @@ enum AdminCommand {
 pub fn run_admin(args: AdminArgs, config: &Config, program: &'static str) -> ExitCode {
     let json = args.json;
     let outcome = runtime()
-        .map_err(|error| Failure::Refused(error.to_string()))
+        .map_err(|error| CommandError::Refused(error.to_string()))
         .and_then(|runtime| runtime.block_on(execute(args, config, program)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,7 +46,11 @@ pub fn run_admin(args: AdminArgs, config: &Config, program: &'static str) -> Exi
     }
 }
 
-async fn execute(args: AdminArgs, config: &Config, program: &'static str) -> Result<(), Failure> {
+async fn execute(
+    args: AdminArgs,
+    config: &Config,
+    program: &'static str,
+) -> Result<(), CommandError> {
     let context = Context::open(config, args.json, program).await?;
     match args.command {
         AdminCommand::Users(command) => users::run(&context, command).await,

@@ -3,7 +3,7 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use serde_json::Value;
 
-use super::context::{Context, Failure, moment};
+use super::context::{CommandError, Context, moment};
 use super::users;
 use crate::audit::service;
 use crate::audit::wire::{AuditEntry, AuditList, AuditQuery, Person};
@@ -35,7 +35,7 @@ pub(super) struct AuditArgs {
     before: Option<i64>,
 }
 
-pub(super) async fn run(context: &Context, args: AuditArgs) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, args: AuditArgs) -> Result<(), CommandError> {
     let filter = AuditQuery {
         user: id(context, args.user).await?,
         actor: id(context, args.actor).await?,
@@ -50,7 +50,7 @@ pub(super) async fn run(context: &Context, args: AuditArgs) -> Result<(), Failur
 }
 
 /// Returns the id of an account. An id is not looked up, because audit entries outlive the account.
-async fn id(context: &Context, user: Option<String>) -> Result<Option<UserId>, Failure> {
+async fn id(context: &Context, user: Option<String>) -> Result<Option<UserId>, CommandError> {
     match user {
         None => Ok(None),
         Some(text) => match text.parse() {

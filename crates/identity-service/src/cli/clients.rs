@@ -1,7 +1,7 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::context::{Context, Failure};
+use super::context::{CommandError, Context};
 use crate::error::Error;
 use crate::oauth::clients::wire::{
     CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
@@ -72,7 +72,7 @@ struct Deleted {
     sessions_ended: usize,
 }
 
-pub(super) async fn run(context: &Context, command: ClientsCommand) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, command: ClientsCommand) -> Result<(), CommandError> {
     match command {
         ClientsCommand::Create(args) => create(context, args).await,
         ClientsCommand::List => list(context).await,
@@ -82,7 +82,7 @@ pub(super) async fn run(context: &Context, command: ClientsCommand) -> Result<()
     }
 }
 
-async fn create(context: &Context, args: CreateArgs) -> Result<(), Failure> {
+async fn create(context: &Context, args: CreateArgs) -> Result<(), CommandError> {
     let new = NewClient::try_from(CreateOAuthClientRequest {
         name: args.name,
         redirect_uris: args.redirect_uri,
@@ -100,7 +100,7 @@ async fn create(context: &Context, args: CreateArgs) -> Result<(), Failure> {
     })
 }
 
-async fn list(context: &Context) -> Result<(), Failure> {
+async fn list(context: &Context) -> Result<(), CommandError> {
     let clients = service::list(&context.app).await?;
     let clients = OAuthClientList {
         clients: clients.into_iter().map(OAuthClientBody::from).collect(),
@@ -108,7 +108,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
     context.show(&clients, listed)
 }
 
-async fn show(context: &Context, ClientArg { client_id }: ClientArg) -> Result<(), Failure> {
+async fn show(context: &Context, ClientArg { client_id }: ClientArg) -> Result<(), CommandError> {
     let found = service::get(&context.app, &client_id).await;
     let client = found.map_err(|error| named(context, &client_id, error))?;
     let client = client.into();
@@ -120,7 +120,7 @@ async fn show(context: &Context, ClientArg { client_id }: ClientArg) -> Result<(
 async fn rotate_secret(
     context: &Context,
     ClientArg { client_id }: ClientArg,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let made = service::rotate_secret(&context.app, &client_id, &context.origin).await;
     let made = made.map_err(|error| named(context, &client_id, error))?;
     context.show(&OAuthClientSecretResponse::from(made), |made| {
@@ -128,7 +128,7 @@ async fn rotate_secret(
     })
 }
 
-async fn delete(context: &Context, ClientArg { client_id }: ClientArg) -> Result<(), Failure> {
+async fn delete(context: &Context, ClientArg { client_id }: ClientArg) -> Result<(), CommandError> {
     let deleted = service::delete(&context.app, &client_id, &context.origin).await;
     let sessions_ended = deleted.map_err(|error| named(context, &client_id, error))?;
     let deleted = Deleted {
@@ -142,9 +142,9 @@ async fn delete(context: &Context, ClientArg { client_id }: ClientArg) -> Result
 }
 
 /// Turns "not found" into an error that says where to look.
-fn named(context: &Context, client_id: &str, error: Error) -> Failure {
+fn named(context: &Context, client_id: &str, error: Error) -> CommandError {
     match error {
-        Error::ClientNotFound => Failure::Refused(format!(
+        Error::ClientNotFound => CommandError::Refused(format!(
             "there is no client {client_id}; {} lists all",
             context.command("clients list")
         )),

@@ -9,21 +9,21 @@ use service_kit::{Clock, Problem, cli};
 use crate::app::App;
 use crate::config::Config;
 use crate::error::{Error, render};
-use crate::origin::{Origin, Via};
+use crate::origin::{RequestChannel, RequestContext};
 use crate::start::{self, MIGRATIONS, NAME};
 
 /// The state of a command: the service's state without a server. A running service publishes the events that it
 /// leaves in the outbox, and learns of its changes by the change feed.
 pub(super) struct Context {
     pub(super) app: App,
-    pub(super) origin: Origin,
+    pub(super) origin: RequestContext,
     json: bool,
     /// The command name for hints, such as `identity-service admin`.
     program: &'static str,
 }
 
 /// Why a command failed.
-pub(super) enum Failure {
+pub(super) enum CommandError {
     /// The arguments are invalid: exit code 2.
     Usage(String),
     /// The operation is not possible: exit code 1.
@@ -38,7 +38,7 @@ impl Context {
         config: &Config,
         json: bool,
         program: &'static str,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandError> {
         let pool = config.home().open_existing_pool(&config.database, NAME)?;
         // A wrong path would otherwise get new keys.
         if let Some(missing) = start::missing_key(config) {
@@ -50,7 +50,7 @@ impl Context {
         let app = App::new(config, base_url, pool, Clock::system(), &secrets, None)?;
         Ok(Self {
             app,
-            origin: Origin::local(Via::Command),
+            origin: RequestContext::local(RequestChannel::Command),
             json,
             program,
         })
@@ -66,12 +66,12 @@ impl Context {
         &self,
         outcome: &T,
         text: impl FnOnce(&T) -> String,
-    ) -> Result<(), Failure> {
-        cli::show(self.json, outcome, text).map_err(Failure::Refused)
+    ) -> Result<(), CommandError> {
+        cli::show(self.json, outcome, text).map_err(CommandError::Refused)
     }
 }
 
-impl Failure {
+impl CommandError {
     /// Prints the error on standard error and returns the exit code.
     pub(super) fn tell(self, json: bool) -> ExitCode {
         let code = match &self {
@@ -109,7 +109,7 @@ fn told(text: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         match error {
             Error::Database(DbError::Unreachable(cause)) => {
@@ -120,7 +120,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<StartError> for Failure {
+impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
         Self::Refused(error.to_string())
     }

@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::context::{Context, Failure};
+use super::context::{CommandError, Context};
 use crate::admin;
 use crate::tokens::rotation::{self, Key, Rotated, RotationKind};
 use service_kit::cli::output::{Column, count, day, minute, second, table};
@@ -49,7 +49,7 @@ struct Removed {
     kid: String,
 }
 
-pub(super) async fn run(context: &Context, command: KeysCommand) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, command: KeysCommand) -> Result<(), CommandError> {
     match command {
         KeysCommand::List => list(context).await,
         KeysCommand::Rotate { lost_key: true, .. } => rotate(context, RotationKind::LostKey).await,
@@ -60,7 +60,7 @@ pub(super) async fn run(context: &Context, command: KeysCommand) -> Result<(), F
     }
 }
 
-async fn list(context: &Context) -> Result<(), Failure> {
+async fn list(context: &Context) -> Result<(), CommandError> {
     let keys = rotation::list_keys(&context.app).await?;
     context.show(&Keys { keys }, listed)
 }
@@ -89,7 +89,7 @@ fn listed(keys: &Keys) -> String {
     )
 }
 
-async fn rotate(context: &Context, kind: RotationKind) -> Result<(), Failure> {
+async fn rotate(context: &Context, kind: RotationKind) -> Result<(), CommandError> {
     let rotation = rotation::rotate(&context.app, &context.origin, kind).await?;
     let now = context.app.clock.now();
     context.show(&rotation, |rotation| {
@@ -121,7 +121,7 @@ fn told(rotated: &Rotated, now: DateTime<Utc>) -> String {
     }
 }
 
-async fn reseal(context: &Context) -> Result<(), Failure> {
+async fn reseal(context: &Context) -> Result<(), CommandError> {
     let resealed = admin::reseal::reseal(&context.app, &context.origin).await?;
     context.show(&resealed, |resealed| {
         let mut text = match (resealed.signing_keys, resealed.second_factors) {
@@ -143,9 +143,9 @@ async fn reseal(context: &Context) -> Result<(), Failure> {
     })
 }
 
-async fn remove(context: &Context, kid: String) -> Result<(), Failure> {
+async fn remove(context: &Context, kid: String) -> Result<(), CommandError> {
     if !rotation::remove(&context.app, &context.origin, kid.clone()).await? {
-        return Err(Failure::Refused(format!(
+        return Err(CommandError::Refused(format!(
             "there is no retired key {kid}; {} lists the keys, and {} retires the one that signs",
             context.command("keys list"),
             context.command("keys rotate --now")

@@ -1,5 +1,5 @@
 use auth_types::UserId;
-use event_types::MailText;
+use event_types::MailTemplate;
 
 use super::wire::{ChangeEmailRequest, VerifyEmailRequest};
 use super::{Proof, queries};
@@ -11,9 +11,9 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
-use crate::limits::{ByAccount, ByAddress};
+use crate::limits::{AccountLimit, AddressLimit};
 use crate::links::{self, Purpose};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// Mails a verification link to a new address, which becomes the caller's once they have opened the link. For the
 /// current, unverified address, the link is sent again.
@@ -21,13 +21,13 @@ pub(crate) async fn change(
     app: &App,
     caller: &CurrentUser,
     request: ChangeEmailRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let email = Email::parse(&request.email)?;
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "email change").await?;
     app.limits
-        .check_account(ByAccount::NewAddress, caller.account.id)?;
+        .check_account(AccountLimit::NewAddress, caller.account.id)?;
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
@@ -52,9 +52,10 @@ pub(crate) async fn change(
 pub(crate) async fn verify(
     app: &App,
     request: VerifyEmailRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
-    app.limits.check_address(ByAddress::Link, origin.address)?;
+    app.limits
+        .check_address(AddressLimit::Link, origin.address)?;
     app.change(origin, move |change| {
         let (user_id, email) = links::redeem(change, Purpose::VerifyEmail, &request.token)?;
         let before = accounts::queries::find_account(change.db, user_id)?
@@ -66,7 +67,7 @@ pub(crate) async fn verify(
         prove(change, user_id, &email, confirmed)?;
         if before.email_verified && !before.has_email(&email_lower) {
             change.audit(&Entry::on(Action::EMAIL_CHANGED, user_id))?;
-            let text = MailText::EmailChanged {
+            let text = MailTemplate::EmailChanged {
                 username: before.username,
                 new_address_hint: hint(&email),
                 at: change.now,

@@ -8,7 +8,7 @@ pub(crate) mod reset;
 pub(crate) mod routes;
 pub(crate) mod wire;
 
-use event_types::MailText;
+use event_types::MailTemplate;
 
 use crate::accounts::model::AccountRow;
 use crate::change::Change;
@@ -17,7 +17,7 @@ use crate::error::Error;
 pub(crate) use proof::Proof;
 
 /// Notifies an account's owner of a change by mail, if the address is verified.
-pub(crate) fn tell_owner(
+pub(crate) fn notify_owner(
     change: &mut Change<'_>,
     account: &AccountRow,
     what: &str,
@@ -25,7 +25,7 @@ pub(crate) fn tell_owner(
     if !account.email_verified {
         return Ok(());
     }
-    let text = MailText::SecurityChanged {
+    let text = MailTemplate::SecurityChanged {
         username: account.username.clone(),
         what: what.to_owned(),
         at: change.now,

@@ -1,5 +1,5 @@
 use super::wire::ChangePasswordRequest;
-use super::{Proof, tell_owner};
+use super::{Proof, notify_owner};
 use crate::accounts;
 use crate::accounts::rules::Password;
 use crate::app::App;
@@ -7,7 +7,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::links;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::passwords::own_words;
 use crate::sessions;
 
@@ -17,7 +17,7 @@ pub(crate) async fn change(
     app: &App,
     caller: &CurrentUser,
     request: ChangePasswordRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let password = Password::parse_new(&request.new_password)?;
     let shown = (request.current_password.as_str(), request.totp_code);
@@ -31,7 +31,7 @@ pub(crate) async fn change(
             accounts::queries::set_hash(change.db, account.id, &hash)?;
             sessions::end_all(change, account.id, Some(&session_id))?;
             links::withdraw(change, account.id, &account.email)?;
-            tell_owner(change, account, "password")?;
+            notify_owner(change, account, "password")?;
             change.audit(&Entry::on(Action::PASSWORD_CHANGED, account.id).session(&session_id))
         })
         .await

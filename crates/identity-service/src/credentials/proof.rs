@@ -14,10 +14,10 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
-use crate::origin::Origin;
-use crate::passwords::Verdict;
+use crate::origin::RequestContext;
+use crate::passwords::PasswordCheck;
 use crate::sessions;
-use crate::totp::{self, Attempt, CodeCheck};
+use crate::totp::{self, CodeAttempt, CodeCheck};
 
 /// A signed-in caller who has just presented the password again, for changes that a stolen access token alone must
 /// not make.
@@ -29,11 +29,11 @@ pub(crate) struct Proof {
     stored: String,
     better: String,
     totp_code: Option<String>,
-    attempt: Option<Attempt>,
+    attempt: Option<CodeAttempt>,
     /// Whether the code was correct, even if the transaction was rolled back afterwards.
     is_code_right: Arc<AtomicBool>,
     second_factors: Sealer,
-    origin: Origin,
+    origin: RequestContext,
     what: &'static str,
 }
 
@@ -46,7 +46,7 @@ impl Proof {
         app: &App,
         caller: &CurrentUser,
         (password, totp_code): (&str, Option<String>),
-        origin: &Origin,
+        origin: &RequestContext,
         what: &'static str,
     ) -> Result<Self, Error> {
         let user_id = caller.account.id;
@@ -76,9 +76,9 @@ impl Proof {
             .verify(presented, Some(proof.stored.clone()))
             .await?
         {
-            Verdict::Right => {}
-            Verdict::RightButWeak(better) => proof.better = better,
-            Verdict::Wrong => return Err(proof.refuse(app, "password").await),
+            PasswordCheck::Right => {}
+            PasswordCheck::MatchNeedsRehash(better) => proof.better = better,
+            PasswordCheck::Wrong => return Err(proof.refuse(app, "password").await),
         }
         Ok(proof)
     }

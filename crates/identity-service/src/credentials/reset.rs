@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
 use super::wire::{ForgotRequest, ResetRequest};
-use super::{email, queries, tell_owner};
+use super::{email, notify_owner, queries};
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::accounts::model::UNVERIFIED_CLAIM;
@@ -15,9 +15,9 @@ use crate::accounts::rules::{Email, Password, Username};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::limits::{ByAccount, ByAddress};
+use crate::limits::{AccountLimit, AddressLimit};
 use crate::links::{self, Purpose};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::passwords::own_words;
 use crate::sessions;
 
@@ -38,9 +38,10 @@ enum Who {
 pub(crate) async fn forgot(
     app: &App,
     request: ForgotRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
-    app.limits.check_address(ByAddress::Link, origin.address)?;
+    app.limits
+        .check_address(AddressLimit::Link, origin.address)?;
     let who = match (request.username, request.email) {
         (Some(name), None) => {
             Username::parse(&name).map_or(Who::Nobody, |name| Who::Username(name.lower()))
@@ -57,7 +58,7 @@ pub(crate) async fn forgot(
     mailed
 }
 
-async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
+async fn mail_link(app: &App, who: Who, origin: &RequestContext) -> Result<(), Error> {
     let now = app.clock.now_naive();
     let found = app.read(move |db| find_recipient(db, &who, now)).await?;
     let user_id = found.as_ref().map(|(account, _)| account.id);
@@ -66,7 +67,7 @@ async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
             let limits = &app.limits;
             *reachable
                 && limits
-                    .check_account(ByAccount::ResetMail, account.id)
+                    .check_account(AccountLimit::ResetMail, account.id)
                     .is_ok()
         })
         .map(|(account, _)| account);
@@ -122,8 +123,13 @@ fn find_recipient(
 /// Sets a new password with a mailed link, once, and ends all sessions of the account. Using the link verifies the
 /// address. An invalid password does not use up the link. One bcrypt hash is computed whether or not the link is
 /// valid.
-pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> Result<(), Error> {
-    app.limits.check_address(ByAddress::Link, origin.address)?;
+pub(crate) async fn reset(
+    app: &App,
+    request: ResetRequest,
+    origin: &RequestContext,
+) -> Result<(), Error> {
+    app.limits
+        .check_address(AddressLimit::Link, origin.address)?;
     let password = Password::parse_new(&request.new_password)?;
     let (token, now) = (request.token.clone(), app.clock.now_naive());
     let holder = app.read(move |db| find_holder(db, &token, now)).await?;
@@ -145,7 +151,7 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
             }
             sessions::end_all(change, user_id, None)?;
             links::withdraw(change, user_id, &account.email)?;
-            tell_owner(change, &account, "password")?;
+            notify_owner(change, &account, "password")?;
             change.audit(&Entry::on(Action::PASSWORD_RESET, user_id))?;
             Ok(account)
         })

@@ -10,7 +10,7 @@ use super::wire::{
 use super::{email, password, reset};
 use crate::app::App;
 use crate::auth::CurrentUser;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/password/change").post(change_password))
@@ -33,7 +33,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 async fn change_password(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<ChangePasswordRequest>,
 ) -> actix_web::Result<HttpResponse> {
     password::change(&app, &caller, body.into_inner()?, &origin).await?;
@@ -51,7 +51,7 @@ async fn change_password(
 )]
 async fn forgot_password(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<ForgotRequest>,
 ) -> actix_web::Result<HttpResponse> {
     reset::forgot(&app, body.into_inner()?, &origin).await?;
@@ -72,7 +72,7 @@ async fn forgot_password(
 )]
 async fn reset_password(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<ResetRequest>,
 ) -> actix_web::Result<HttpResponse> {
     reset::reset(&app, body.into_inner()?, &origin).await?;
@@ -90,7 +90,7 @@ async fn reset_password(
 )]
 async fn verify_email(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<VerifyEmailRequest>,
 ) -> actix_web::Result<HttpResponse> {
     email::verify(&app, body.into_inner()?, &origin).await?;
@@ -110,7 +110,7 @@ async fn verify_email(
 async fn change_email(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<ChangeEmailRequest>,
 ) -> actix_web::Result<HttpResponse> {
     email::change(&app, &caller, body.into_inner()?, &origin).await?;

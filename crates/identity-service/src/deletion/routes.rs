@@ -8,7 +8,7 @@ use super::wire::DeleteAccountRequest;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// Deletes the caller's account and all its data, including teams in which they are the only member. The username and
 /// address become free; the id is never used again.
@@ -27,7 +27,7 @@ use crate::origin::Origin;
 pub(crate) async fn delete_account(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     user_id: Path<(String,)>,
     body: Json<DeleteAccountRequest>,
 ) -> actix_web::Result<HttpResponse> {

@@ -9,7 +9,7 @@ use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::credentials::Proof;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::{sessions, teams};
 
 /// How often the account's teams may change during a deletion before it gives up.
@@ -37,7 +37,7 @@ pub(crate) async fn delete_account(
     app: &App,
     caller: &CurrentUser,
     request: DeleteAccountRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let shown = (request.password.as_str(), request.totp_code);

@@ -9,7 +9,7 @@ use super::wire::ExportResponse;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/export").get(export));
@@ -26,7 +26,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 async fn export(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
 ) -> Result<HttpResponse, Error> {
     let document = service::export(&app, &caller, &origin).await?;
     Ok(as_file(&caller, &document))

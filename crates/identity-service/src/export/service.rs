@@ -13,10 +13,10 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::ByAccount;
+use crate::limits::AccountLimit;
 use crate::oauth::consents;
 use crate::oauth::consents::ConsentRow;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::photos;
 use crate::photos::model::PhotoRow;
 use crate::teams::model::effective_role;
@@ -31,10 +31,10 @@ const MOST_ENTRIES: usize = 10_000;
 pub(crate) async fn export(
     app: &App,
     caller: &CurrentUser,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<ExportResponse, Error> {
     let user_id = caller.account.id;
-    app.limits.check_account(ByAccount::Export, user_id)?;
+    app.limits.check_account(AccountLimit::Export, user_id)?;
     let exported = Entry::on(Action::EXPORTED, user_id).session(&caller.token.session_id);
     let origin = origin.clone().of(caller);
     app.change(&origin, move |change| change.audit(&exported))

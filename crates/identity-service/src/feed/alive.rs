@@ -8,7 +8,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// The time until which the feed counts as alive, by two clocks. The monotonic one stops while the machine sleeps,
 /// and the wall clock can be set back, so that both must agree.
-pub(super) struct Alive {
+pub(super) struct FeedLiveness {
     born: Instant,
     /// Milliseconds after `born`; 0 while the feed is down.
     monotonic: AtomicU64,
@@ -16,24 +16,24 @@ pub(super) struct Alive {
     wall: AtomicU64,
 }
 
-impl Alive {
+impl FeedLiveness {
     /// Returns the initial state: the feed is down until its first read.
     pub(super) fn new() -> Self {
         Self {
-            born: Moment::now().monotonic,
+            born: ClockReading::now().monotonic,
             monotonic: AtomicU64::new(0),
             wall: AtomicU64::new(0),
         }
     }
 
-    pub(super) fn at(&self, moment: Moment) -> bool {
+    pub(super) fn at(&self, moment: ClockReading) -> bool {
         let (monotonic, wall) = self.millis(moment);
         self.monotonic.load(Ordering::Acquire) > monotonic
             && self.wall.load(Ordering::Acquire) > wall
     }
 
     /// Records that everything committed before `moment` has been read. The feed is alive for [`SILENCE`] from then on.
-    pub(super) fn heard_at(&self, moment: Moment) {
+    pub(super) fn heard_at(&self, moment: ClockReading) {
         let (monotonic, wall) = self.millis(moment);
         let silence = millis(SILENCE);
         self.monotonic
@@ -47,7 +47,7 @@ impl Alive {
         self.wall.store(0, Ordering::Release);
     }
 
-    fn millis(&self, moment: Moment) -> (u64, u64) {
+    fn millis(&self, moment: ClockReading) -> (u64, u64) {
         let wall = moment.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
         (
             millis(moment.monotonic.saturating_duration_since(self.born)),
@@ -62,12 +62,12 @@ fn millis(time: Duration) -> u64 {
 
 /// The readings of both clocks at one moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct ClockReading {
     pub(super) monotonic: Instant,
     wall: SystemTime,
 }
 
-impl Moment {
+impl ClockReading {
     #[expect(
         clippy::disallowed_methods,
         reason = "this measures silence, not the time of day that tests move"
@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn a_second_of_silence_by_either_clock_counts_as_down() {
-        let alive = Alive::new();
-        let heard = Moment::now();
-        let later = |monotonic: u64, wall: u64| Moment {
+        let alive = FeedLiveness::new();
+        let heard = ClockReading::now();
+        let later = |monotonic: u64, wall: u64| ClockReading {
             monotonic: heard.monotonic + Duration::from_millis(monotonic),
             wall: heard.wall + Duration::from_millis(wall),
         };
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_does_not_keep_the_feed_up() {
-        let alive = Alive::new();
-        let heard = Moment::now();
+        let alive = FeedLiveness::new();
+        let heard = ClockReading::now();
         alive.heard_at(heard);
-        let set_back = Moment {
+        let set_back = ClockReading {
             monotonic: heard.monotonic + Duration::from_secs(2),
             wall: heard.wall - Duration::from_secs(60),
         };

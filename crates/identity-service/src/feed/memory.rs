@@ -10,8 +10,8 @@ use service_kit::Remembered;
 use service_kit::crypto::sha256;
 use uuid::Uuid;
 
-use super::Subject;
-use super::alive::{Alive, Moment};
+use super::ChangeSubject;
+use super::alive::{ClockReading, FeedLiveness};
 use crate::accounts::model::AccountRow;
 use crate::oauth::clients::model::OAuthClient;
 use crate::sessions::model::SessionState;
@@ -40,13 +40,13 @@ pub(crate) struct Memory {
     epoch: RwLock<u64>,
     /// Grows when the signing keys must be read again.
     keys: AtomicU64,
-    alive: Alive,
+    alive: FeedLiveness,
     enabled: bool,
 }
 
 /// Permission to cache what is read from the database from now on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticket {
+pub(crate) struct CacheTicket {
     epoch: u64,
     given_at: Instant,
 }
@@ -105,15 +105,15 @@ impl Memory {
             answers: Remembered::new(ANSWERS, LIFE),
             epoch: RwLock::default(),
             keys: AtomicU64::new(0),
-            alive: Alive::new(),
+            alive: FeedLiveness::new(),
         }
     }
 
     /// Returns a ticket if cached rows may be used now. It is also needed to cache what has to be read.
-    pub(crate) fn ticket(&self) -> Option<Ticket> {
-        let now = Moment::now();
+    pub(crate) fn ticket(&self) -> Option<CacheTicket> {
+        let now = ClockReading::now();
         let usable = self.enabled && self.alive.at(now);
-        usable.then(|| Ticket {
+        usable.then(|| CacheTicket {
             epoch: *self.epoch.read().unwrap_or_else(PoisonError::into_inner),
             given_at: now.monotonic,
         })
@@ -121,30 +121,30 @@ impl Memory {
 
     /// Whether a change would be noticed now.
     pub(crate) fn hears(&self) -> bool {
-        self.alive.at(Moment::now())
+        self.alive.at(ClockReading::now())
     }
 
-    pub(crate) fn session(&self, ticket: Ticket, sid: &str) -> Option<SessionState> {
+    pub(crate) fn session(&self, ticket: CacheTicket, sid: &str) -> Option<SessionState> {
         let sid = Uuid::try_parse(sid).ok()?;
         self.sessions.get(&sid, ticket.given_at)
     }
 
-    pub(crate) fn user(&self, ticket: Ticket, id: UserId) -> Option<Arc<AccountRow>> {
+    pub(crate) fn user(&self, ticket: CacheTicket, id: UserId) -> Option<Arc<AccountRow>> {
         self.users.get(&id, ticket.given_at)
     }
 
-    pub(crate) fn teams(&self, ticket: Ticket, id: UserId) -> Option<Arc<[TeamMembership]>> {
+    pub(crate) fn teams(&self, ticket: CacheTicket, id: UserId) -> Option<Arc<[TeamMembership]>> {
         self.teams.get(&id, ticket.given_at)
     }
 
-    pub(crate) fn client(&self, ticket: Ticket, id: &str) -> Option<Arc<OAuthClient>> {
+    pub(crate) fn client(&self, ticket: CacheTicket, id: &str) -> Option<Arc<OAuthClient>> {
         self.clients.get(id, ticket.given_at)
     }
 
     /// Returns the response to an earlier identical request, if nothing at all has changed since.
     pub(crate) fn answer(
         &self,
-        ticket: Ticket,
+        ticket: CacheTicket,
         question: &Question,
         now: DateTime<Utc>,
     ) -> Option<Bytes> {
@@ -157,7 +157,7 @@ impl Memory {
     /// read before the change.
     pub(crate) fn remember(
         &self,
-        ticket: Ticket,
+        ticket: CacheTicket,
         sid: &str,
         session: SessionState,
         account: &Arc<AccountRow>,
@@ -172,14 +172,19 @@ impl Memory {
     }
 
     /// Caches an account's teams, under the same condition.
-    pub(crate) fn remember_teams(&self, ticket: Ticket, id: UserId, teams: &Arc<[TeamMembership]>) {
+    pub(crate) fn insert_teams(
+        &self,
+        ticket: CacheTicket,
+        id: UserId,
+        teams: &Arc<[TeamMembership]>,
+    ) {
         self.if_unchanged(ticket, || {
             self.teams.insert(id, Arc::clone(teams), ticket.given_at);
         });
     }
 
     /// Caches an OAuth client, under the same condition.
-    pub(crate) fn remember_client(&self, ticket: Ticket, client: &Arc<OAuthClient>) {
+    pub(crate) fn insert_client(&self, ticket: CacheTicket, client: &Arc<OAuthClient>) {
         self.if_unchanged(ticket, || {
             let id = client.id.clone();
             self.clients.insert(id, Arc::clone(client), ticket.given_at);
@@ -187,9 +192,9 @@ impl Memory {
     }
 
     /// Caches a response for the given times, under the same condition, and returns the body in its cached form.
-    pub(crate) fn remember_answer(
+    pub(crate) fn insert_answer(
         &self,
-        ticket: Ticket,
+        ticket: CacheTicket,
         question: Question,
         body: Vec<u8>,
         (from, until): (DateTime<Utc>, DateTime<Utc>),
@@ -210,14 +215,14 @@ impl Memory {
         body
     }
 
-    fn if_unchanged(&self, ticket: Ticket, insert: impl FnOnce()) {
+    fn if_unchanged(&self, ticket: CacheTicket, insert: impl FnOnce()) {
         let epoch = self.epoch.read().unwrap_or_else(PoisonError::into_inner);
         if *epoch == ticket.epoch {
             insert();
         }
     }
 
-    pub(crate) fn forget(&self, subjects: &[Subject]) {
+    pub(crate) fn forget(&self, subjects: &[ChangeSubject]) {
         if subjects.is_empty() {
             return;
         }
@@ -225,18 +230,18 @@ impl Memory {
         *epoch += 1;
         for subject in subjects {
             match subject {
-                Subject::Session(sid) => {
+                ChangeSubject::Session(sid) => {
                     if let Ok(sid) = Uuid::try_parse(sid) {
                         self.sessions.forget(&sid);
                     }
                 }
-                Subject::User(id) => {
+                ChangeSubject::User(id) => {
                     self.users.forget(id);
                     self.teams.forget(id);
                 }
-                Subject::Teams => self.teams.forget_all(),
-                Subject::Keys => drop(self.keys.fetch_add(1, Ordering::AcqRel)),
-                Subject::Client(id) => self.clients.forget(id.as_str()),
+                ChangeSubject::Teams => self.teams.forget_all(),
+                ChangeSubject::Keys => drop(self.keys.fetch_add(1, Ordering::AcqRel)),
+                ChangeSubject::Client(id) => self.clients.forget(id.as_str()),
             }
         }
     }
@@ -258,7 +263,7 @@ impl Memory {
     }
 
     /// Records that everything committed before `moment` has been read.
-    pub(super) fn caught_up_at(&self, moment: Moment) {
+    pub(super) fn caught_up_at(&self, moment: ClockReading) {
         self.alive.heard_at(moment);
     }
 

@@ -13,10 +13,10 @@ mod watch;
 use auth_types::UserId;
 
 pub(crate) use memory::{Memory, Question};
-pub(crate) use watch::Watch;
+pub(crate) use watch::FeedWatcher;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Subject {
+pub(crate) enum ChangeSubject {
     /// A session, by its id.
     Session(String),
     /// An account, or its role in a team.
@@ -28,7 +28,7 @@ pub(crate) enum Subject {
     Client(String),
 }
 
-impl Subject {
+impl ChangeSubject {
     fn kind(&self) -> &'static str {
         match self {
             Self::Session(_) => "session",

@@ -6,7 +6,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Timestamp};
 
-use super::Subject;
+use super::ChangeSubject;
 use crate::schema::changes;
 
 /// The maximum number of rows in one read. After a larger burst the reader empties the whole cache.
@@ -18,7 +18,7 @@ pub(super) type Row = (i64, String, String);
 const BATCH: usize = 1_000;
 
 /// Inserts the changed subjects into the feed. Called last in a transaction.
-pub(crate) fn record(db: &mut Db, subjects: &[Subject]) -> QueryResult<()> {
+pub(crate) fn record(db: &mut Db, subjects: &[ChangeSubject]) -> QueryResult<()> {
     let mut told = HashSet::new();
     let rows: Vec<_> = subjects
         .iter()
@@ -95,7 +95,7 @@ pub(super) fn listen(db: &mut Db) -> QueryResult<()> {
 }
 
 /// Whether another connection has committed something since the last call.
-pub(super) fn something_happened(db: &mut Db, version: &mut i64) -> QueryResult<bool> {
+pub(super) fn has_changes(db: &mut Db, version: &mut i64) -> QueryResult<bool> {
     match db {
         Db::Pg(conn) => {
             let mut any = false;

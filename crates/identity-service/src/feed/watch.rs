@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use db_kit::{Db, DbError, Pool};
 
-use super::Subject;
-use super::alive::Moment;
+use super::ChangeSubject;
+use super::alive::ClockReading;
 use super::memory::Memory;
 use super::queries::{self, MAX_ROWS, Position, Row};
 
@@ -22,12 +22,12 @@ const TOO_LONG: Duration = Duration::from_secs(60);
 /// The thread that reads the feed. Stopping or dropping this ends the thread, because at process exit the libraries
 /// that its connection uses are unloaded.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct FeedWatcher {
     stop: mpsc::Sender<()>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
+impl FeedWatcher {
     /// Starts the thread, which has its own connection and never writes.
     pub(crate) fn spawn(pool: Pool, memory: Arc<Memory>) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
@@ -53,7 +53,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for FeedWatcher {
     fn drop(&mut self) {
         let _ = self.stop.send(());
         if let Some(thread) = self.thread.take() {
@@ -140,9 +140,9 @@ impl Reader {
 
     /// Polls once: reads the table if something was committed, or if the maximum interval has passed.
     fn look(&mut self, memory: &Memory) -> Result<(), DbError> {
-        let started = Moment::now();
+        let started = ClockReading::now();
         let pause = self.read_at.map(|at| started.monotonic - at);
-        let called = queries::something_happened(&mut self.db, &mut self.data_version)?;
+        let called = queries::has_changes(&mut self.db, &mut self.data_version)?;
         if !called && pause.is_some_and(|pause| pause < AT_LEAST_EVERY) {
             return Ok(());
         }
@@ -159,12 +159,12 @@ impl Reader {
         Ok(())
     }
 
-    fn news(&mut self, rows: Vec<Row>) -> Vec<Subject> {
+    fn news(&mut self, rows: Vec<Row>) -> Vec<ChangeSubject> {
         let ids = rows.iter().map(|(id, _, _)| *id).collect();
         let news = rows
             .into_iter()
             .filter(|(id, _, _)| !self.known.contains(id))
-            .filter_map(|(_, kind, name)| Subject::read(&kind, name))
+            .filter_map(|(_, kind, name)| ChangeSubject::read(&kind, name))
             .collect();
         self.known = ids;
         news
@@ -184,7 +184,7 @@ mod tests {
             rounds += 1;
             assert!(memory.ticket().is_none(), "nothing is asked in between");
             assert_eq!(*down, rounds > 1);
-            memory.caught_up_at(Moment::now());
+            memory.caught_up_at(ClockReading::now());
             assert!(memory.ticket().is_some());
             match rounds {
                 1 => panic!("the first round fails as nobody foresaw"),

@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::feed;
 use crate::oauth::clients::ending::end_orphaned_sessions;
-use crate::origin::{Origin, Via};
+use crate::origin::{RequestChannel, RequestContext};
 use crate::sessions;
 use crate::tokens::rotation;
 
@@ -29,13 +29,13 @@ use crate::tokens::rotation;
 const HOURLY: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Clone)]
-pub(crate) struct Figures {
+pub(crate) struct HousekeepingMetrics {
     removed: IntCounterVec,
     failures: IntCounter,
     last_success: IntGauge,
 }
 
-impl Figures {
+impl HousekeepingMetrics {
     pub(crate) fn register(metrics: &Metrics) -> Result<Self, prometheus::Error> {
         let removed = Opts::new(
             "housekeeping_removed_total",
@@ -65,11 +65,11 @@ impl Housekeeping {
     /// Starts housekeeping at once, and repeats it at the interval `every`. Keys older than `rotate_after` are rotated.
     pub(crate) fn spawn(
         app: Arc<App>,
-        figures: Figures,
+        figures: HousekeepingMetrics,
         every: Duration,
         rotate_after: Option<TimeDelta>,
     ) -> Self {
-        let mut keeper = Keeper {
+        let mut keeper = Housekeeper {
             app,
             figures,
             rotate_after,
@@ -107,14 +107,14 @@ impl Housekeeping {
     }
 }
 
-struct Keeper {
+struct Housekeeper {
     app: Arc<App>,
-    figures: Figures,
+    figures: HousekeepingMetrics,
     rotate_after: Option<TimeDelta>,
     looked_through: Option<DateTime<Utc>>,
 }
 
-impl Keeper {
+impl Housekeeper {
     async fn round(&mut self) -> Result<(), Error> {
         self.remove("change", |db, _| feed::queries::sweep(db))
             .await?;
@@ -226,7 +226,7 @@ impl Keeper {
     }
 
     async fn tend_keys(&self) -> Result<(), Error> {
-        let origin = Origin::local(Via::System);
+        let origin = RequestContext::local(RequestChannel::System);
         if let Some(age) = self.rotate_after {
             let rotated = rotation::rotate_when_older(&self.app, &origin, age).await?;
             for rotated in rotated.iter().filter(|rotated| rotated.changed) {

@@ -16,7 +16,7 @@ const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
 
 /// One kind of expired rows, with its retention.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outlived {
+pub(super) struct ExpiredRows {
     pub(super) kind: &'static str,
     /// How long the rows are kept after they have expired.
     kept: TimeDelta,
@@ -24,40 +24,40 @@ pub(super) struct Outlived {
     statement: &'static str,
 }
 
-pub(super) const OUTLIVED: [Outlived; 6] = [
-    Outlived {
+pub(super) const OUTLIVED: [ExpiredRows; 6] = [
+    ExpiredRows {
         kind: "mail_token",
         kept: TimeDelta::zero(),
         statement: "DELETE FROM mail_tokens WHERE token_hash IN \
             (SELECT token_hash FROM mail_tokens WHERE expires_at <= $1 LIMIT 500)",
     },
-    Outlived {
+    ExpiredRows {
         kind: "invitation",
         kept: TimeDelta::days(90),
         statement: "DELETE FROM invitations WHERE id IN \
             (SELECT id FROM invitations WHERE settled_at < $1 OR expires_at < $1 LIMIT 500)",
     },
-    Outlived {
+    ExpiredRows {
         kind: "email_claim",
         kept: TimeDelta::zero(),
         statement: "DELETE FROM email_claims WHERE expires_at <= $1 AND email_lower IN \
             (SELECT email_lower FROM email_claims WHERE expires_at <= $1 LIMIT 500)",
     },
     // Second factors that were never confirmed with a code.
-    Outlived {
+    ExpiredRows {
         kind: "totp_factor",
         kept: TimeDelta::days(1),
         statement: "DELETE FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 AND user_id IN \
             (SELECT user_id FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 LIMIT 500)",
     },
     // Used codes and devices stay recognisable for a while.
-    Outlived {
+    ExpiredRows {
         kind: "oauth_code",
         kept: TimeDelta::days(1),
         statement: "DELETE FROM oauth_codes WHERE code_hash IN \
             (SELECT code_hash FROM oauth_codes WHERE expires_at < $1 LIMIT 500)",
     },
-    Outlived {
+    ExpiredRows {
         kind: "oauth_device",
         kept: TimeDelta::days(1),
         statement: "DELETE FROM oauth_devices WHERE device_code_hash IN \
@@ -68,7 +68,7 @@ pub(super) const OUTLIVED: [Outlived; 6] = [
 /// Deletes a batch of rows and returns their number.
 pub(super) fn delete_outlived(
     db: &mut Db,
-    outlived: Outlived,
+    outlived: ExpiredRows,
     now: NaiveDateTime,
 ) -> QueryResult<usize> {
     let before = now - outlived.kept;

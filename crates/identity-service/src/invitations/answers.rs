@@ -3,7 +3,7 @@
 use auth_types::{TeamRole, UserId};
 use serde_json::json;
 
-use super::model::{Asked, Reference};
+use super::model::{Asked, InvitationRef};
 use super::queries;
 use super::wire::{AcceptResponse, Invitation, InvitationsResponse, Status};
 use crate::app::App;
@@ -11,7 +11,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::teams::caps;
 use crate::teams::model::{TeamRow, effective_role};
 use crate::teams::wire::PageQuery;
@@ -40,7 +40,7 @@ pub(crate) async fn list_own(
 
 /// Returns an invitation to anybody who has its mail. An id is no secret, and shows nothing.
 pub(crate) async fn look(app: &App, token: String) -> Result<Option<Invitation>, Error> {
-    let Reference::Token(hash) = Reference::parse(token) else {
+    let InvitationRef::Token(hash) = InvitationRef::parse(token) else {
         return Ok(None);
     };
     let now = app.clock.now_naive();
@@ -58,7 +58,7 @@ pub(crate) async fn find_joined(
     caller: &CurrentUser,
     token: &str,
 ) -> Result<Option<String>, Error> {
-    let Reference::Token(hash) = Reference::parse(token.to_owned()) else {
+    let InvitationRef::Token(hash) = InvitationRef::parse(token.to_owned()) else {
         return Ok(None);
     };
     let user_id = caller.account.id;
@@ -70,8 +70,8 @@ pub(crate) async fn find_joined(
 pub(crate) async fn accept(
     app: &App,
     caller: &CurrentUser,
-    reference: Reference,
-    origin: &Origin,
+    reference: InvitationRef,
+    origin: &RequestContext,
 ) -> Result<AcceptResponse, Error> {
     let (user_id, caps) = (caller.account.id, app.teams);
     let origin = origin.clone().of(caller);
@@ -110,8 +110,8 @@ pub(crate) async fn accept(
 pub(crate) async fn decline(
     app: &App,
     caller: &CurrentUser,
-    reference: Reference,
-    origin: &Origin,
+    reference: InvitationRef,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let origin = origin.clone().of(caller);
@@ -127,7 +127,7 @@ pub(crate) async fn decline(
 }
 
 /// Finds an invitation without writing, so that guessing tokens blocks nobody.
-async fn find(app: &App, reference: Reference) -> Result<(Reference, Asked), Error> {
+async fn find(app: &App, reference: InvitationRef) -> Result<(InvitationRef, Asked), Error> {
     app.pool
         .read(move |db| {
             let asked = queries::find_asked(db, &reference)?.ok_or(Error::InvitationNotFound)?;
@@ -150,7 +150,7 @@ impl Answer {
     /// verified address.
     fn open(
         change: &mut Change<'_>,
-        reference: &Reference,
+        reference: &InvitationRef,
         seen: Asked,
         by: UserId,
     ) -> Result<Self, Error> {
@@ -161,7 +161,7 @@ impl Answer {
         let asked = queries::find_asked(change.db, reference)?.ok_or(Error::InvitationNotFound)?;
         let account = accounts::queries::lock_active(change.db, by)?.ok_or(Error::TokenRevoked)?;
         let addressed = account.email_verified && account.has_email(&asked.email_lower);
-        if !addressed && matches!(reference, Reference::Id(_)) {
+        if !addressed && matches!(reference, InvitationRef::Id(_)) {
             return Err(Error::InvitationNotFound);
         }
         Ok(Self {

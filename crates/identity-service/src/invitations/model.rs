@@ -13,14 +13,14 @@ use crate::schema::invitations;
 pub(super) const LIFE: TimeDelta = TimeDelta::days(7);
 
 /// The reference to an invitation in a path.
-pub(crate) enum Reference {
+pub(crate) enum InvitationRef {
     /// Its id, which is no secret.
     Id(String),
     /// The hash of the token in its mail.
     Token(String),
 }
 
-impl Reference {
+impl InvitationRef {
     /// Parses a path segment. Anything that is not an id may be a token.
     pub(crate) fn parse(text: String) -> Self {
         match invitation_id(&text) {

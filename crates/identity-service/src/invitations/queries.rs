@@ -4,7 +4,7 @@ use db_kit::{Db, DbBackend};
 use diesel::dsl::{InnerJoin, IntoBoxed, LeftJoin};
 use diesel::prelude::*;
 
-use super::model::{Asked, InvitationRow, NewInvitation, Reference};
+use super::model::{Asked, InvitationRef, InvitationRow, NewInvitation};
 use super::wire::Status;
 use crate::columns::columns;
 use crate::schema::{invitations, team_members, teams, users};
@@ -89,11 +89,11 @@ pub(super) fn withdraw(
         .get_results(db)
 }
 
-pub(super) fn find_asked(db: &mut Db, reference: &Reference) -> QueryResult<Option<Asked>> {
+pub(super) fn find_asked(db: &mut Db, reference: &InvitationRef) -> QueryResult<Option<Asked>> {
     let all = invitations::table.select(columns::<Asked>());
     match reference {
-        Reference::Id(id) => all.filter(invitations::id.eq(id)).first(db),
-        Reference::Token(hash) => all.filter(invitations::token_hash.eq(hash)).first(db),
+        InvitationRef::Id(id) => all.filter(invitations::id.eq(id)).first(db),
+        InvitationRef::Token(hash) => all.filter(invitations::token_hash.eq(hash)).first(db),
     }
     .optional()
 }

@@ -3,7 +3,7 @@ use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
 use auth_types::wire::IdentityError;
 use service_kit::http::{Json, Path, Query, endpoint};
 
-use super::model::Reference;
+use super::model::InvitationRef;
 use super::wire::{
     AcceptResponse, InvitationsQuery, InvitationsResponse, InviteRequest, InviteResponse,
 };
@@ -11,7 +11,7 @@ use super::{answers, service};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::teams::access::TeamAdmin;
 use crate::teams::wire::PageQuery;
 
@@ -40,7 +40,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn invite(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     admin: TeamAdmin,
     body: Json<InviteRequest>,
 ) -> actix_web::Result<HttpResponse> {
@@ -84,7 +84,7 @@ async fn list_of_team(
 )]
 async fn revoke(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     admin: TeamAdmin,
     path: Path<(String, String)>,
 ) -> Result<HttpResponse, Error> {
@@ -107,11 +107,11 @@ async fn revoke(
 )]
 async fn accept(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     caller: CurrentUser,
     path: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    let reference = Reference::parse(path.0.0);
+    let reference = InvitationRef::parse(path.0.0);
     let joined = answers::accept(&app, &caller, reference, &origin).await?;
     Ok(HttpResponse::Ok().json(joined))
 }
@@ -129,11 +129,11 @@ async fn accept(
 )]
 async fn decline(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     caller: CurrentUser,
     path: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    let reference = Reference::parse(path.0.0);
+    let reference = InvitationRef::parse(path.0.0);
     answers::decline(&app, &caller, reference, &origin).await?;
     Ok(HttpResponse::NoContent().finish())
 }

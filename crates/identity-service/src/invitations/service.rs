@@ -2,7 +2,7 @@
 
 use auth_types::TeamRole;
 use db_kit::outbox::uuid_v7;
-use event_types::MailText;
+use event_types::MailTemplate;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use service_kit::crypto::random_token;
@@ -15,10 +15,10 @@ use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::limits::ByAccount;
+use crate::limits::AccountLimit;
 use crate::links;
-use crate::origin::Origin;
-use crate::teams::access::{Actor, TeamAdmin};
+use crate::origin::RequestContext;
+use crate::teams::access::{TeamActor, TeamAdmin};
 use crate::teams::wire::given_role;
 
 /// Invites an address to the team by mail. Neither effect nor response depends on whether the address belongs to an
@@ -27,12 +27,13 @@ pub(crate) async fn invite(
     app: &App,
     admin: &TeamAdmin,
     request: InviteRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Invitation, Error> {
     let email = Email::parse(&request.email)?;
     let role = given_role(request.role.as_deref())?;
-    let actor = Actor::of(&admin.0);
-    app.limits.check_account(ByAccount::Invite, actor.user_id)?;
+    let actor = TeamActor::of(&admin.0);
+    app.limits
+        .check_account(AccountLimit::Invite, actor.user_id)?;
     let invited_by = admin.0.caller.account.username.clone();
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {
@@ -58,7 +59,7 @@ pub(crate) async fn invite(
                 invitation.id.to_owned()
             }
         };
-        let text = MailText::Invitation {
+        let text = MailTemplate::Invitation {
             team: team.name.clone(),
             invited_by,
             link: format!("{}/invitations/{}", change.base_url, token.expose_secret()),
@@ -96,10 +97,10 @@ pub(crate) async fn revoke(
     app: &App,
     admin: &TeamAdmin,
     id: &str,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let id = invitation_id(id).ok_or(Error::InvitationNotFound)?;
-    let actor = Actor::of(&admin.0);
+    let actor = TeamActor::of(&admin.0);
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;

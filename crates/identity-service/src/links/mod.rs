@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{NaiveDateTime, TimeDelta};
 use db_kit::Db;
 use diesel::QueryResult;
-use event_types::MailText;
+use event_types::MailTemplate;
 use secrecy::{ExposeSecret as _, SecretString};
 use service_kit::crypto::{random_token, sha256};
 
@@ -60,7 +60,7 @@ pub(crate) fn issue(
     let now = change.now.naive_utc();
     queries::replace(
         change.db,
-        &queries::NewToken {
+        &queries::NewMailToken {
             token_hash: &hash(&token),
             purpose: purpose.as_str(),
             user_id: user_id.get(),
@@ -122,7 +122,7 @@ pub(crate) fn send_verification(
         email.as_str(),
         VERIFY_LIFE,
     )?;
-    let text = MailText::VerifyEmail {
+    let text = MailTemplate::VerifyEmail {
         username: username.to_owned(),
         link,
         expires_at: change.now + VERIFY_LIFE,
@@ -138,7 +138,7 @@ pub(crate) fn send_reset(
     address: &str,
 ) -> Result<(), Error> {
     let link = issue(change, Purpose::ResetPassword, user_id, address, RESET_LIFE)?;
-    let text = MailText::ResetPassword {
+    let text = MailTemplate::ResetPassword {
         username: username.to_owned(),
         link,
         expires_at: change.now + RESET_LIFE,

@@ -7,7 +7,7 @@ use crate::schema::mail_tokens;
 
 #[derive(Insertable)]
 #[diesel(table_name = mail_tokens)]
-pub(super) struct NewToken<'a> {
+pub(super) struct NewMailToken<'a> {
     pub(super) token_hash: &'a str,
     pub(super) purpose: &'a str,
     pub(super) user_id: i64,
@@ -16,7 +16,7 @@ pub(super) struct NewToken<'a> {
     pub(super) expires_at: NaiveDateTime,
 }
 
-pub(super) fn replace(db: &mut Db, token: &NewToken<'_>) -> QueryResult<()> {
+pub(super) fn replace(db: &mut Db, token: &NewMailToken<'_>) -> QueryResult<()> {
     let older = mail_tokens::table
         .filter(mail_tokens::user_id.eq(token.user_id))
         .filter(mail_tokens::purpose.eq(token.purpose));

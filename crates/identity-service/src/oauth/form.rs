@@ -6,7 +6,7 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::{FromRequest, HttpRequest};
-use service_kit::http::Unread;
+use service_kit::http::UnreadBody;
 use url::form_urlencoded;
 
 use super::error::OAuthError;
@@ -71,7 +71,7 @@ impl FromRequest for OAuthForm {
     type Future = Pin<Box<dyn Future<Output = Result<Self, OAuthError>>>>;
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let body = Unread::from_request(req, payload);
+        let body = UnreadBody::from_request(req, payload);
         Box::pin(async move {
             let Ok(body) = body.await;
             if !is_form(body.headers()) {

@@ -13,7 +13,7 @@ use crate::change::Change;
 use crate::error::Error;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::sessions;
 use crate::sessions::model::NewSession;
 
@@ -32,7 +32,7 @@ pub(crate) struct NewGrant {
 }
 
 /// A new session of a client.
-pub(crate) struct Granted {
+pub(crate) struct GrantedSession {
     pub(crate) account: AccountRow,
     pub(crate) session: NewSession,
     pub(crate) scope: ScopeSet,
@@ -48,9 +48,9 @@ pub(crate) struct Granted {
 pub(crate) async fn open(
     app: &App,
     grant: NewGrant,
-    origin: &Origin,
+    origin: &RequestContext,
     use_up: impl FnOnce(&mut Change<'_>, &str) -> Result<bool, Error> + Send + 'static,
-) -> Result<Option<Granted>, OAuthError> {
+) -> Result<Option<GrantedSession>, OAuthError> {
     // The client may have lost scopes since the user granted these.
     let scope = grant.scope.intersection(grant.client.scope);
     let opened = Grant::Client {
@@ -78,7 +78,7 @@ pub(crate) async fn open(
             }
             let ancestors = sessions::queries::list_ancestors(change.db, &grant.authorized_by)?;
             let session = session.ending_with(ancestors);
-            sessions::make_room(change, user_id, &session)?;
+            sessions::end_excess_sessions(change, user_id, &session)?;
             sessions::queries::insert_session(change.db, user_id, &session)?;
             let entry = Entry::on(Action::ACCESS_GRANTED, user_id).session(&session.id);
             change.audit(&entry.details(json!({
@@ -90,7 +90,7 @@ pub(crate) async fn open(
     match opened {
         Opened::Yes(opened) => {
             let (account, session) = *opened;
-            Ok(Some(Granted {
+            Ok(Some(GrantedSession {
                 account,
                 session,
                 scope,

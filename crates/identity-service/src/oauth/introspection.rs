@@ -78,7 +78,7 @@ pub(crate) async fn introspect(
     };
     let ends = told.exp.and_then(|ends| DateTime::from_timestamp(ends, 0));
     let times = (now, ends.unwrap_or(now));
-    Ok(app.memory.remember_answer(ticket, question, body, times))
+    Ok(app.memory.insert_answer(ticket, question, body, times))
 }
 
 fn body(told: &IntrospectionResponse) -> Result<Vec<u8>, Error> {

@@ -14,12 +14,12 @@ enum Method {
 
 /// The code challenge of an authorization request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Challenge {
+pub(crate) struct CodeChallenge {
     text: String,
     method: Method,
 }
 
-impl Challenge {
+impl CodeChallenge {
     /// Parses the two parameters of an authorization request. The error says which rule is broken.
     pub(crate) fn parse(
         challenge: Option<&str>,
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_published_challenge_is_met_only_by_its_verifier() {
-        let challenge = Challenge::parse(Some(CHALLENGE), Some("S256"), false)
+        let challenge = CodeChallenge::parse(Some(CHALLENGE), Some("S256"), false)
             .unwrap()
             .unwrap();
         assert!(challenge.is_met_by(VERIFIER));
@@ -113,13 +113,13 @@ mod tests {
 
     #[test]
     fn a_missing_method_means_plain_where_plain_is_allowed() {
-        let plain = Challenge::parse(Some(VERIFIER), None, true)
+        let plain = CodeChallenge::parse(Some(VERIFIER), None, true)
             .unwrap()
             .unwrap();
         assert_eq!(plain.method(), "plain");
         assert!(plain.is_met_by(VERIFIER));
         for method in [None, Some("plain")] {
-            assert!(Challenge::parse(Some(VERIFIER), method, false).is_err());
+            assert!(CodeChallenge::parse(Some(VERIFIER), method, false).is_err());
         }
     }
 
@@ -130,18 +130,18 @@ mod tests {
         let padded = format!("{}=", "a".repeat(43));
         for text in [short.as_str(), &long, &padded, "", &" ".repeat(50)] {
             assert!(
-                Challenge::parse(Some(text), Some("S256"), true).is_err(),
+                CodeChallenge::parse(Some(text), Some("S256"), true).is_err(),
                 "{text}"
             );
         }
         for method in ["s256", "S512", "none", ""] {
             assert!(
-                Challenge::parse(Some(CHALLENGE), Some(method), true).is_err(),
+                CodeChallenge::parse(Some(CHALLENGE), Some(method), true).is_err(),
                 "{method}"
             );
         }
-        assert!(Challenge::parse(None, Some("S256"), true).is_err());
-        assert_eq!(Challenge::parse(None, None, true), Ok(None));
+        assert!(CodeChallenge::parse(None, Some("S256"), true).is_err());
+        assert_eq!(CodeChallenge::parse(None, None, true), Ok(None));
     }
 
     proptest! {
@@ -154,10 +154,10 @@ mod tests {
             let hashed = URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes()));
             let given = [(hashed.as_str(), "S256"), (verifier.as_str(), "plain")];
             for (text, method) in given {
-                let challenge = Challenge::parse(Some(text), Some(method), true).unwrap().unwrap();
+                let challenge = CodeChallenge::parse(Some(text), Some(method), true).unwrap().unwrap();
                 prop_assert!(challenge.is_met_by(&verifier));
                 prop_assert!(!challenge.is_met_by(&other));
-                let stored = Challenge::stored(text.to_owned(), method).unwrap();
+                let stored = CodeChallenge::stored(text.to_owned(), method).unwrap();
                 prop_assert_eq!(stored, challenge);
             }
         }

@@ -11,7 +11,7 @@ use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::sessions;
 use crate::tokens::refresh::RefreshToken;
 
@@ -30,7 +30,7 @@ pub(crate) async fn revoke(
     app: &App,
     client: &OAuthClient,
     token: &str,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), OAuthError> {
     let held = match by_access_token(app, token).await? {
         Some(held) => Some(held),
@@ -45,7 +45,7 @@ pub(crate) async fn revoke(
     Ok(end(app, held, origin).await?)
 }
 
-async fn end(app: &App, held: Held, origin: &Origin) -> Result<(), Error> {
+async fn end(app: &App, held: Held, origin: &RequestContext) -> Result<(), Error> {
     app.change(origin, move |change| {
         // A transaction that derives a session from this one takes the same lock.
         accounts::queries::lock_account(change.db, held.user_id)?;

@@ -15,7 +15,7 @@ use super::wire::{IntrospectionRequest, RevocationRequest};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// Registers introspection on its own: other services call it all the time, so its path is tried early.
 pub(crate) fn introspection_routes(cfg: &mut ServiceConfig) {
@@ -81,7 +81,7 @@ async fn introspect(
     app: Data<App>,
     req: HttpRequest,
     form: OAuthForm,
-    origin: Origin,
+    origin: RequestContext,
 ) -> Result<HttpResponse, OAuthError> {
     let client = authenticate_known(&app, req.headers(), &form, &origin).await?;
     if client.is_public() {
@@ -109,7 +109,7 @@ async fn revoke(
     app: Data<App>,
     req: HttpRequest,
     form: OAuthForm,
-    origin: Origin,
+    origin: RequestContext,
 ) -> Result<HttpResponse, OAuthError> {
     let client = authenticate(&app, req.headers(), &form, &origin).await?;
     revocation::revoke(&app, &client, form.require("token")?, &origin).await?;

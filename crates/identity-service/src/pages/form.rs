@@ -11,13 +11,13 @@ use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use askama::Template;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use service_kit::http::Unread;
+use service_kit::http::UnreadBody;
 use web_kit::KeptForm;
 use web_kit::cookies::set_cookie;
-use web_kit::form::{self, FormToken};
-use web_kit::kept::KeptField;
+use web_kit::form::{self, CsrfToken};
+use web_kit::kept::SavedField;
 
-use super::layout::{Frame, HOME};
+use super::layout::{HOME, PageFrame};
 use super::visitor::{Administrator, Member, Visitor, sign_in_path};
 use crate::cookies::Name;
 
@@ -42,7 +42,7 @@ const WRITTEN: [&str; 10] = [
 pub(crate) struct Form<T> {
     visitor: Visitor,
     fields: T,
-    token: FormToken,
+    token: CsrfToken,
     /// The path that it was sent to, with the query.
     action: String,
     body: Bytes,
@@ -58,7 +58,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let req = req.clone();
-        let body = Unread::from_request(&req, payload);
+        let body = UnreadBody::from_request(&req, payload);
         Box::pin(async move {
             let mut visitor = Visitor::of(&req).await?;
             form::check_site(req.headers())?;
@@ -142,17 +142,17 @@ impl<T> Form<T> {
 #[derive(Template)]
 #[template(path = "entry/signed_out.html")]
 struct SignedOutPage {
-    frame: Frame,
+    frame: PageFrame,
     sign_in: String,
-    fields: Vec<KeptField>,
+    fields: Vec<SavedField>,
 }
 
 #[derive(Template)]
 #[template(path = "entry/resume.html")]
 struct ResumePage {
-    frame: Frame,
+    frame: PageFrame,
     kept: KeptForm,
-    fields: Vec<KeptField>,
+    fields: Vec<SavedField>,
 }
 
 /// Shows the saved form to the account that is now signed in, and deletes its cookie.

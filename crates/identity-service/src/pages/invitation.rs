@@ -8,15 +8,15 @@ use serde::Deserialize;
 use service_kit::http::Path;
 
 use super::form::Form;
-use super::layout::Frame;
+use super::layout::PageFrame;
 use super::said::{Said, say};
 use super::visitor::{Member, Visitor, path_with_return, sign_in_path};
 use crate::error::{Error, sentence};
 use crate::invitations::answers;
-use crate::invitations::model::Reference;
+use crate::invitations::model::InvitationRef;
 use crate::invitations::wire::{Invitation, Status};
-use crate::limits::ByAddress;
-use crate::origin::Origin;
+use crate::limits::AddressLimit;
+use crate::origin::RequestContext;
 
 #[derive(Template)]
 #[template(path = "entry/invitation.html")]
@@ -28,7 +28,7 @@ struct InvitationPage {
     problem: Option<String>,
     sign_in: String,
     register: String,
-    frame: Frame,
+    frame: PageFrame,
 }
 
 #[derive(Deserialize)]
@@ -47,12 +47,12 @@ pub(super) struct AnswerForm {
 pub(super) async fn invitation_page(
     visitor: Visitor,
     token: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     visitor
         .app
         .limits
-        .check_address(ByAddress::Link, origin.address)?;
+        .check_address(AddressLimit::Link, origin.address)?;
     if let Some(user) = &visitor.user
         && let Some(slug) = answers::find_joined(&visitor.app, user, &token.0.0).await?
     {
@@ -65,11 +65,11 @@ pub(super) async fn invitation_page(
 pub(super) async fn answer(
     form: Form<AnswerForm>,
     token: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (Member { visitor, user }, fields) = form.by_member()?;
     let token = token.0.0;
-    let reference = Reference::parse(token.clone());
+    let reference = InvitationRef::parse(token.clone());
     let done = match fields.answer {
         Answer::Accept => answers::accept(&visitor.app, &user, reference, &origin)
             .await

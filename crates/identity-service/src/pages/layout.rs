@@ -7,13 +7,13 @@ use service_kit::Problem;
 use web_kit::assets::STYLESHEET;
 use web_kit::html::{self, FORMS_LEAD_ELSEWHERE, WITHOUT_SCRIPTS};
 use web_kit::text::in_words;
-use web_kit::{Notices, ReturnTo};
+use web_kit::{FormMessages, ReturnTo};
 
 /// The default page after signing in.
 pub(crate) const HOME: &str = "/account";
 
 /// The frame of a page, rendered by `templates/frame.html`.
-pub(crate) struct Frame {
+pub(crate) struct PageFrame {
     pub(crate) title: String,
     /// For the hidden field of every form.
     pub(crate) csrf: String,
@@ -23,12 +23,12 @@ pub(crate) struct Frame {
     pub(crate) stylesheet: &'static str,
     /// Without the query. It marks the current entry of the navigation.
     pub(crate) path: String,
-    pub(crate) notices: Notices,
+    pub(crate) notices: FormMessages,
 }
 
-impl Frame {
+impl PageFrame {
     /// Adds the messages about a submitted form.
-    pub(crate) fn with(self, notices: Notices) -> Self {
+    pub(crate) fn with(self, notices: FormMessages) -> Self {
         Self { notices, ..self }
     }
 
@@ -55,7 +55,7 @@ impl Frame {
             is_superadmin: false,
             stylesheet: STYLESHEET.path(),
             path: String::new(),
-            notices: Notices::default(),
+            notices: FormMessages::default(),
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn policy_before(return_to: &ReturnTo) -> &'static str {
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct ProblemPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     message: &'a str,
     what_next: String,
 }
@@ -83,7 +83,7 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
     }
     let (title, what_next) = in_words(problem, "your account");
     let page = ProblemPage {
-        frame: Frame::anonymous(title.to_owned()),
+        frame: PageFrame::anonymous(title.to_owned()),
         message: &problem.message,
         what_next,
     };

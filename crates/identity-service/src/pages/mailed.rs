@@ -8,7 +8,7 @@ use serde::Deserialize;
 use service_kit::http::Path;
 
 use super::form::{Empty, Form};
-use super::layout::Frame;
+use super::layout::PageFrame;
 use super::said::{Said, say};
 use super::visitor::Visitor;
 use crate::accounts::model::AccountRow;
@@ -16,22 +16,22 @@ use crate::app::App;
 use crate::credentials::wire::{ForgotRequest, ResetRequest, VerifyEmailRequest};
 use crate::credentials::{email, reset};
 use crate::error::{Error, sentence};
-use crate::limits::ByAddress;
+use crate::limits::AddressLimit;
 use crate::links::Purpose;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::{accounts, links};
 
 #[derive(Template)]
 #[template(path = "entry/forgot.html")]
 struct ForgotPage {
-    frame: Frame,
+    frame: PageFrame,
     problem: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "entry/reset.html")]
 struct ResetPage {
-    frame: Frame,
+    frame: PageFrame,
     username: String,
     problem: Option<String>,
 }
@@ -39,7 +39,7 @@ struct ResetPage {
 #[derive(Template)]
 #[template(path = "entry/verify.html")]
 struct VerifyPage {
-    frame: Frame,
+    frame: PageFrame,
     username: String,
     email: String,
 }
@@ -62,7 +62,7 @@ pub(super) async fn forgot_page(visitor: Visitor) -> HttpResponse {
 /// Mails a link if the account exists. The response does not reveal whether it does.
 pub(super) async fn forgot(
     form: Form<ForgotForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, fields) = form.by_anybody();
     let who = fields.who.trim();
@@ -83,7 +83,7 @@ pub(super) async fn forgot(
 pub(super) async fn reset_page(
     visitor: Visitor,
     token: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let holder = find_holder(&visitor.app, Purpose::ResetPassword, token.0.0, &origin);
     Ok(match holder.await? {
@@ -96,7 +96,7 @@ pub(super) async fn reset_page(
 pub(super) async fn reset_password(
     form: Form<ResetForm>,
     token: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, fields) = form.by_anybody();
     let token = token.0.0;
@@ -123,7 +123,7 @@ pub(super) async fn reset_password(
 pub(super) async fn verify_page(
     visitor: Visitor,
     token: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let holder = find_holder(&visitor.app, Purpose::VerifyEmail, token.0.0, &origin);
     Ok(match holder.await? {
@@ -143,7 +143,7 @@ pub(super) async fn verify_page(
 pub(super) async fn verify_email(
     form: Form<Empty>,
     token: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, _) = form.by_anybody();
     let request = VerifyEmailRequest { token: token.0.0 };
@@ -159,9 +159,10 @@ async fn find_holder(
     app: &App,
     purpose: Purpose,
     token: String,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Option<(AccountRow, String)>, Error> {
-    app.limits.check_address(ByAddress::Link, origin.address)?;
+    app.limits
+        .check_address(AddressLimit::Link, origin.address)?;
     let now = app.clock.now_naive();
     app.read(move |db| {
         let Some((user_id, email)) = links::find_holder(db, purpose, &token, now)? else {

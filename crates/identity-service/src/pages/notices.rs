@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use service_kit::Problem;
-pub(super) use web_kit::Notices;
+pub(super) use web_kit::FormMessages;
 
 use crate::error::Error;
 
@@ -21,21 +21,21 @@ pub(super) struct ListQuery {
 }
 
 impl DoneQuery {
-    pub(super) fn notices(&self) -> Notices {
+    pub(super) fn notices(&self) -> FormMessages {
         done(self.done.as_deref())
     }
 }
 
 /// Returns the message of a form that succeeded, by its name in the query.
-pub(super) fn done(name: Option<&str>) -> Notices {
-    Notices::done(name, &DONE)
+pub(super) fn done(name: Option<&str>) -> FormMessages {
+    FormMessages::done(name, &DONE)
 }
 
 /// Returns the message for an error that the sender of a form with these fields can correct.
 ///
 /// # Errors
 /// The error itself if changing the form cannot correct it.
-pub(super) fn of(error: Error, fields: &[&'static str]) -> Result<Notices, Error> {
+pub(super) fn of(error: Error, fields: &[&'static str]) -> Result<FormMessages, Error> {
     let Some(field) = field_of(&error, fields) else {
         return Err(error);
     };
@@ -48,12 +48,12 @@ pub(super) fn of(error: Error, fields: &[&'static str]) -> Result<Notices, Error
         Error::InvalidCredentials => "This code is not right".to_owned(),
         _ => shortened(&problem.message, field),
     };
-    Ok(Notices::flawed(field, problem.status, message))
+    Ok(FormMessages::flawed(field, problem.status, message))
 }
 
 /// Returns the message for a file that could not be read from the request.
-pub(super) fn of_problem(problem: &Problem, field: &'static str) -> Notices {
-    Notices::flawed(Some(field), problem.status, problem.message.to_string())
+pub(super) fn of_problem(problem: &Problem, field: &'static str) -> FormMessages {
+    FormMessages::flawed(Some(field), problem.status, problem.message.to_string())
 }
 
 /// Returns the field that an error is about. The inner `None` means the form as a whole, the outer one that the form is

@@ -8,7 +8,7 @@ use service_kit::http::Query;
 use web_kit::ReturnTo;
 
 use super::form::Form;
-use super::layout::{Frame, HOME, policy_before};
+use super::layout::{HOME, PageFrame, policy_before};
 use super::sign_in::{ReturnQuery, check_cookies, signed_in};
 use super::visitor::{Visitor, sign_in_path};
 use crate::access::Grant;
@@ -16,22 +16,22 @@ use crate::accounts;
 use crate::accounts::rules::{Email, Password, Username};
 use crate::accounts::wire::RegisterRequest;
 use crate::error::{Error, sentence};
-use crate::limits::ByAddress;
-use crate::origin::Origin;
+use crate::limits::AddressLimit;
+use crate::origin::RequestContext;
 
 #[derive(Template)]
 #[template(path = "entry/register.html")]
 struct RegisterPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     return_to: &'a str,
     fields: &'a RegisterForm,
-    problems: Problems,
+    problems: FieldErrors,
     sign_in: String,
 }
 
 /// The messages beside the fields.
 #[derive(Default)]
-struct Problems {
+struct FieldErrors {
     username: Option<String>,
     email: Option<String>,
     password: Option<String>,
@@ -57,21 +57,21 @@ pub(super) async fn register_page(
         return Ok(visitor.see_other(return_to.as_str()));
     }
     check_cookies(&visitor)?;
-    let (fields, problems) = (RegisterForm::default(), Problems::default());
+    let (fields, problems) = (RegisterForm::default(), FieldErrors::default());
     Ok(show(&visitor, &return_to, &fields, problems))
 }
 
 /// Creates the account, signs it in, and redirects the browser.
 pub(super) async fn register(
     form: Form<RegisterForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
     visitor
         .app
         .limits
-        .check_address(ByAddress::Register, origin.address)?;
+        .check_address(AddressLimit::Register, origin.address)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let mut problems = fields.problems();
     if problems.is_empty() {
@@ -90,7 +90,7 @@ fn show(
     visitor: &Visitor,
     return_to: &ReturnTo,
     fields: &RegisterForm,
-    problems: Problems,
+    problems: FieldErrors,
 ) -> HttpResponse {
     let status = if problems.is_empty() {
         StatusCode::OK
@@ -109,10 +109,10 @@ fn show(
 
 impl RegisterForm {
     /// Validates all fields at once, without the database.
-    fn problems(&self) -> Problems {
+    fn problems(&self) -> FieldErrors {
         let told = |error: Error| sentence(&error.to_string());
         let email = self.email().map(|email| Email::parse(&email));
-        Problems {
+        FieldErrors {
             username: Username::parse(&self.username).err().map(told),
             email: email.and_then(Result::err).map(told),
             password: Password::parse_new(&self.password).err().map(told),
@@ -133,7 +133,7 @@ impl RegisterForm {
     }
 }
 
-impl Problems {
+impl FieldErrors {
     fn is_empty(&self) -> bool {
         self.username.is_none() && self.email.is_none() && self.password.is_none()
     }

@@ -6,7 +6,7 @@ use askama::Template;
 use service_kit::Problem;
 use service_kit::http::Path;
 
-use super::layout::Frame;
+use super::layout::PageFrame;
 use super::visitor::Visitor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub(super) enum Said {
 
 #[derive(Template)]
 #[template(path = "entry/said.html")]
-struct SaidPage {
-    frame: Frame,
+struct ResultPage {
+    frame: PageFrame,
     text: &'static str,
     next: &'static str,
     next_text: &'static str,
@@ -66,7 +66,7 @@ pub(super) fn say(visitor: &Visitor, said: Said) -> HttpResponse {
         (_, Some(_)) => ("/account", "Your account"),
         (_, None) => ("/login", "Sign in"),
     };
-    let page = SaidPage {
+    let page = ResultPage {
         frame: visitor.frame(title),
         text,
         next,

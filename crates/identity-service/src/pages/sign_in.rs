@@ -10,18 +10,18 @@ use web_kit::ReturnTo;
 use web_kit::cookies::set_cookie;
 
 use super::form::{Empty, Form};
-use super::layout::{Frame, HOME, policy_before};
+use super::layout::{HOME, PageFrame, policy_before};
 use super::visitor::{Visitor, path_with_return, sign_in_path};
 use crate::access::Grant;
 use crate::error::{Error, sentence};
-use crate::origin::Origin;
-use crate::sessions::login::{self, Known};
+use crate::origin::RequestContext;
+use crate::sessions::login::{self, VerifiedPassword};
 use crate::sessions::{NewSession, ending, second_step};
 
 #[derive(Template)]
 #[template(path = "entry/sign_in.html")]
 struct SignInPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     return_to: &'a str,
     username: &'a str,
     problem: Option<String>,
@@ -32,7 +32,7 @@ struct SignInPage<'a> {
 #[derive(Template)]
 #[template(path = "entry/code.html")]
 struct CodePage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     return_to: &'a str,
     /// The sealed result of the first step.
     step: &'a str,
@@ -89,7 +89,7 @@ pub(super) async fn sign_in_page(
 /// Handles the first step: the password, which is enough for an account without a second factor.
 pub(super) async fn sign_in(
     form: Form<SignInForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let is_nobodys = form.is_nobodys();
     let (visitor, fields) = form.by_anybody();
@@ -99,7 +99,7 @@ pub(super) async fn sign_in(
         return Ok(visitor.see_other(return_to.as_str()));
     }
     let (username, password) = (fields.username.as_str(), fields.password.as_str());
-    let known = match login::show_password(&visitor.app, username, password, &origin).await {
+    let known = match login::verify_password(&visitor.app, username, password, &origin).await {
         Ok(known) => known,
         Err(error @ Error::InvalidCredentials) => {
             let problem = Some(sentence(&error.to_string()));
@@ -125,13 +125,13 @@ pub(super) async fn first_step(visitor: Visitor) -> HttpResponse {
 /// Handles the second step: a code of the second factor.
 pub(super) async fn sign_in_with_code(
     form: Form<CodeForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let is_nobodys = form.is_nobodys();
     let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
-    let step = second_step::take_up(&visitor.app, &fields.step, visitor.browser(), &origin);
+    let step = second_step::open_first_step(&visitor.app, &fields.step, visitor.browser(), &origin);
     let Some(known) = step.await? else {
         let problem = Some("That took too long. Please sign in again".to_owned());
         return Ok(show_sign_in(&visitor, &return_to, "", problem));
@@ -151,7 +151,10 @@ pub(super) async fn sign_in_with_code(
 }
 
 /// Ends the session of this browser, even if the form was shown to another account.
-pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+pub(super) async fn sign_out(
+    form: Form<Empty>,
+    origin: RequestContext,
+) -> actix_web::Result<HttpResponse> {
     let (visitor, _) = form.by_anybody();
     if let Some(user) = &visitor.user {
         ending::logout(&visitor.app, user, None, &origin).await?;
@@ -193,9 +196,9 @@ pub(super) fn signed_in(
 
 async fn open(
     visitor: &Visitor,
-    known: &Known,
+    known: &VerifiedPassword,
     code: Option<String>,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<NewSession, Error> {
     let origin = origin.clone().replacing(visitor.user.as_ref());
     let opened = known.open(&visitor.app, code, Grant::Browser, &origin);

@@ -12,13 +12,13 @@ use auth_types::AccountRole;
 use secrecy::ExposeSecret as _;
 use service_kit::Problem;
 use service_kit::crypto::random_token;
-use web_kit::Notices;
+use web_kit::FormMessages;
 use web_kit::assets::STYLESHEET;
 use web_kit::cookies::set_cookie;
-use web_kit::form::FormToken;
+use web_kit::form::CsrfToken;
 use web_kit::html::{WITHOUT_SCRIPTS, html};
 
-use super::layout::Frame;
+use super::layout::PageFrame;
 use super::text::with_query;
 use crate::app::App;
 use crate::auth::{CurrentUser, SECOND_FACTOR_MISSING, SuperAdmin, extract_by};
@@ -92,8 +92,8 @@ impl Visitor {
     ///
     /// # Errors
     /// 403 for a form that was not shown in this browser.
-    pub(super) fn open_token(&self, given: Option<&str>) -> Result<FormToken, Problem> {
-        FormToken::open(&self.app.sealers.forms, &self.browser, given)
+    pub(super) fn open_token(&self, given: Option<&str>) -> Result<CsrfToken, Problem> {
+        CsrfToken::open(&self.app.sealers.forms, &self.browser, given)
     }
 
     pub(crate) fn browser(&self) -> &str {
@@ -101,18 +101,18 @@ impl Visitor {
     }
 
     /// Creates the frame of a page with this title.
-    pub(crate) fn frame(&self, title: &str) -> Frame {
+    pub(crate) fn frame(&self, title: &str) -> PageFrame {
         let user = self.user.as_ref();
-        Frame {
+        PageFrame {
             title: title.to_owned(),
-            csrf: FormToken::new(self.account(), &*self.page)
+            csrf: CsrfToken::new(self.account(), &*self.page)
                 .seal(&self.app.sealers.forms, &self.browser),
             username: user.map(|user| user.account.username.clone()),
             is_superadmin: user
                 .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),
             stylesheet: STYLESHEET.path(),
             path: self.path.split('?').next().unwrap_or_default().to_owned(),
-            notices: Notices::default(),
+            notices: FormMessages::default(),
         }
     }
 
@@ -216,14 +216,14 @@ impl Administrator {
 #[derive(Template)]
 #[template(path = "admin/sign_in_again.html")]
 struct SignInAgainPage {
-    frame: Frame,
+    frame: PageFrame,
 }
 
 /// The page for an administrator without a second factor, if administration requires one.
 #[derive(Template)]
 #[template(path = "admin/second_factor.html")]
 struct SecondFactorPage {
-    frame: Frame,
+    frame: PageFrame,
 }
 
 /// Finds the account of a cookie's session, if both are valid.

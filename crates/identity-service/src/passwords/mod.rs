@@ -22,11 +22,11 @@ pub(crate) struct PasswordHasher {
 
 /// The result of a password check.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum PasswordCheck {
     Wrong,
     Right,
     /// The password matches, but the stored hash has a lower cost than configured. This is its replacement.
-    RightButWeak(String),
+    MatchNeedsRehash(String),
 }
 
 impl PasswordHasher {
@@ -67,7 +67,7 @@ impl PasswordHasher {
         &self,
         password: Password,
         stored: Option<String>,
-    ) -> Result<Verdict, Error> {
+    ) -> Result<PasswordCheck, Error> {
         let known = stored.is_some();
         let stored = stored.unwrap_or_else(|| self.dummy.clone());
         let cost = self.cost;
@@ -80,12 +80,12 @@ impl PasswordHasher {
                     .map_or(cost, |parts| parts.get_cost());
                 if !(matches && known && password.fits()) {
                     spend_the_rest(&password, stored_cost, cost)?;
-                    return Ok(Verdict::Wrong);
+                    return Ok(PasswordCheck::Wrong);
                 }
                 if stored_cost < cost {
-                    return hash(&password, cost).map(Verdict::RightButWeak);
+                    return hash(&password, cost).map(PasswordCheck::MatchNeedsRehash);
                 }
-                Ok(Verdict::Right)
+                Ok(PasswordCheck::Right)
             })
             .await
     }
@@ -162,18 +162,21 @@ mod tests {
             weak.verify(password.clone(), Some(stored.clone()))
                 .await
                 .unwrap(),
-            Verdict::Right
+            PasswordCheck::Right
         );
-        let Verdict::RightButWeak(better) =
+        let PasswordCheck::MatchNeedsRehash(better) =
             strong.verify(password.clone(), Some(stored)).await.unwrap()
         else {
             panic!("not upgraded");
         };
         assert_eq!(
             strong.verify(password.clone(), Some(better)).await.unwrap(),
-            Verdict::Right
+            PasswordCheck::Right
         );
-        assert_eq!(strong.verify(password, None).await.unwrap(), Verdict::Wrong);
+        assert_eq!(
+            strong.verify(password, None).await.unwrap(),
+            PasswordCheck::Wrong
+        );
     }
 
     #[tokio::test]
@@ -185,9 +188,9 @@ mod tests {
             .unwrap();
         let verdict =
             |text: String| hasher.verify(Password::presented(&text), Some(stored.clone()));
-        assert_eq!(verdict("x".repeat(72)).await.unwrap(), Verdict::Right);
-        assert_eq!(verdict("x".repeat(73)).await.unwrap(), Verdict::Wrong);
-        assert_eq!(verdict("x".repeat(71)).await.unwrap(), Verdict::Wrong);
+        assert_eq!(verdict("x".repeat(72)).await.unwrap(), PasswordCheck::Right);
+        assert_eq!(verdict("x".repeat(73)).await.unwrap(), PasswordCheck::Wrong);
+        assert_eq!(verdict("x".repeat(71)).await.unwrap(), PasswordCheck::Wrong);
     }
 
     #[test]

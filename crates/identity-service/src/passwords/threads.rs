@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use db_kit::{Missed, Workers};
+use db_kit::{JobError, Workers};
 
 use crate::error::Error;
 
@@ -37,7 +37,7 @@ impl Threads {
     {
         match self.0.run(MAX_WAIT, Duration::MAX, work).await {
             Ok(outcome) => outcome,
-            Err(Missed::Full | Missed::Turn) => Err(Error::Overloaded),
+            Err(JobError::Full | JobError::Turn) => Err(Error::Overloaded),
             Err(missed) => Err(Error::internal("password threads", missed)),
         }
     }

@@ -63,7 +63,7 @@ impl Owner {
 /// The columns of an account that its photo needs.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
-pub(crate) struct OwnerRow {
+pub(crate) struct PhotoOwnerRow {
     pub(super) id: UserId,
     pub(super) username: String,
     pub(super) username_lower: String,
@@ -71,7 +71,7 @@ pub(crate) struct OwnerRow {
     pub(super) photo_version: Option<String>,
 }
 
-impl OwnerRow {
+impl PhotoOwnerRow {
     pub(super) fn to_wire(&self, base_url: &str) -> ProfilePhotoMeta {
         ProfilePhotoMeta {
             user_id: self.id,

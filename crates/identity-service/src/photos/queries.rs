@@ -4,19 +4,19 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text};
 
-use super::model::{NewPhoto, Owner, OwnerRow, PhotoRow};
+use super::model::{NewPhoto, Owner, PhotoOwnerRow, PhotoRow};
 use crate::columns::columns;
 use crate::schema::{profile_photos, users};
 
-pub(super) fn find_owner(db: &mut Db, owner: &Owner) -> QueryResult<Option<OwnerRow>> {
+pub(super) fn find_owner(db: &mut Db, owner: &Owner) -> QueryResult<Option<PhotoOwnerRow>> {
     match owner {
         Owner::Id(id) => users::table
             .find(*id)
-            .select(columns::<OwnerRow>())
+            .select(columns::<PhotoOwnerRow>())
             .first(db),
         Owner::Name(name) => users::table
             .filter(users::username_lower.eq(name))
-            .select(columns::<OwnerRow>())
+            .select(columns::<PhotoOwnerRow>())
             .first(db),
     }
     .optional()
@@ -27,7 +27,7 @@ pub(super) fn list_owners(
     db: &mut Db,
     ids: &[UserId],
     names: &[String],
-) -> QueryResult<Vec<OwnerRow>> {
+) -> QueryResult<Vec<PhotoOwnerRow>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
     users::table
         .filter(
@@ -35,7 +35,7 @@ pub(super) fn list_owners(
                 .eq_any(ids)
                 .or(users::username_lower.eq_any(names)),
         )
-        .select(columns::<OwnerRow>())
+        .select(columns::<PhotoOwnerRow>())
         .load(db)
 }
 
@@ -55,14 +55,14 @@ pub(crate) fn set(
     id: UserId,
     photo: &NewPhoto,
     now: NaiveDateTime,
-) -> QueryResult<Option<OwnerRow>> {
+) -> QueryResult<Option<PhotoOwnerRow>> {
     let active = users::table.find(id).filter(users::is_active.eq(true));
     let owner = diesel::update(active)
         .set((
             users::photo_version.eq(&photo.version),
             users::updated_at.eq(now),
         ))
-        .returning(columns::<OwnerRow>())
+        .returning(columns::<PhotoOwnerRow>())
         .get_result(db)
         .optional()?;
     if owner.is_some() {

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use auth_types::UserId;
 use auth_types::wire::IdentityError;
 use service_kit::Problem;
-use service_kit::http::{Json, Path, Query, Unread, endpoint};
+use service_kit::http::{Json, Path, Query, UnreadBody, endpoint};
 
 use super::service::{self, PhotoFile, sees_inactive};
 use super::upload;
@@ -14,8 +14,8 @@ use super::wire::{PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta, Ve
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::ByAccount;
-use crate::origin::Origin;
+use crate::limits::AccountLimit;
+use crate::origin::RequestContext;
 
 /// How long a version may be cached, in seconds: in effect, forever.
 const A_YEAR: u32 = 31_536_000;
@@ -52,13 +52,13 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn put_photo(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     caller: CurrentUser,
     user_id: Path<(String,)>,
-    body: Unread,
+    body: UnreadBody,
 ) -> actix_web::Result<HttpResponse> {
     let id = own_id(&caller, &user_id.0.0)?;
-    app.limits.check_account(ByAccount::Photo, id)?;
+    app.limits.check_account(AccountLimit::Photo, id)?;
     let file = upload::read(body.of_account(id.get()), app.photos.max_bytes).await?;
     let meta = service::put(&app, id, file, &origin.of(&caller)).await?;
     Ok(HttpResponse::Ok().json(meta))
@@ -75,7 +75,7 @@ async fn put_photo(
 )]
 async fn delete_photo(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     caller: CurrentUser,
     user_id: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {

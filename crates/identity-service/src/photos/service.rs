@@ -3,14 +3,14 @@ use std::collections::{HashMap, HashSet};
 use actix_web::web::Bytes;
 use auth_types::{AccountRole, UserId};
 
-use super::model::{Owner, OwnerRow, PhotoRow};
+use super::model::{Owner, PhotoOwnerRow, PhotoRow};
 use super::queries;
 use super::wire::{PhotosRequest, PhotosResponse, ProfilePhotoMeta};
 use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// The maximum number of ids and names in one request.
 const MAX_BATCH: usize = 200;
@@ -25,7 +25,7 @@ pub(crate) async fn put(
     app: &App,
     id: UserId,
     file: Bytes,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<ProfilePhotoMeta, Error> {
     let photo = app.photos.process(file).await?;
     app.change(origin, move |change| {
@@ -39,7 +39,7 @@ pub(crate) async fn put(
 }
 
 /// Deletes the caller's photo, if there is one.
-pub(crate) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
+pub(crate) async fn remove(app: &App, id: UserId, origin: &RequestContext) -> Result<(), Error> {
     app.change(origin, move |change| {
         if queries::clear(change.db, id, change.now.naive_utc())? {
             change.user_changed(id)?;
@@ -60,7 +60,7 @@ pub(super) async fn get_meta(
     Ok(owner.to_wire(&app.base_url))
 }
 
-async fn get_owner(app: &App, owner: Owner, sees_inactive: bool) -> Result<OwnerRow, Error> {
+async fn get_owner(app: &App, owner: Owner, sees_inactive: bool) -> Result<PhotoOwnerRow, Error> {
     app.read(move |db| queries::find_owner(db, &owner))
         .await?
         .filter(|owner| owner.is_active || sees_inactive)
@@ -89,7 +89,7 @@ pub(super) async fn list_meta(
     let rows = app
         .read(move |db| queries::list_owners(db, &ids, &names))
         .await?;
-    let rows: Vec<OwnerRow> = rows
+    let rows: Vec<PhotoOwnerRow> = rows
         .into_iter()
         .filter(|row| row.is_active || sees_inactive)
         .collect();
@@ -97,7 +97,7 @@ pub(super) async fn list_meta(
     let by_name = rows
         .iter()
         .map(|row| (Owner::Name(row.username_lower.clone()), row));
-    let known: HashMap<Owner, &OwnerRow> = by_id.chain(by_name).collect();
+    let known: HashMap<Owner, &PhotoOwnerRow> = by_id.chain(by_name).collect();
     let mut answered = HashSet::new();
     let users: Vec<ProfilePhotoMeta> = asked
         .iter()

@@ -8,7 +8,7 @@ use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use service_kit::Problem;
-use service_kit::http::Unread;
+use service_kit::http::UnreadBody;
 use web_kit::form::CSRF_FIELD;
 
 use crate::error::Error;
@@ -21,21 +21,21 @@ const MAX_TOKEN_BYTES: usize = 256;
 const FORM_EXTRA: usize = 64 * 1024;
 
 /// The fields of a page's form.
-pub(crate) struct Sent {
+pub(crate) struct PhotoUpload {
     /// Empty if no file was chosen: browsers then send an empty one.
     pub(crate) photo: Option<Bytes>,
     pub(crate) csrf: Option<String>,
 }
 
 /// Reads the photo and the CSRF token of a page's form. Fails with `photo_too_large` beyond `limit` bytes.
-pub(crate) async fn read_form(body: Unread, limit: usize) -> Result<Sent, Problem> {
+pub(crate) async fn read_form(body: UnreadBody, limit: usize) -> Result<PhotoUpload, Problem> {
     read_fields(body, limit)
         .await
         .map_err(|problem| in_own_words(problem, limit))
 }
 
 /// Reads the photo of a request. Fails with `photo_too_large` beyond `limit` bytes.
-pub(super) async fn read(body: Unread, limit: usize) -> Result<Bytes, Problem> {
+pub(super) async fn read(body: UnreadBody, limit: usize) -> Result<Bytes, Problem> {
     let content_type = body.headers().get(CONTENT_TYPE);
     let is_form = content_type
         .and_then(|value| value.to_str().ok())
@@ -61,7 +61,7 @@ fn in_own_words(problem: Problem, limit: usize) -> Problem {
     }
 }
 
-async fn read_fields(body: Unread, limit: usize) -> Result<Sent, Problem> {
+async fn read_fields(body: UnreadBody, limit: usize) -> Result<PhotoUpload, Problem> {
     let headers = body.headers().clone();
     let (payload, patience) = body.into_stream(limit + FORM_EXTRA)?;
     // The parser skips fields that nobody reads, without limit.
@@ -86,7 +86,7 @@ async fn read_fields(body: Unread, limit: usize) -> Result<Sent, Problem> {
 }
 
 /// Reads the fields of a form. The photo gets `room` bytes at once: a growing buffer takes up to three times as much.
-async fn fields_of(mut form: Multipart, limit: usize, room: usize) -> Result<Sent, Problem> {
+async fn fields_of(mut form: Multipart, limit: usize, room: usize) -> Result<PhotoUpload, Problem> {
     let (mut photo, mut csrf) = (None, None);
     while let Some(field) = form.next().await {
         let field = field.map_err(|error| refused(&error, limit))?;
@@ -104,7 +104,7 @@ async fn fields_of(mut form: Multipart, limit: usize, room: usize) -> Result<Sen
             _ => {}
         }
     }
-    Ok(Sent { photo, csrf })
+    Ok(PhotoUpload { photo, csrf })
 }
 
 async fn whole(mut field: Field, limit: usize, room: usize) -> Result<Bytes, Problem> {

@@ -2,14 +2,14 @@ use actix_web::HttpResponse;
 use actix_web::web::Data;
 use auth_types::UserId;
 use auth_types::wire::IdentityError;
-use service_kit::http::{Path, Unread};
+use service_kit::http::{Path, UnreadBody};
 
 use super::service;
 use super::wire::UpdateProfileRequest;
 use crate::accounts::wire::UserResponse;
 use crate::app::App;
 use crate::auth::CurrentUser;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::photos::routes::own_id;
 
 /// Updates the caller's own profile, completely or not at all. An e-mail address that is set here gets no password reset
@@ -27,10 +27,10 @@ use crate::photos::routes::own_id;
 )]
 pub(crate) async fn update_user(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     caller: CurrentUser,
     user_id: Path<(String,)>,
-    body: Unread,
+    body: UnreadBody,
 ) -> actix_web::Result<HttpResponse> {
     let id = own_id(&caller, &user_id.0.0)?;
     let body = body.of_account(id.get());

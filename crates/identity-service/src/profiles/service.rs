@@ -13,8 +13,8 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
-use crate::limits::ByAccount;
-use crate::origin::Origin;
+use crate::limits::AccountLimit;
+use crate::origin::RequestContext;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
 
@@ -25,7 +25,7 @@ enum PhotoChange {
 }
 
 /// A request that is valid, as far as that is known before the transaction.
-struct Update {
+struct ProfileUpdate {
     bio: Option<Option<String>>,
     website_url: Option<Option<String>>,
     email: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) async fn update_user(
     app: &App,
     caller: &CurrentUser,
     request: UpdateProfileRequest,
-    origin: Origin,
+    origin: RequestContext,
 ) -> Result<User, Error> {
     if request.email.is_some() && caller.token.access != Access::Full {
         return Err(Error::InsufficientScope);
@@ -56,7 +56,11 @@ pub(crate) async fn update_user(
 
 /// Does all that needs no transaction. The photo comes last, so that no server is called for a request that is refused
 /// anyway.
-async fn prepare(app: &App, id: UserId, request: UpdateProfileRequest) -> Result<Update, Error> {
+async fn prepare(
+    app: &App,
+    id: UserId,
+    request: UpdateProfileRequest,
+) -> Result<ProfileUpdate, Error> {
     if let Some(Some(bio)) = &request.bio {
         check_bio(bio)?;
     }
@@ -76,11 +80,11 @@ async fn prepare(app: &App, id: UserId, request: UpdateProfileRequest) -> Result
         Some(None) => PhotoChange::Remove,
         Some(address) if address == account.photo_url(&app.base_url) => PhotoChange::Keep,
         Some(Some(address)) => {
-            app.limits.check_account(ByAccount::Photo, id)?;
+            app.limits.check_account(AccountLimit::Photo, id)?;
             PhotoChange::Replace(source::photo_at(&app.photos, id, address).await?)
         }
     };
-    Ok(Update {
+    Ok(ProfileUpdate {
         bio: request.bio,
         website_url: request.website_url,
         email: request.email,
@@ -106,7 +110,7 @@ fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> 
     parsed.map(Some)
 }
 
-fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<AccountRow, Error> {
+fn apply(change: &mut Change<'_>, id: UserId, update: &ProfileUpdate) -> Result<AccountRow, Error> {
     // The account was deleted or deactivated after the token was checked.
     let account = accounts::queries::lock_active(change.db, id)?.ok_or(Error::TokenRevoked)?;
     let email = match &update.email {

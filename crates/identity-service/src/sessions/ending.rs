@@ -10,7 +10,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
-use crate::origin::{Origin, Via};
+use crate::origin::{RequestChannel, RequestContext};
 use crate::tokens::refresh::RefreshToken;
 
 /// The most live sessions of one account per kind, OAuth client and site. The limit bounds queries and responses when
@@ -22,7 +22,7 @@ pub(crate) async fn logout(
     app: &App,
     caller: &CurrentUser,
     refresh_token: Option<&str>,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let other = refresh_token
         .and_then(RefreshToken::parse)
@@ -54,7 +54,7 @@ pub(crate) async fn end_session(
     app: &App,
     caller: &CurrentUser,
     session_id: String,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let origin = origin.clone().by(user_id);
@@ -74,7 +74,7 @@ pub(crate) async fn end_many(
     app: &App,
     caller: &CurrentUser,
     spare_this: bool,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let spared = spare_this.then(|| caller.token.session_id.clone());
@@ -112,7 +112,7 @@ pub(crate) fn end_all_for(
 
 /// Ends the oldest sessions of the kind, client and site of `new`, so that with it at most [`MAX_LIVE`] remain.
 /// Derived sessions never end one that was opened with a password. The caller must have locked the account's row.
-pub(crate) fn make_room(
+pub(crate) fn end_excess_sessions(
     change: &mut Change<'_>,
     user_id: UserId,
     new: &NewSession,
@@ -131,10 +131,13 @@ pub(crate) async fn end_expired(
     user_id: UserId,
     sids: Vec<String>,
 ) -> Result<usize, Error> {
-    app.change(&Origin::local(Via::System), move |change| {
-        accounts::queries::lock_account(change.db, user_id)?;
-        end_each(change, user_id, sids, "expired")
-    })
+    app.change(
+        &RequestContext::local(RequestChannel::System),
+        move |change| {
+            accounts::queries::lock_account(change.db, user_id)?;
+            end_each(change, user_id, sids, "expired")
+        },
+    )
     .await
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::model::NewSession;
 use super::wire::LoginRequest;
-use super::{end_replaced, make_room, notice, queries};
+use super::{end_excess_sessions, end_replaced, notice, queries};
 use crate::access::Grant;
 use crate::accounts;
 use crate::accounts::model::{AccountRow, CredentialsRow};
@@ -12,14 +12,14 @@ use crate::accounts::rules::{Password, Username};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::origin::Origin;
-use crate::passwords::Verdict;
+use crate::origin::RequestContext;
+use crate::passwords::PasswordCheck;
 use crate::totp::{self, CodeCheck};
 
 pub(crate) async fn login(
     app: &App,
     request: LoginRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<TokenPair, Error> {
     let (account, session) = open(app, request, Grant::FirstParty, origin).await?;
     session.token_pair(app, &account).await
@@ -30,14 +30,14 @@ pub(crate) async fn open(
     app: &App,
     request: LoginRequest,
     grant: Grant,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(AccountRow, NewSession), Error> {
-    let known = show_password(app, &request.username, &request.password, origin).await?;
+    let known = verify_password(app, &request.username, &request.password, origin).await?;
     known.open(app, request.totp_code, grant, origin).await
 }
 
 /// A caller whose password is verified. A second factor may still be missing.
-pub(crate) struct Known {
+pub(crate) struct VerifiedPassword {
     pub(crate) id: UserId,
     /// Lower case, as usernames are compared.
     pub(super) username: String,
@@ -46,12 +46,12 @@ pub(crate) struct Known {
 }
 
 /// Checks a password. Unknown username, wrong password and inactive account give the same error after the same time.
-pub(crate) async fn show_password(
+pub(crate) async fn verify_password(
     app: &App,
     username: &str,
     password: &str,
-    origin: &Origin,
-) -> Result<Known, Error> {
+    origin: &RequestContext,
+) -> Result<VerifiedPassword, Error> {
     // An invalid username is looked up as the empty one, so that a long name takes no memory in the rate limiter.
     let username = Username::parse(username).map_or_else(|_| String::new(), |name| name.lower());
     app.limits
@@ -70,11 +70,11 @@ pub(crate) async fn show_password(
         .verify(Password::presented(password), stored)
         .await?;
     let (credentials, better) = match (found, verdict) {
-        (Some(credentials), Verdict::Right) => (credentials, None),
-        (Some(credentials), Verdict::RightButWeak(better)) => (credentials, Some(better)),
+        (Some(credentials), PasswordCheck::Right) => (credentials, None),
+        (Some(credentials), PasswordCheck::MatchNeedsRehash(better)) => (credentials, Some(better)),
         (found, _) => return Err(refuse(app, found, &username, origin).await),
     };
-    Ok(Known {
+    Ok(VerifiedPassword {
         id: credentials.id,
         username,
         stored: credentials.password_hash,
@@ -82,7 +82,7 @@ pub(crate) async fn show_password(
     })
 }
 
-impl Known {
+impl VerifiedPassword {
     /// Restores the caller whose password matched the hash `stored`.
     pub(super) fn again(id: UserId, username: String, stored: String) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Known {
         app: &App,
         totp_code: Option<String>,
         grant: Grant,
-        origin: &Origin,
+        origin: &RequestContext,
     ) -> Result<(AccountRow, NewSession), Error> {
         let attempt = totp::begin(app, self.id, totp_code.as_deref()).await?;
         let session = NewSession::open(grant, app.clock.now_naive(), origin);
@@ -142,7 +142,7 @@ async fn refuse(
     app: &App,
     found: Option<CredentialsRow>,
     username: &str,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Error {
     app.limits
         .login_failed(origin.address, username, app.clock.now());
@@ -154,13 +154,13 @@ async fn refuse(
     recorded.err().unwrap_or(Error::InvalidCredentials)
 }
 
-impl Known {
+impl VerifiedPassword {
     async fn open_session(
         &self,
         app: &App,
         totp_code: Option<String>,
         session: NewSession,
-        origin: &Origin,
+        origin: &RequestContext,
     ) -> Result<SignIn, Error> {
         let sealer = app.sealers.second_factors.clone();
         let id = self.id;
@@ -187,9 +187,9 @@ impl Known {
             }
             let account =
                 accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
-            notice::tell_if_new(change, &account)?;
+            notice::send_sign_in_notice(change, &account)?;
             end_replaced(change)?;
-            make_room(change, id, &session)?;
+            end_excess_sessions(change, id, &session)?;
             queries::insert_session(change.db, id, &session)?;
             change.audit(&Entry::on(Action::SIGNED_IN, id).session(&session.id))?;
             Ok(SignIn::Opened(Box::new((account, session))))

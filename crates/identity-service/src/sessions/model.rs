@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use crate::access::{Grant, GrantRow};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::schema::{oauth_clients, sessions};
 use crate::tokens::refresh::RefreshToken;
 
@@ -32,7 +32,7 @@ pub(crate) struct NewSession {
 
 impl NewSession {
     /// Creates a session with the lifetime of its kind of grant.
-    pub(crate) fn open(grant: Grant, now: NaiveDateTime, origin: &Origin) -> Self {
+    pub(crate) fn open(grant: Grant, now: NaiveDateTime, origin: &RequestContext) -> Self {
         let expires_at = now + grant.life();
         Self {
             grant,
@@ -144,7 +144,7 @@ pub(crate) struct RefreshRow {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Presented {
     /// The session has ended, or its account may not sign in.
-    Dead,
+    Expired,
     /// Rotated within the grace period, with an unused successor: the caller gets the same successor.
     Repeated,
     /// Rotated before and presented again (RFC 9700 section 4.14.2): somebody holds a copy.
@@ -180,7 +180,7 @@ impl RefreshRow {
         let over = self.revoked_at.is_some() || self.ends_at() <= now;
         let hash = presented.hash();
         if over || hash == self.refresh_hash {
-            return Presented::Dead;
+            return Presented::Expired;
         }
         let just_rotated = self.refresh_previous_hash.as_ref() == Some(&hash)
             && now - self.refresh_rotated_at <= GRACE;
@@ -195,14 +195,14 @@ impl RefreshRow {
 
 /// The party that presents a refresh token. A token is valid only from the party that received it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Holder<'a> {
+pub(crate) enum TokenHolder<'a> {
     /// The product's own clients, and sites with SSO sessions.
     Own,
     /// An OAuth client, by its id.
     Client(&'a str),
 }
 
-impl Holder<'_> {
+impl TokenHolder<'_> {
     pub(super) fn client_id(&self) -> Option<&str> {
         match self {
             Self::Own => None,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use event_types::MailText;
+use event_types::MailTemplate;
 
 use super::{KEPT, queries};
 use crate::accounts::model::AccountRow;
@@ -12,7 +12,10 @@ use crate::error::Error;
 
 /// Enqueues a mail if no session of the last 90 days has this sign-in's program and network. The very first sign-in
 /// of an account sends none. The caller runs it in the transaction of the sign-in, before inserting the session.
-pub(super) fn tell_if_new(change: &mut Change<'_>, account: &AccountRow) -> Result<(), Error> {
+pub(super) fn send_sign_in_notice(
+    change: &mut Change<'_>,
+    account: &AccountRow,
+) -> Result<(), Error> {
     let (Some(address), true) = (change.origin.address, account.email_verified) else {
         return Ok(());
     };
@@ -21,20 +24,20 @@ pub(super) fn tell_if_new(change: &mut Change<'_>, account: &AccountRow) -> Resu
     let (text, agent) = (address.to_string(), user_agent.as_deref());
     // In the usual case, one matching row settles it.
     if let Some(agent) = agent
-        && queries::knows_place(change.db, account.id, since, &text, agent)?
+        && queries::has_signed_in_from(change.db, account.id, since, &text, agent)?
     {
         return Ok(());
     }
-    let places = queries::list_places(change.db, account.id, since)?;
-    let here = Place::of(Some(address), agent);
+    let places = queries::list_sign_in_locations(change.db, account.id, since)?;
+    let here = SignInLocation::of(Some(address), agent);
     let known = places.iter().any(|(address, agent)| {
         let address = address.as_deref().and_then(|text| text.parse().ok());
-        Place::of(address, agent.as_deref()) == here
+        SignInLocation::of(address, agent.as_deref()) == here
     });
     if known || !audit::queries::has_signed_in(change.db, account.id)? {
         return Ok(());
     }
-    let text = MailText::NewSignIn {
+    let text = MailTemplate::NewSignIn {
         username: account.username.clone(),
         at: change.now,
         address: text,
@@ -45,12 +48,12 @@ pub(super) fn tell_if_new(change: &mut Change<'_>, account: &AccountRow) -> Resu
 
 /// A program in a network.
 #[derive(PartialEq, Eq)]
-struct Place {
+struct SignInLocation {
     network: Option<IpAddr>,
     program: String,
 }
 
-impl Place {
+impl SignInLocation {
     fn of(address: Option<IpAddr>, user_agent: Option<&str>) -> Self {
         Self {
             network: address.map(network),
@@ -94,7 +97,8 @@ mod tests {
     use super::*;
 
     fn same(one: (&str, &str), other: (&str, &str)) -> bool {
-        let place = |(address, agent): (&str, &str)| Place::of(address.parse().ok(), Some(agent));
+        let place =
+            |(address, agent): (&str, &str)| SignInLocation::of(address.parse().ok(), Some(agent));
         place(one) == place(other)
     }
 

@@ -3,25 +3,25 @@
 use serde_json::json;
 
 use super::model::NewSession;
-use super::{make_room, queries};
+use super::{end_excess_sessions, queries};
 use crate::access::{ABSOLUTE_LIFE, Grant};
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// Opens a session for `grant`, derived from the caller's. It keeps that sign-in's time of authentication and absolute
 /// end: passing a sign-in on makes it neither fresher nor longer.
 ///
 /// # Errors
 /// [`Error::RateLimited`], and [`Error::TokenRevoked`] when the caller's session or account ends meanwhile.
-pub(crate) async fn open_beside(
+pub(crate) async fn open_derived_session(
     app: &App,
     caller: &CurrentUser,
     grant: Grant,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<NewSession, Error> {
     app.limits.check_derived(caller.account.id, &grant)?;
     let session = NewSession::open(grant, app.clock.now_naive(), origin)
@@ -36,7 +36,7 @@ pub(crate) async fn open_beside(
             return Err(Error::TokenRevoked);
         }
         let session = session.ending_with(queries::list_ancestors(change.db, &own)?);
-        make_room(change, id, &session)?;
+        end_excess_sessions(change, id, &session)?;
         queries::insert_session(change.db, id, &session)?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
         let entry = Entry::on(Action::SIGNED_IN, id).session(&session.id);

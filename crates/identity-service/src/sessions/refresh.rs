@@ -2,7 +2,7 @@ use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
 use db_kit::Backend;
 
-use super::model::{Holder, Presented};
+use super::model::{Presented, TokenHolder};
 use super::queries::{self, Rotated, Rotation};
 use super::token_pair::token_pair;
 use super::wire::RefreshRequest;
@@ -11,8 +11,8 @@ use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::limits::ByAddress;
-use crate::origin::Origin;
+use crate::limits::AddressLimit;
+use crate::origin::RequestContext;
 use crate::tokens::refresh::RefreshToken;
 
 /// Rotates a refresh token and issues an access token. An address that keeps presenting invalid tokens is
@@ -20,12 +20,12 @@ use crate::tokens::refresh::RefreshToken;
 pub(crate) async fn refresh(
     app: &App,
     request: &RefreshRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<TokenPair, Error> {
-    let outcome = rotate(app, &request.refresh_token, Holder::Own, origin).await;
+    let outcome = rotate(app, &request.refresh_token, TokenHolder::Own, origin).await;
     if matches!(outcome, Err(Error::InvalidRefreshToken)) {
         app.limits
-            .check_address(ByAddress::RefusedRefresh, origin.address)?;
+            .check_address(AddressLimit::RefusedRefresh, origin.address)?;
     }
     let (session, token) = outcome?;
     let grant = session.grant.own()?.ok_or(Error::InvalidRefreshToken)?;
@@ -37,8 +37,8 @@ pub(crate) async fn refresh(
 pub(crate) async fn rotate(
     app: &App,
     token: &str,
-    holder: Holder<'_>,
-    origin: &Origin,
+    holder: TokenHolder<'_>,
+    origin: &RequestContext,
 ) -> Result<(Rotated, RefreshToken), Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     app.limits.check_refresh(&presented)?;
@@ -65,9 +65,9 @@ async fn rotate_alone(
     app: &App,
     presented: RefreshToken,
     successor: &RefreshToken,
-    holder: Holder<'_>,
+    holder: TokenHolder<'_>,
     rotation: Rotation,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Rotated, Error> {
     let found = app.refreshes.sessions.run(presented.lineage()).await?;
     let found = found
@@ -87,7 +87,7 @@ async fn rotate_alone(
 pub(crate) async fn find_grant(
     app: &App,
     token: &str,
-    holder: Holder<'_>,
+    holder: TokenHolder<'_>,
 ) -> Result<GrantRow, Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     let lineage = presented.lineage();
@@ -106,7 +106,7 @@ async fn not_rotated(
     presented: RefreshToken,
     successor: &RefreshToken,
     now: NaiveDateTime,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let lineage = presented.lineage();
     let row = app
@@ -114,7 +114,7 @@ async fn not_rotated(
         .await?;
     let row = row.ok_or(Error::InvalidRefreshToken)?;
     match row.judge(&presented, successor, now) {
-        Presented::Dead => Err(Error::InvalidRefreshToken),
+        Presented::Expired => Err(Error::InvalidRefreshToken),
         Presented::Repeated => Ok(()),
         Presented::Reused => {
             app.change(origin, move |change| {

@@ -15,7 +15,7 @@ use crate::allowed_origins::NotAllowed;
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/validate").get(validate).post(validate))
@@ -42,7 +42,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn sign_in(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<LoginRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let pair = login::login(&app, body.into_inner()?, &origin).await?;
@@ -59,7 +59,7 @@ async fn sign_in(
 async fn logout(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     body: OptionalJson<LogoutRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let request = body.into_inner()?.unwrap_or_default();
@@ -81,7 +81,7 @@ async fn logout(
 async fn global_logout(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     req: HttpRequest,
 ) -> Result<HttpResponse, Error> {
     // HEAD gets the same response and changes nothing (RFC 9110 section 9.2.1).
@@ -125,7 +125,7 @@ async fn list_sessions(
 async fn end_others(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
 ) -> Result<HttpResponse, Error> {
     ending::end_many(&app, &caller, true, &origin).await?;
     Ok(HttpResponse::NoContent().finish())
@@ -143,7 +143,7 @@ async fn end_others(
 async fn end_session(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     session_id: Result<Path<(String,)>, Problem>,
 ) -> Result<HttpResponse, Error> {
     let Path((session_id,)) = session_id.map_err(|_| Error::SessionNotFound)?;
@@ -165,7 +165,7 @@ async fn end_session(
 )]
 async fn rotate(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<RefreshRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let pair = refresh::refresh(&app, &body.into_inner()?, &origin).await?;

@@ -9,18 +9,18 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use service_kit::crypto::sha256;
 
-use super::login::Known;
+use super::login::VerifiedPassword;
 use crate::accounts;
 use crate::app::App;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// How long a user may take to enter the code.
 const LIFE: TimeDelta = TimeDelta::minutes(5);
 
 /// The sealed result of the first step.
 #[derive(Serialize, Deserialize)]
-struct Carried {
+struct FirstStep {
     user_id: UserId,
     username: String,
     /// SHA-256 of the stored password hash: changing the password invalidates the first step.
@@ -29,8 +29,8 @@ struct Carried {
 }
 
 /// Seals the result of the first step, bound to the browser with this cookie value.
-pub(crate) fn carry(app: &App, known: &Known, browser: &str) -> Result<String, Error> {
-    let carried = Carried {
+pub(crate) fn carry(app: &App, known: &VerifiedPassword, browser: &str) -> Result<String, Error> {
+    let carried = FirstStep {
         user_id: known.id,
         username: known.username.clone(),
         hash: digest(known.hash()),
@@ -48,15 +48,15 @@ pub(crate) fn carry(app: &App, known: &Known, browser: &str) -> Result<String, E
 ///
 /// # Errors
 /// [`Error::RateLimited`], under the limits of a password check.
-pub(crate) async fn take_up(
+pub(crate) async fn open_first_step(
     app: &App,
     sealed: &str,
     browser: &str,
-    origin: &Origin,
-) -> Result<Option<Known>, Error> {
+    origin: &RequestContext,
+) -> Result<Option<VerifiedPassword>, Error> {
     let opened = app.sealers.first_steps.open(&context(browser), sealed).ok();
     let Some(carried) = opened
-        .and_then(|plain| serde_json::from_slice::<Carried>(plain.expose_secret()).ok())
+        .and_then(|plain| serde_json::from_slice::<FirstStep>(plain.expose_secret()).ok())
         .filter(|carried| app.clock.now() - carried.at < LIFE)
     else {
         return Ok(None);
@@ -70,7 +70,7 @@ pub(crate) async fn take_up(
     let same = found.filter(|row| {
         row.id == carried.user_id && row.is_active && digest(&row.password_hash) == carried.hash
     });
-    Ok(same.map(|row| Known::again(row.id, carried.username, row.password_hash)))
+    Ok(same.map(|row| VerifiedPassword::again(row.id, carried.username, row.password_hash)))
 }
 
 fn context(browser: &str) -> String {

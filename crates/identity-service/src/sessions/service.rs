@@ -26,7 +26,7 @@ async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>
         .map(teams::model::MembershipRow::into_wire)
         .collect::<Result<_, _>>()?;
     if let Some(ticket) = ticket {
-        app.memory.remember_teams(ticket, user_id, &teams);
+        app.memory.insert_teams(ticket, user_id, &teams);
     }
     Ok(teams)
 }
@@ -49,7 +49,7 @@ pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result
         return Ok(body.into());
     };
     let times = (now, holds_until(&caller, now)?);
-    Ok(app.memory.remember_answer(ticket, question, body, times))
+    Ok(app.memory.insert_answer(ticket, question, body, times))
 }
 
 /// Returns when the response for a valid token becomes outdated by time alone: when the token, session or plan expires.

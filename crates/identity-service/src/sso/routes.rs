@@ -12,7 +12,7 @@ use crate::allowed_origins::NotAllowed;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::visitor::{Visitor, sign_in_path};
 use crate::pages::wants_page;
 
@@ -34,7 +34,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]
-async fn authorize(app: Data<App>, req: HttpRequest, origin: Origin) -> HttpResponse {
+async fn authorize(app: Data<App>, req: HttpRequest, origin: RequestContext) -> HttpResponse {
     let mut answer = match send(&app, &req, &origin).await {
         Ok(location) => HttpResponse::Found()
             .insert_header((LOCATION, location))
@@ -47,7 +47,7 @@ async fn authorize(app: Data<App>, req: HttpRequest, origin: Origin) -> HttpResp
 }
 
 /// Returns the address to which the browser goes.
-async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, Error> {
+async fn send(app: &App, req: &HttpRequest, origin: &RequestContext) -> Result<String, Error> {
     let query = req.query_string();
     let mut named = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "service");
     let (service, again) = (named.next(), named.next());
@@ -92,7 +92,11 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]
-async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<HttpResponse, Error> {
+async fn token(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: RequestContext,
+) -> Result<HttpResponse, Error> {
     Ok(HttpResponse::Ok().json(service::exchange(&app, &caller, &origin).await?))
 }
 

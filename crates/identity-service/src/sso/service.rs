@@ -7,7 +7,7 @@ use crate::access::{Access, Grant};
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::sessions::{self, opening};
 
 /// The maximum length of the label of a site, in characters.
@@ -28,14 +28,14 @@ pub(super) async fn hand_over(
     caller: &CurrentUser,
     mut target: Url,
     service: Option<&str>,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Url, Error> {
     let service = label(service, &target)?;
     let grant = Grant::Sso {
         service: Some(service),
         site: Some(target.origin().ascii_serialization()),
     };
-    let session = opening::open_beside(app, caller, grant, origin).await?;
+    let session = opening::open_derived_session(app, caller, grant, origin).await?;
     let account = &caller.account;
     let now = app.clock.now();
     let access = session.grant.access();
@@ -75,7 +75,7 @@ fn label(service: Option<&str>, target: &Url) -> Result<String, Error> {
 pub(super) async fn exchange(
     app: &App,
     caller: &CurrentUser,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<TokenPair, Error> {
     let grant = match &caller.token.access {
         Access::Sso { site } => {
@@ -89,7 +89,7 @@ pub(super) async fn exchange(
         Access::Full => Grant::FirstParty,
         Access::Client { .. } => return Err(Error::InsufficientScope),
     };
-    let session = opening::open_beside(app, caller, grant, origin).await?;
+    let session = opening::open_derived_session(app, caller, grant, origin).await?;
     session.token_pair(app, &caller.account).await
 }
 

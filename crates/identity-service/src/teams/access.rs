@@ -29,7 +29,7 @@ extract_by!(TeamAdmin, Error, in_rank);
 extract_by!(TeamOwner, Error, in_rank);
 
 /// The minimum role of a caller in a team.
-pub(crate) trait Rank: Sized {
+pub(crate) trait RequiredRole: Sized {
     /// Checks that the member has at least this role.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ pub(crate) trait Rank: Sized {
     fn member(&self) -> &TeamMember;
 }
 
-impl Rank for TeamMember {
+impl RequiredRole for TeamMember {
     fn of(member: TeamMember) -> Result<Self, Error> {
         Ok(member)
     }
@@ -49,7 +49,7 @@ impl Rank for TeamMember {
     }
 }
 
-impl Rank for TeamAdmin {
+impl RequiredRole for TeamAdmin {
     fn of(member: TeamMember) -> Result<Self, Error> {
         check(member.role, TeamRole::Admin)?;
         Ok(Self(member))
@@ -60,7 +60,7 @@ impl Rank for TeamAdmin {
     }
 }
 
-impl Rank for TeamOwner {
+impl RequiredRole for TeamOwner {
     fn of(member: TeamMember) -> Result<Self, Error> {
         check(member.role, TeamRole::Owner)?;
         Ok(Self(member))
@@ -74,12 +74,12 @@ impl Rank for TeamOwner {
 /// The account that changes a team. Its role is read again inside the transaction, because it may have changed since the
 /// request was authorized.
 #[derive(Clone, Copy)]
-pub(crate) struct Actor {
+pub(crate) struct TeamActor {
     pub(crate) team_id: TeamId,
     pub(crate) user_id: UserId,
 }
 
-impl Actor {
+impl TeamActor {
     pub(crate) fn of(member: &TeamMember) -> Self {
         Self {
             team_id: member.team.id,
@@ -103,7 +103,7 @@ impl Actor {
     }
 }
 
-async fn in_rank<R: Rank>(req: &HttpRequest) -> Result<R, Error> {
+async fn in_rank<R: RequiredRole>(req: &HttpRequest) -> Result<R, Error> {
     let caller = auth::current_user(req).await?;
     let slug = req.match_info().get("slug").unwrap_or_default();
     R::of(TeamMember::find(&*App::of(req)?, caller, slug).await?)

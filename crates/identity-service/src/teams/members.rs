@@ -4,7 +4,7 @@ use auth_types::TeamRole;
 use db_kit::{Db, DbError, is_unique_violation};
 use serde_json::json;
 
-use super::access::{Actor, TeamAdmin, TeamMember};
+use super::access::{TeamActor, TeamAdmin, TeamMember};
 use super::caps;
 use super::ending::end_membership;
 use super::model::{MemberRow, TeamRow};
@@ -18,7 +18,7 @@ use crate::audit::{Action, Entry};
 use crate::change::Change;
 use crate::config::TeamsConfig;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) async fn list_members(
     app: &App,
@@ -60,14 +60,14 @@ pub(crate) async fn add_member(
     app: &App,
     admin: &TeamAdmin,
     request: AddMemberRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Member, Error> {
     if !app.teams.direct_add {
         return Err(Error::InvitationRequired);
     }
     let role = given_role(request.role.as_deref())?;
     let username = name_to_look_up(&request.username);
-    let (actor, caps) = (Actor::of(&admin.0), app.teams);
+    let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;
@@ -95,11 +95,11 @@ pub(crate) async fn change_role(
     admin: &TeamAdmin,
     username: &str,
     role: &str,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Member, Error> {
     let role = parse_role(role)?;
     let username = name_to_look_up(username);
-    let (actor, caps) = (Actor::of(&admin.0), app.teams);
+    let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {
         let (team, my_role) = actor.lock(change, TeamRole::Admin)?;
@@ -158,13 +158,13 @@ pub(crate) async fn remove_member(
     app: &App,
     member: &TeamMember,
     username: &str,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let username = name_to_look_up(username);
     if member.caller.account.username.to_ascii_lowercase() == username {
         return leave(app, member, origin).await;
     }
-    let actor = Actor::of(member);
+    let actor = TeamActor::of(member);
     let origin = origin.clone().of(&member.caller);
     app.change(&origin, move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;
@@ -178,9 +178,13 @@ pub(crate) async fn remove_member(
 }
 
 /// Ends the caller's membership. Afterwards they can only return by invitation.
-pub(crate) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Result<(), Error> {
+pub(crate) async fn leave(
+    app: &App,
+    member: &TeamMember,
+    origin: &RequestContext,
+) -> Result<(), Error> {
     let username = member.caller.account.username.to_ascii_lowercase();
-    let actor = Actor::of(member);
+    let actor = TeamActor::of(member);
     let origin = origin.clone().of(&member.caller);
     app.change(&origin, move |change| {
         let (team, role) = actor.lock(change, TeamRole::Member)?;

@@ -12,7 +12,7 @@ use super::{members, service};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/teams").get(list_teams).post(create_team))
@@ -69,7 +69,7 @@ async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpRespo
 )]
 async fn create_team(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     caller: CurrentUser,
     body: Json<CreateTeamRequest>,
 ) -> actix_web::Result<HttpResponse> {
@@ -100,7 +100,7 @@ async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Er
 )]
 async fn change_team(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     admin: TeamAdmin,
     body: Json<ChangeTeamRequest>,
 ) -> actix_web::Result<HttpResponse> {
@@ -118,7 +118,7 @@ async fn change_team(
 )]
 async fn delete_team(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     owner: TeamOwner,
 ) -> Result<HttpResponse, Error> {
     service::delete_team(&app, &owner, &origin).await?;
@@ -133,7 +133,11 @@ async fn delete_team(
         (status = 409, description = "`last_owner`", body = IdentityError),
     )
 )]
-async fn leave(app: Data<App>, origin: Origin, member: TeamMember) -> Result<HttpResponse, Error> {
+async fn leave(
+    app: Data<App>,
+    origin: RequestContext,
+    member: TeamMember,
+) -> Result<HttpResponse, Error> {
     members::leave(&app, &member, &origin).await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -172,7 +176,7 @@ async fn list_members(
 )]
 async fn add_member(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     admin: TeamAdmin,
     body: Json<AddMemberRequest>,
 ) -> actix_web::Result<HttpResponse> {
@@ -193,7 +197,7 @@ async fn add_member(
 )]
 async fn change_role(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     admin: TeamAdmin,
     path: Path<(String, String)>,
     body: Json<ChangeRoleRequest>,
@@ -217,7 +221,7 @@ async fn change_role(
 )]
 async fn remove_member(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     member: TeamMember,
     path: Path<(String, String)>,
 ) -> Result<HttpResponse, Error> {

@@ -2,7 +2,7 @@ use auth_types::TeamRole;
 use db_kit::{DbError, is_unique_violation};
 use serde_json::json;
 
-use super::access::{Actor, TeamAdmin, TeamMember, TeamOwner};
+use super::access::{TeamActor, TeamAdmin, TeamMember, TeamOwner};
 use super::caps;
 use super::ending::remove_team;
 use super::model::TeamPatch;
@@ -15,7 +15,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::names::parse_name;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 const MAX_DESCRIPTION_CHARS: usize = 2_000;
 
@@ -33,7 +33,7 @@ pub(crate) async fn create_team(
     app: &App,
     caller: &CurrentUser,
     request: CreateTeamRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Team, Error> {
     let slug = Slug::parse(&request.slug)?;
     let name = parse_name(&request.name)?;
@@ -79,7 +79,7 @@ pub(crate) async fn change_team(
     app: &App,
     admin: &TeamAdmin,
     request: ChangeTeamRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Team, Error> {
     let TeamMember { caller, team, role } = &admin.0;
     let other_slug = request.slug.filter(|slug| *slug != team.slug);
@@ -96,7 +96,7 @@ pub(crate) async fn change_team(
         },
     };
     let origin = origin.clone().of(caller);
-    let actor = Actor::of(&admin.0);
+    let actor = TeamActor::of(&admin.0);
     app.change(&origin, move |change| {
         let (old, role) = actor.lock(change, TeamRole::Admin)?;
         let new = old.patched(patch);
@@ -123,9 +123,9 @@ pub(crate) async fn change_team(
 pub(crate) async fn delete_team(
     app: &App,
     owner: &TeamOwner,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
-    let actor = Actor::of(&owner.0);
+    let actor = TeamActor::of(&owner.0);
     let origin = origin.clone().of(&owner.0.caller);
     app.change(&origin, move |change| {
         let (team, _) = actor.lock(change, TeamRole::Owner)?;

@@ -19,7 +19,7 @@ use super::algorithm::SigningAlgorithm;
 use super::queries::{self, NewSigningKey, SigningKeyRow};
 use super::ring::{self, KeyRing, SigningKey, place};
 use crate::error::Error;
-use crate::feed::{self, Memory, Subject};
+use crate::feed::{self, ChangeSubject, Memory};
 
 /// The maximum age of the keys while the change feed is down.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -273,7 +273,7 @@ impl KeyStore {
         self.pool
             .write_tx(move |db| {
                 if queries::insert_key(db, &key.row(generation, now, now))? {
-                    feed::queries::record(db, &[Subject::Keys])?;
+                    feed::queries::record(db, &[ChangeSubject::Keys])?;
                 }
                 Ok::<_, Error>(())
             })

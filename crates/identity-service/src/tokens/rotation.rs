@@ -9,7 +9,7 @@ use super::queries::{self, SigningKeyRow};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// How long clients may cache the public keys.
 pub(super) const JWKS_MAX_AGE_SECONDS: i64 = 300;
@@ -122,7 +122,7 @@ async fn list(app: &App) -> Result<Vec<SigningKeyRow>, Error> {
 /// different encryption key would create keys that the service cannot use.
 pub(crate) async fn rotate(
     app: &App,
-    origin: &Origin,
+    origin: &RequestContext,
     kind: RotationKind,
 ) -> Result<Rotation, Error> {
     let es256 = rotate_one(app, SigningAlgorithm::Es256, origin, kind).await?;
@@ -136,7 +136,7 @@ pub(crate) async fn rotate(
 /// Rotates the signing keys that are older than `age`.
 pub(crate) async fn rotate_when_older(
     app: &App,
-    origin: &Origin,
+    origin: &RequestContext,
     age: TimeDelta,
 ) -> Result<Vec<Rotated>, Error> {
     let now = app.clock.now_naive();
@@ -157,7 +157,7 @@ async fn list_of(app: &App, algorithm: SigningAlgorithm) -> Result<Vec<SigningKe
 async fn rotate_one(
     app: &App,
     algorithm: SigningAlgorithm,
-    origin: &Origin,
+    origin: &RequestContext,
     kind: RotationKind,
 ) -> Result<Rotated, Error> {
     let mut overtaken = false;
@@ -201,7 +201,7 @@ async fn rotate_one(
 async fn add_key(
     app: &App,
     algorithm: SigningAlgorithm,
-    origin: &Origin,
+    origin: &RequestContext,
     rows: &[SigningKeyRow],
     kind: RotationKind,
 ) -> Result<Option<Rotated>, Error> {
@@ -239,7 +239,7 @@ fn gone_after(row: &SigningKeyRow) -> Option<NaiveDateTime> {
 }
 
 /// Erases the private halves of retired keys, and removes keys whose time is over. Returns how many it removed.
-pub(crate) async fn remove_outlived(app: &App, origin: &Origin) -> Result<usize, Error> {
+pub(crate) async fn remove_outlived(app: &App, origin: &RequestContext) -> Result<usize, Error> {
     let now = app.clock.now_naive();
     app.change(origin, move |change| {
         if queries::erase_retired(change.db, now)? > 0 {
@@ -258,7 +258,7 @@ pub(crate) async fn remove_outlived(app: &App, origin: &Origin) -> Result<usize,
 }
 
 /// Removes a retired key, so that everything it has signed is refused. False if there is none, or if it still signs.
-pub(crate) async fn remove(app: &App, origin: &Origin, kid: String) -> Result<bool, Error> {
+pub(crate) async fn remove(app: &App, origin: &RequestContext, kid: String) -> Result<bool, Error> {
     app.change(origin, move |change| {
         if !queries::remove_retired(change.db, &kid, change.now.naive_utc())? {
             return Ok(false);

@@ -3,7 +3,7 @@ use serde_json::json;
 use service_kit::seal::Sealer;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::factor::Factor;
+use super::factor::TotpSecret;
 use super::queries;
 use super::recovery::RecoveryCode;
 use crate::audit::{Action, Entry};
@@ -40,7 +40,7 @@ pub(crate) fn check(
     let right = match RecoveryCode::parse(&code) {
         Some(code) => take_recovery_code(change, user_id, &code)?,
         None => {
-            let factor = Factor::open(sealer, user_id, &sealed)?;
+            let factor = TotpSecret::open(sealer, user_id, &sealed)?;
             match factor.step_of(&code, change.now) {
                 Some(step) => queries::take_step(change.db, user_id, step)?,
                 None => false,

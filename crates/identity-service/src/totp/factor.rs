@@ -17,9 +17,9 @@ const SKEW: u16 = 1;
 const SECRET_BYTES: usize = 20;
 
 /// A secret shared with an authenticator app.
-pub(super) struct Factor(Totp);
+pub(super) struct TotpSecret(Totp);
 
-impl Factor {
+impl TotpSecret {
     pub(super) fn generate(username: &str) -> Result<Self, Error> {
         Self::new(random_bytes::<SECRET_BYTES>().to_vec(), username)
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_code_matches_rfc_6238_and_is_valid_for_three_steps() {
         // RFC 6238 appendix B lists eight digits, of which these are the last six.
-        let factor = Factor::new(b"12345678901234567890".to_vec(), "ada").unwrap();
+        let factor = TotpSecret::new(b"12345678901234567890".to_vec(), "ada").unwrap();
         let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
         assert_eq!(factor.step_of("287082", at(59)), Some(1));
         assert_eq!(
@@ -117,14 +117,14 @@ mod tests {
         let keys = SealingKeys::new(&[7; 32], []);
         let sealer = keys.sealer(Purpose::SecondFactors).unwrap();
         let (ada, bob) = ("1".parse().unwrap(), "2".parse().unwrap());
-        let factor = Factor::generate("ada").unwrap();
+        let factor = TotpSecret::generate("ada").unwrap();
         let sealed = factor.seal(&sealer, ada).unwrap();
-        let opened = Factor::open(&sealer, ada, &sealed).unwrap();
+        let opened = TotpSecret::open(&sealer, ada, &sealed).unwrap();
         assert_eq!(
             opened.secret().expose_secret(),
             factor.secret().expose_secret()
         );
-        assert!(Factor::open(&sealer, bob, &sealed).is_err());
+        assert!(TotpSecret::open(&sealer, bob, &sealed).is_err());
         let url = factor.url().unwrap();
         assert!(
             url.expose_secret()

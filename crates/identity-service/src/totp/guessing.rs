@@ -3,14 +3,14 @@
 //! verified password gets here, so nobody else can make an owner wait.
 
 use auth_types::UserId;
-use event_types::MailText;
+use event_types::MailTemplate;
 
 use super::check::plain;
 use super::queries;
 use crate::accounts;
 use crate::app::App;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// The number of wrong codes in a row at which the wait begins. Only a faulty app or somebody with the password gets that
 /// far. The counting statement has the same limit.
@@ -19,7 +19,7 @@ const WAIT_BEGINS: i64 = 5;
 /// A code about to be checked. It counts as wrong until it proves right, so that concurrent codes are all counted before
 /// the first one is checked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Attempt {
+pub(crate) struct CodeAttempt {
     failures: i64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn begin(
     app: &App,
     user_id: UserId,
     code: Option<&str>,
-) -> Result<Option<Attempt>, Error> {
+) -> Result<Option<CodeAttempt>, Error> {
     match code.is_some_and(|code| !plain(code).is_empty()) {
         true => take_turn(app, user_id, true).await,
         false => Ok(None),
@@ -43,7 +43,7 @@ pub(super) async fn take_turn(
     app: &App,
     user_id: UserId,
     confirmed: bool,
-) -> Result<Option<Attempt>, Error> {
+) -> Result<Option<CodeAttempt>, Error> {
     if !app.limits.are_kept() {
         return Ok(None);
     }
@@ -56,7 +56,7 @@ pub(super) async fn take_turn(
     let taken = app
         .write_one(move |db| {
             Ok(match queries::take_turn(db, &turn)? {
-                Some(failures) => Ok(Attempt { failures }),
+                Some(failures) => Ok(CodeAttempt { failures }),
                 None => Err(queries::find_next_turn(db, &turn)?),
             })
         })
@@ -71,13 +71,13 @@ pub(super) async fn take_turn(
     }
 }
 
-impl Attempt {
+impl CodeAttempt {
     /// Handles a wrong code. When the wait begins, it mails the owner, because somebody else may have the password.
     pub(crate) async fn failed(
         self,
         app: &App,
         user_id: UserId,
-        origin: &Origin,
+        origin: &RequestContext,
     ) -> Result<(), Error> {
         if self.failures != WAIT_BEGINS {
             return Ok(());
@@ -87,7 +87,7 @@ impl Attempt {
             let Some(account) = account.filter(|account| account.email_verified) else {
                 return Ok(());
             };
-            let text = MailText::CodesRefused {
+            let text = MailTemplate::CodesRefused {
                 username: account.username,
                 at: change.now,
                 address: change.origin.address_text(),

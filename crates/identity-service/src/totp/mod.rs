@@ -12,6 +12,6 @@ pub(crate) mod service;
 pub(crate) mod wire;
 
 pub(crate) use check::{CodeCheck, check};
-pub(crate) use guessing::{Attempt, begin, forget_failures};
+pub(crate) use guessing::{CodeAttempt, begin, forget_failures};
 pub(crate) use queries::{is_on, remove};
 pub(crate) use reseal::{Resealed, reseal};

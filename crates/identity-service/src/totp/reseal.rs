@@ -1,6 +1,6 @@
 use auth_types::UserId;
 
-use super::factor::Factor;
+use super::factor::TotpSecret;
 use super::queries;
 use crate::app::App;
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub(crate) async fn reseal(app: &App) -> Result<Resealed, Error> {
             if app.sealers.second_factors.is_current(&sealed) {
                 continue;
             }
-            match Factor::reseal(&app.sealers.second_factors, user_id, &sealed) {
+            match TotpSecret::reseal(&app.sealers.second_factors, user_id, &sealed) {
                 Some(fresh) => renewed.push((user_id, sealed, fresh)),
                 None => resealed.unopened += 1,
             }

@@ -10,7 +10,7 @@ use super::wire::{
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/totp").get(get_totp))
@@ -44,7 +44,7 @@ async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, E
 async fn set_up_totp(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<TotpSetupRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let made = service::set_up(&app, &caller, body.into_inner()?, &origin).await?;
@@ -64,7 +64,7 @@ async fn set_up_totp(
 async fn confirm_totp(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<TotpConfirmRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let codes = service::confirm(&app, &caller, &body.into_inner()?, &origin).await?;
@@ -84,7 +84,7 @@ async fn confirm_totp(
 async fn disable_totp(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<TotpChangeRequest>,
 ) -> actix_web::Result<HttpResponse> {
     service::disable(&app, &caller, body.into_inner()?, &origin).await?;
@@ -104,7 +104,7 @@ async fn disable_totp(
 async fn renew_recovery_codes(
     app: Data<App>,
     caller: CurrentUser,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<TotpChangeRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let codes = service::renew_codes(&app, &caller, body.into_inner()?, &origin).await?;

@@ -2,7 +2,7 @@ use auth_types::UserId;
 use secrecy::ExposeSecret as _;
 
 use super::check::plain;
-use super::factor::Factor;
+use super::factor::TotpSecret;
 use super::guessing;
 use super::queries;
 use super::recovery::RecoveryCode;
@@ -13,9 +13,9 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
-use crate::credentials::{Proof, tell_owner};
+use crate::credentials::{Proof, notify_owner};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus, Error> {
     let user_id = caller.account.id;
@@ -33,7 +33,7 @@ pub(crate) async fn set_up(
     app: &App,
     caller: &CurrentUser,
     request: TotpSetupRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<TotpSetup, Error> {
     let user_id = caller.account.id;
     let enabled = app.read(move |db| queries::is_on(db, user_id)).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn set_up(
     }
     let shown = (request.password.as_str(), None);
     let proof = Proof::of(app, caller, shown, origin, "totp setup").await?;
-    let factor = Factor::generate(&caller.account.username)?;
+    let factor = TotpSecret::generate(&caller.account.username)?;
     let sealed = factor.seal(&app.sealers.second_factors, user_id)?;
     let session_id = caller.token.session_id.clone();
     proof
@@ -65,7 +65,7 @@ pub(crate) async fn confirm(
     app: &App,
     caller: &CurrentUser,
     request: &TotpConfirmRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<RecoveryCodes, Error> {
     let user_id = caller.account.id;
     let sealed = app
@@ -73,7 +73,7 @@ pub(crate) async fn confirm(
         .await?
         .ok_or_else(nothing_to_confirm)?;
     guessing::take_turn(app, user_id, false).await?;
-    let factor = Factor::open(&app.sealers.second_factors, user_id, &sealed)?;
+    let factor = TotpSecret::open(&app.sealers.second_factors, user_id, &sealed)?;
     let origin = origin.clone().of(caller);
     let session_id = caller.token.session_id.clone();
     let Some(step) = factor.step_of(&plain(&request.code), app.clock.now()) else {
@@ -90,7 +90,7 @@ pub(crate) async fn confirm(
         }
         let codes = replace_codes(change, user_id)?;
         change.audit(&Entry::on(Action::TOTP_ENABLED, user_id).session(&session_id))?;
-        tell_owner(change, &account, "second factor switched on")?;
+        notify_owner(change, &account, "second factor switched on")?;
         Ok(codes)
     })
     .await
@@ -100,7 +100,7 @@ pub(crate) async fn disable(
     app: &App,
     caller: &CurrentUser,
     request: TotpChangeRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "totp disable").await?;
@@ -111,7 +111,7 @@ pub(crate) async fn disable(
                 return Err(not_enabled());
             }
             change.audit(&Entry::on(Action::TOTP_DISABLED, account.id).session(&session_id))?;
-            tell_owner(change, account, "second factor switched off")
+            notify_owner(change, account, "second factor switched off")
         })
         .await
 }
@@ -121,7 +121,7 @@ pub(crate) async fn renew_codes(
     app: &App,
     caller: &CurrentUser,
     request: TotpChangeRequest,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<RecoveryCodes, Error> {
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "recovery codes").await?;
@@ -134,7 +134,7 @@ pub(crate) async fn renew_codes(
             let codes = replace_codes(change, account.id)?;
             let entry = Entry::on(Action::RECOVERY_CODES_RENEWED, account.id);
             change.audit(&entry.session(&session_id))?;
-            tell_owner(change, account, "recovery codes")?;
+            notify_owner(change, account, "recovery codes")?;
             Ok(codes)
         })
         .await

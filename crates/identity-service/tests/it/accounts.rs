@@ -434,7 +434,7 @@ async fn registration_mails_a_verification_link_unless_the_address_is_a_placehol
         panic!("{mails:?}");
     };
     assert_eq!(mail.to, "Ada@example.com");
-    let event_types::MailText::VerifyEmail { username, link, .. } = &mail.text else {
+    let event_types::MailTemplate::VerifyEmail { username, link, .. } = &mail.text else {
         panic!("{mail:?}");
     };
     assert_eq!(username, "ada");

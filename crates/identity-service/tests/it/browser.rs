@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use test_kit::{Api, Call, Reply};
+use test_kit::{ApiClient, Call, Reply};
 use url::form_urlencoded::Serializer;
 
 use crate::html::{Element, decode, elements, text_of};
@@ -14,7 +14,7 @@ const BOUNDARY: &str = "----a-boundary-that-no-test-writes";
 /// A browser with its cookies.
 #[derive(Clone)]
 pub(crate) struct Browser {
-    api: Api,
+    api: ApiClient,
     /// The site's public address.
     base: String,
     pub(crate) cookies: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ impl Browser {
     pub(crate) fn behind_proxy(identity: &Identity) -> Self {
         let inside = format!("http://{}", identity.running.addr());
         Self {
-            api: Api::new(inside),
+            api: ApiClient::new(inside),
             ..Self::new(identity)
         }
     }

@@ -1,4 +1,4 @@
-use event_types::MailText;
+use event_types::MailTemplate;
 use serde_json::{Value, json};
 use test_kit::Reply;
 
@@ -80,7 +80,7 @@ impl Cast {
         let mails = self.identity.mails().into_iter();
         mails
             .filter_map(|mail| match mail.text {
-                MailText::Invitation { link, .. } => Some(link.rsplit_once('/')?.1.to_owned()),
+                MailTemplate::Invitation { link, .. } => Some(link.rsplit_once('/')?.1.to_owned()),
                 _ => None,
             })
             .collect()

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
-use test_kit::{Api, Reply};
+use test_kit::{ApiClient, Reply};
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, while_written};
 
-async fn delete(api: &Api, caller: &SignedIn, body: Value) -> Reply {
+async fn delete(api: &ApiClient, caller: &SignedIn, body: Value) -> Reply {
     let path = format!("/api/auth/user/{}", caller.id);
     let call = api.delete(&path).bearer(&caller.access);
     call.json(body).send().await

@@ -1,5 +1,5 @@
 use chrono::Duration;
-use event_types::MailText;
+use event_types::MailTemplate;
 use serde_json::{Value, json};
 use test_kit::Reply;
 
@@ -151,7 +151,7 @@ async fn a_new_email_address_counts_once_verified_and_the_old_one_gets_a_mail() 
     assert_eq!(me["email_verified"], true);
     let mail = identity.mails().pop().unwrap();
     assert_eq!(mail.to, "ada@example.com");
-    let MailText::EmailChanged {
+    let MailTemplate::EmailChanged {
         username,
         new_address_hint,
         ..

@@ -228,7 +228,7 @@ async fn concurrent_housekeeping_of_replicas_does_each_task_once() {
     until_count(&identity, private, 1).await;
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     for replica in &replicas {
-        let api = test_kit::Api::new(format!("http://{}", replica.addr()));
+        let api = test_kit::ApiClient::new(format!("http://{}", replica.addr()));
         api.get("/api/auth/validate")
             .bearer(&ada.access)
             .send()

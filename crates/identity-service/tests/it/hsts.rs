@@ -1,4 +1,4 @@
-use test_kit::Api;
+use test_kit::ApiClient;
 
 use crate::support::Identity;
 
@@ -10,7 +10,7 @@ async fn hsts(address: &str) -> String {
     })
     .await;
     // The public address does not lead to this server.
-    let api = Api::new(format!("http://{}", identity.running.addr()));
+    let api = ApiClient::new(format!("http://{}", identity.running.addr()));
     let mut said = Vec::new();
     for path in ["/login", "/api/auth/me", "/health/live", "/nowhere"] {
         let reply = api.get(path).send().await;

@@ -1,7 +1,7 @@
 //! Invitations to a team by mail, and the answers to them.
 
 use chrono::Duration;
-use event_types::MailText;
+use event_types::MailTemplate;
 use serde_json::{Value, json};
 
 use crate::cast::Cast;
@@ -114,7 +114,7 @@ async fn the_invitation_mail_names_team_inviter_and_expiry_as_plain_data() {
         .await;
     let mail = cast.identity.mails().pop().unwrap();
     assert_eq!(mail.to, "New.Person@Example.com");
-    let MailText::Invitation {
+    let MailTemplate::Invitation {
         team,
         invited_by,
         link,

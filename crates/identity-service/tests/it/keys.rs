@@ -1,6 +1,6 @@
 use identity_service::{MIGRATIONS, start};
 use service_kit::config::SecretKey;
-use test_kit::{Api, TestBackend, TestDb};
+use test_kit::{ApiClient, TestBackend, TestDb};
 
 use crate::support::{Identity, config, deps, refused};
 
@@ -25,7 +25,7 @@ async fn replicas_that_start_concurrently_agree_on_one_signing_key() {
     for replica in starting {
         replicas.push(replica.await.unwrap());
     }
-    let api = |at: usize| Api::new(format!("http://{}", replicas[at].addr()));
+    let api = |at: usize| ApiClient::new(format!("http://{}", replicas[at].addr()));
     let body = serde_json::json!({ "username": "ada", "password": crate::support::PASSWORD });
     let pair = api(0)
         .post("/api/auth/register")
@@ -56,7 +56,7 @@ async fn a_key_of_another_replica_is_found_when_a_token_names_it() {
     identity
         .sql("UPDATE signing_keys SET retired_at = '2026-11-21 12:00:00', private_key_sealed = ''");
     let other = identity.replica(identity.running.base_url()).await;
-    let api = Api::new(format!("http://{}", other.addr()));
+    let api = ApiClient::new(format!("http://{}", other.addr()));
     let body = serde_json::json!({ "username": "ada", "password": crate::support::PASSWORD });
     let pair = api
         .post("/api/auth/login")
@@ -97,7 +97,7 @@ async fn a_changed_base_url_invalidates_old_tokens() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let moved = identity.replica("https://elsewhere.example.com").await;
-    let api = Api::new(format!("http://{}", moved.addr()));
+    let api = ApiClient::new(format!("http://{}", moved.addr()));
     refused(
         api.get("/api/auth/validate")
             .bearer(&ada.access)

@@ -1,5 +1,5 @@
 use serde_json::json;
-use test_kit::{Api, Process, TestDb};
+use test_kit::{ApiClient, Process, TestDb};
 
 use crate::support::{PASSWORD, beginning, config, deps, refused, signed_in};
 
@@ -18,7 +18,7 @@ async fn without_its_database_the_service_answers_503_and_is_not_ready() {
     // With migrations by hand, the service may start before its database.
     config.database.migrate = false;
     let running = identity_service::start(config, deps(&clock)).await.unwrap();
-    let api = Api::new(running.base_url());
+    let api = ApiClient::new(running.base_url());
     let account = json!({ "username": "ada", "password": PASSWORD });
     for call in [
         api.get("/api/status"),
@@ -47,7 +47,7 @@ async fn concurrent_status_requests_without_a_database_fail_together() {
     config.database.url = Some("postgres://nobody@127.0.0.1:1/nothing".parse().unwrap());
     config.database.migrate = false;
     let running = identity_service::start(config, deps(&clock)).await.unwrap();
-    let api = Api::new(running.base_url());
+    let api = ApiClient::new(running.base_url());
     let begun = std::time::Instant::now();
     let calls: Vec<_> = (0..12)
         .map(|_| tokio::spawn(api.get("/api/status").send()))
@@ -67,7 +67,7 @@ async fn the_service_becomes_ready_once_pending_migrations_have_run() {
     let mut config = config(&db);
     config.database.migrate = false;
     let running = identity_service::start(config, deps(&clock)).await.unwrap();
-    let api = Api::new(running.base_url());
+    let api = ApiClient::new(running.base_url());
     let ready = api.get("/health/ready").send().await.expect(503).json();
     let state = ready["database"].as_str().unwrap();
     assert!(state.ends_with(" migrations are pending"), "{state}");
@@ -85,7 +85,7 @@ async fn the_service_becomes_ready_once_pending_migrations_have_run() {
 }
 
 /// Starts the program on this database, with all logging on.
-fn program(db: &TestDb, data: &std::path::Path) -> (Process, Api) {
+fn program(db: &TestDb, data: &std::path::Path) -> (Process, ApiClient) {
     let process = Process::start(
         env!("CARGO_BIN_EXE_identity-service").as_ref(),
         &["serve"],
@@ -99,7 +99,7 @@ fn program(db: &TestDb, data: &std::path::Path) -> (Process, Api) {
             ("RUST_LOG", "trace"),
         ],
     );
-    let api = Api::new(&process.wait_listening(&["identity"])["identity"]);
+    let api = ApiClient::new(&process.wait_listening(&["identity"])["identity"]);
     (process, api)
 }
 

@@ -1,7 +1,7 @@
 //! Helpers that the tests of passwords, addresses and second factors share.
 
 use chrono::Duration;
-use event_types::MailText;
+use event_types::MailTemplate;
 use serde_json::{Value, json};
 use test_kit::Reply;
 
@@ -73,7 +73,8 @@ impl Identity {
     pub(crate) fn last_link(&self, template: &str) -> String {
         let link = self.mails().into_iter().rev().find_map(|mail| {
             (mail.text.template() == template).then(|| match mail.text {
-                MailText::VerifyEmail { link, .. } | MailText::ResetPassword { link, .. } => link,
+                MailTemplate::VerifyEmail { link, .. }
+                | MailTemplate::ResetPassword { link, .. } => link,
                 other => panic!("{} has no link", other.template()),
             })
         });
@@ -95,7 +96,7 @@ impl Identity {
         let mails = self.mails().into_iter();
         mails
             .filter_map(|mail| match mail.text {
-                MailText::SecurityChanged { what, .. } => Some(what),
+                MailTemplate::SecurityChanged { what, .. } => Some(what),
                 _ => None,
             })
             .collect()

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use test_kit::images::{
-    Fate, bombs, exif, files, gif, jpeg, jpeg_with_app1, png, png_chunk, png_with_chunks,
+    ExpectedResult, bombs, exif, files, gif, jpeg, jpeg_with_app1, png, png_chunk, png_with_chunks,
 };
 use test_kit::{Reply, raw_request};
 
@@ -54,9 +54,9 @@ async fn every_hostile_image_is_answered_soon_and_the_service_goes_on() {
         // A generous limit, because the machine may be busy. The cost itself is measured where nothing else runs.
         assert!(started.elapsed() < Duration::from_secs(5), "{}", bomb.name);
         match bomb.fate {
-            Fate::Taken => drop(reply.expect(200)),
-            Fate::TooLarge => drop(refused(reply, 413, "photo_too_large")),
-            Fate::Unsupported => drop(refused(reply, 415, "unsupported_image")),
+            ExpectedResult::Taken => drop(reply.expect(200)),
+            ExpectedResult::TooLarge => drop(refused(reply, 413, "photo_too_large")),
+            ExpectedResult::Unsupported => drop(refused(reply, 415, "unsupported_image")),
         }
     }
     upload(&identity, &ada, &png(50, 50)).await.expect(200);

@@ -1,10 +1,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::Duration;
-use event_types::MailText;
+use event_types::MailTemplate;
 use serde_json::{Value, json};
 use test_kit::images::{gif, jpeg, png, seen};
-use test_kit::{FakeWeb, Page, Reply};
+use test_kit::{FakeWebServer, Page, Reply};
 
 use crate::oauth_kit::OAuth;
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
@@ -196,7 +196,7 @@ async fn a_placeholder_address_can_be_replaced_once_which_mails_a_verification_l
     let mails = identity.mails();
     assert_eq!(mails.len(), 1);
     assert_eq!(mails[0].to, "Ada@Example.com");
-    let MailText::VerifyEmail { username, link, .. } = &mails[0].text else {
+    let MailTemplate::VerifyEmail { username, link, .. } = &mails[0].text else {
         panic!("another mail");
     };
     assert_eq!(username, "ada");
@@ -425,7 +425,7 @@ async fn a_photo_is_fetched_once_from_its_url() {
     let identity = fetching().await;
     let ada = identity.register("ada").await;
     // The media type that the server declares is not trusted either.
-    let web = FakeWeb::start([("/a", Page::File("text/html", png(600, 300)))]).await;
+    let web = FakeWebServer::start([("/a", Page::File("text/html", png(600, 300)))]).await;
     let body = json!({ "profile_photo_url": web.url("/a?size=large#x"), "bio": "applied" });
     let user = put(&identity, &ada, body).await.expect(200).json();
     assert_eq!(user["user"]["bio"], "applied");
@@ -445,7 +445,7 @@ async fn every_failed_photo_fetch_gets_the_same_response() {
     let mut claims = gif(16, 16, 1);
     claims[6..8].copy_from_slice(&30_000_u16.to_le_bytes());
     claims[8..10].copy_from_slice(&30_000_u16.to_le_bytes());
-    let web = FakeWeb::start([
+    let web = FakeWebServer::start([
         ("/good", Page::File("image/png", picture.clone())),
         ("/missing", Page::Failed(404, picture.clone())),
         ("/broken", Page::Failed(500, picture.clone())),
@@ -506,7 +506,7 @@ async fn every_failed_photo_fetch_gets_the_same_response() {
 async fn a_photo_url_cannot_make_the_service_call_its_own_machine() {
     let identity = Identity::start_with(|config| config.http.allow_plain = true).await;
     let ada = identity.register("ada").await;
-    let web = FakeWeb::start([("/a", Page::File("image/png", png(64, 64)))]).await;
+    let web = FakeWebServer::start([("/a", Page::File("image/png", png(64, 64)))]).await;
     let port = web.url("").rsplit(':').next().unwrap().to_owned();
     for host in [
         "127.0.0.1",
@@ -530,7 +530,7 @@ async fn no_photo_is_fetched_for_a_request_that_is_refused_anyway() {
     put(&identity, &ada, json!({ "email": "ada@example.com" }))
         .await
         .expect(200);
-    let web = FakeWeb::start([("/a", Page::File("image/png", png(64, 64)))]).await;
+    let web = FakeWebServer::start([("/a", Page::File("image/png", png(64, 64)))]).await;
     for other in [
         json!({ "bio": "x".repeat(2_001) }),
         json!({ "website_url": "x" }),

@@ -170,7 +170,7 @@ async fn fifty_concurrent_refreshes_at_two_processes_get_one_successor() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let there = identity.replica(identity.running.base_url()).await;
-    let there = test_kit::Api::new(format!("http://{}", there.addr()));
+    let there = test_kit::ApiClient::new(format!("http://{}", there.addr()));
     let attempts: Vec<_> = (0..50)
         .map(|n| {
             let api = if n % 2 == 0 { &identity.api } else { &there };

@@ -5,7 +5,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::json;
 use service_kit::config::SecretKey;
 use service_kit::seal::{Purpose, SealingKeys};
-use test_kit::{Api, Reply};
+use test_kit::{ApiClient, Reply};
 
 use crate::admin_cli::{Ran, run};
 use crate::support::{ENCRYPTION_KEY, Identity, PASSWORD, config, deps, signed_in, texts};
@@ -32,7 +32,7 @@ async fn login(identity: &Identity, key: [u8; 32], code: Option<&str>) -> Reply 
         .await
         .unwrap();
     let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
-    let api = Api::new(format!("http://{}", running.addr()));
+    let api = ApiClient::new(format!("http://{}", running.addr()));
     let reply = api.post("/api/auth/login").json(body).send().await;
     running.stop().await;
     reply

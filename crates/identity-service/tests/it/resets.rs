@@ -3,7 +3,7 @@ use std::time::{Duration as StdDuration, Instant};
 use chrono::Duration;
 use db_kit::Db;
 use diesel::connection::SimpleConnection as _;
-use event_types::MailText;
+use event_types::MailTemplate;
 use serde_json::json;
 use test_kit::{TestBackend, wait_until};
 
@@ -23,7 +23,7 @@ async fn a_mailed_link_resets_the_password_once_and_ends_all_sessions() {
         assert_eq!(identity.mails().last().unwrap().to, "Ada@example.com");
     }
     let mail = identity.mails().pop().unwrap();
-    let MailText::ResetPassword { username, link, .. } = mail.text else {
+    let MailTemplate::ResetPassword { username, link, .. } = mail.text else {
         panic!("{mail:?}");
     };
     assert_eq!(username, "Ada");

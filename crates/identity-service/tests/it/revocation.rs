@@ -10,7 +10,7 @@ use diesel::connection::SimpleConnection as _;
 use identity_service::{Running, start};
 use serde_json::{Value, json};
 use service_kit::config::CommaList;
-use test_kit::{Api, TestBackend, TestDb};
+use test_kit::{ApiClient, TestBackend, TestDb};
 use tokio::task::JoinHandle;
 
 use crate::owners::OTHER;
@@ -35,7 +35,7 @@ impl Pair {
         Self { here, there }
     }
 
-    fn there(&self) -> Api {
+    fn there(&self) -> ApiClient {
         api_of(&self.there)
     }
 
@@ -44,11 +44,11 @@ impl Pair {
     }
 }
 
-fn api_of(running: &Running) -> Api {
-    Api::new(format!("http://{}", running.addr()))
+fn api_of(running: &Running) -> ApiClient {
+    ApiClient::new(format!("http://{}", running.addr()))
 }
 
-async fn validate(api: &Api, token: &str) -> u16 {
+async fn validate(api: &ApiClient, token: &str) -> u16 {
     let call = api.get("/api/auth/validate").bearer(token);
     call.send().await.status
 }
@@ -73,7 +73,7 @@ struct Asking {
 }
 
 impl Asking {
-    fn begin(api: Api, token: &str) -> Self {
+    fn begin(api: ApiClient, token: &str) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let (token, seen_over) = (token.to_owned(), Arc::clone(&over));
         let task = tokio::spawn(async move {
@@ -295,7 +295,7 @@ async fn restarting_either_process_makes_no_revoked_token_valid_again() {
 async fn changes_by_another_program_take_effect_within_a_second() {
     let pair = Pair::start().await;
     let ada = pair.here.register("ada").await;
-    let ask = |api: Api| {
+    let ask = |api: ApiClient| {
         let token = ada.access.clone();
         async move {
             let call = api.get("/api/auth/validate?include=teams").bearer(&token);

@@ -7,7 +7,7 @@ use identity_service::{Running, start};
 use serde_json::{Value, json};
 use service_kit::config::{CommaList, SecretKey};
 use service_kit::{Clock, ManualClock};
-use test_kit::{Api, TestDb, wait_until};
+use test_kit::{ApiClient, TestDb, wait_until};
 
 use crate::admin_cli::{Ran, run};
 use crate::support::{
@@ -25,7 +25,7 @@ struct Replicas {
     clock: Clock,
     hand: ManualClock,
     running: Vec<Running>,
-    apis: Vec<Api>,
+    apis: Vec<ApiClient>,
 }
 
 impl Replicas {
@@ -48,7 +48,7 @@ impl Replicas {
     async fn add(&mut self, key: [u8; 32], old: &[[u8; 32]]) {
         let running = self.try_start(key, old).await.unwrap();
         self.apis
-            .push(Api::new(format!("http://{}", running.addr())));
+            .push(ApiClient::new(format!("http://{}", running.addr())));
         self.running.push(running);
     }
 
@@ -89,23 +89,23 @@ impl Replicas {
     }
 }
 
-async fn register(api: &Api, name: &str) -> SignedIn {
+async fn register(api: &ApiClient, name: &str) -> SignedIn {
     let body = json!({ "username": name, "password": PASSWORD });
     let reply = api.post("/api/auth/register").json(body).send().await;
     signed_in(&reply.expect(201).json())
 }
 
-async fn login(api: &Api, name: &str) -> SignedIn {
+async fn login(api: &ApiClient, name: &str) -> SignedIn {
     let body = json!({ "username": name, "password": PASSWORD });
     let reply = api.post("/api/auth/login").json(body).send().await;
     signed_in(&reply.expect(200).json())
 }
 
-async fn validate(api: &Api, token: &str) -> test_kit::Reply {
+async fn validate(api: &ApiClient, token: &str) -> test_kit::Reply {
     api.get("/api/auth/validate").bearer(token).send().await
 }
 
-pub(crate) async fn jwks(api: &Api) -> Vec<Value> {
+pub(crate) async fn jwks(api: &ApiClient) -> Vec<Value> {
     let reply = api.get("/.well-known/jwks.json").send().await.expect(200);
     reply.json()["keys"].as_array().unwrap().clone()
 }

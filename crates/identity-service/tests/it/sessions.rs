@@ -74,7 +74,7 @@ async fn a_hash_of_a_lower_cost_is_upgraded_at_the_next_successful_login() {
     let stronger = identity_service::start(config, crate::support::deps(&identity.clock))
         .await
         .unwrap();
-    let api = test_kit::Api::new(stronger.base_url());
+    let api = test_kit::ApiClient::new(stronger.base_url());
     let login = async |password: &str| {
         api.post("/api/auth/login")
             .json(json!({ "username": "ada", "password": password }))
@@ -101,7 +101,7 @@ async fn a_refused_login_takes_the_same_time_for_every_account_and_hash_cost() {
     let stronger = identity_service::start(config, crate::support::deps(&identity.clock))
         .await
         .unwrap();
-    let api = test_kit::Api::new(stronger.base_url());
+    let api = test_kit::ApiClient::new(stronger.base_url());
     let cases = [
         ("nobody", "wrong password"),
         ("old", "wrong password"),
@@ -429,7 +429,7 @@ async fn two_processes_on_one_database_share_sessions_and_revocations() {
     let issuer = identity.running.base_url().to_owned();
     let ada = identity.register("ada").await;
     let again = identity.replica(&issuer).await;
-    let api = test_kit::Api::new(format!("http://{}", again.addr()));
+    let api = test_kit::ApiClient::new(format!("http://{}", again.addr()));
     api.get("/api/auth/validate")
         .bearer(&ada.access)
         .send()

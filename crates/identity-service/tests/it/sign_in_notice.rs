@@ -1,7 +1,7 @@
 use std::time::Duration as StdDuration;
 
 use chrono::Duration;
-use event_types::MailText;
+use event_types::MailTemplate;
 use identity_service::Config;
 use serde_json::json;
 use test_kit::wait_until;
@@ -67,7 +67,7 @@ async fn a_sign_in_from_a_new_location_sends_a_mail_and_a_known_one_does_not() {
 
     let mail = identity.mails().pop().unwrap();
     assert_eq!(mail.to, "ada@example.com");
-    let MailText::NewSignIn {
+    let MailTemplate::NewSignIn {
         username,
         address,
         user_agent,

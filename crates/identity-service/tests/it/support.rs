@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use service_kit::config::SecretKey;
 use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::{Clock, ManualClock};
-use test_kit::{Api, Reply, TestDb, wait_until};
+use test_kit::{ApiClient, Reply, TestDb, wait_until};
 
 /// The key that seals the signing keys in every test.
 pub(crate) const ENCRYPTION_KEY: [u8; 32] = [7; 32];
@@ -23,7 +23,7 @@ pub(crate) const PASSWORD: &str = "correct horse";
 
 /// A running identity service with its own database and clock.
 pub(crate) struct Identity {
-    pub(crate) api: Api,
+    pub(crate) api: ApiClient,
     pub(crate) hand: ManualClock,
     pub(crate) clock: Clock,
     pub(crate) db: TestDb,
@@ -71,7 +71,7 @@ impl Identity {
         change(&mut config);
         let running = start(config, deps(&clock)).await.unwrap();
         Self {
-            api: Api::new(running.base_url()),
+            api: ApiClient::new(running.base_url()),
             hand,
             clock,
             db,

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use chrono::Duration;
 use serde_json::{Value, json};
-use test_kit::{Api, Reply};
+use test_kit::{ApiClient, Reply};
 use totp_rs::{Builder, Secret};
 
 use crate::admin_api::superadmin;
@@ -485,7 +485,7 @@ async fn limited() -> Identity {
 }
 
 /// Signs in with the password and a code, each time from another address.
-async fn login_from_elsewhere(api: &Api, code: &str) -> Reply {
+async fn login_from_elsewhere(api: &ApiClient, code: &str) -> Reply {
     static COME: AtomicU32 = AtomicU32::new(0);
     let address = Ipv4Addr::from_bits(0xc633_6400 + COME.fetch_add(1, Ordering::Relaxed));
     let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
@@ -557,7 +557,7 @@ async fn all_processes_share_the_count_of_wrong_codes_and_so_does_a_new_one() {
         identity_service::start(config, deps).await.unwrap()
     };
     let second = another().await;
-    let second_api = Api::new(second.base_url());
+    let second_api = ApiClient::new(second.base_url());
     for n in 0..9 {
         let api = [&identity.api, &second_api][n % 2];
         login_from_elsewhere(api, "000000").await.expect(401);
@@ -572,12 +572,12 @@ async fn all_processes_share_the_count_of_wrong_codes_and_so_does_a_new_one() {
     let third = another().await;
     let code = app.next(&identity);
     for running in [&identity.running, &second, &third] {
-        let api = Api::new(running.base_url());
+        let api = ApiClient::new(running.base_url());
         let reply = refused(login_from_elsewhere(&api, &code).await, 429, "rate_limited");
         assert_eq!(reply.header("retry-after"), "2");
     }
     identity.hand.advance(Duration::seconds(2));
-    let api = Api::new(third.base_url());
+    let api = ApiClient::new(third.base_url());
     login_from_elsewhere(&api, &code).await.expect(200);
     login_from_elsewhere(&identity.api, "000000")
         .await

@@ -1,4 +1,4 @@
-use broker::{BrokerUrl, ParkedError};
+use broker::{BrokerUrl, DeadLetterError};
 use db_kit::{DbError, Pool};
 use serde::Serialize;
 use service_kit::config::DatabaseConfig;
@@ -11,7 +11,7 @@ use crate::running::{MIGRATIONS, NAME};
 
 /// The program that contains the administration commands.
 #[derive(Debug, Clone, Copy)]
-pub struct Caller<'a> {
+pub struct AdminInvocation<'a> {
     /// The beginning of the command line, such as `notifier admin`; for hints.
     pub program: &'static str,
     /// The databases of the other parts, whose outboxes may have unroutable events. Empty for the notifier on its
@@ -39,7 +39,7 @@ pub(super) struct Failure(pub(super) String);
 impl Context {
     pub(super) async fn open(
         config: &Config,
-        caller: Caller<'_>,
+        caller: AdminInvocation<'_>,
         json: bool,
     ) -> Result<Self, Failure> {
         let home = config.home();
@@ -91,16 +91,16 @@ impl From<DbError> for Failure {
     }
 }
 
-impl From<ParkedError> for Failure {
-    fn from(error: ParkedError) -> Self {
+impl From<DeadLetterError> for Failure {
+    fn from(error: DeadLetterError) -> Self {
         let hint = match &error {
-            ParkedError::NoBroker => {
+            DeadLetterError::NoBroker => {
                 return Self(format!(
                     "{PREFIX}__BROKER__URL must be an amqp:// or amqps:// URL; for the standalone, use `holdfast admin notifier`"
                 ));
             }
-            ParkedError::Away(_) => format!("check {PREFIX}__BROKER__URL"),
-            ParkedError::NoQueue(_) => {
+            DeadLetterError::Away(_) => format!("check {PREFIX}__BROKER__URL"),
+            DeadLetterError::NoQueue(_) => {
                 format!("start the notifier once, or set {PREFIX}__BROKER__PREFIX to its value")
             }
         };

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use service_kit::cli;
 
-pub use context::Caller;
+pub use context::AdminInvocation;
 
 use crate::config::Config;
 use context::{Context, Failure};
@@ -36,7 +36,7 @@ enum AdminCommand {
 /// Runs one administration command. Exit code 1 means that at least a part of it failed; 2 means that the arguments
 /// are not valid.
 #[must_use]
-pub fn run_admin(args: AdminArgs, config: &Config, caller: Caller<'_>) -> ExitCode {
+pub fn run_admin(args: AdminArgs, config: &Config, caller: AdminInvocation<'_>) -> ExitCode {
     let json = args.json;
     let outcome = cli::runtime()
         .map_err(|cause| Failure(cause.to_string()))
@@ -47,7 +47,7 @@ pub fn run_admin(args: AdminArgs, config: &Config, caller: Caller<'_>) -> ExitCo
 async fn execute(
     args: AdminArgs,
     config: &Config,
-    caller: Caller<'_>,
+    caller: AdminInvocation<'_>,
 ) -> Result<ExitCode, Failure> {
     let context = Context::open(config, caller, args.json).await?;
     match args.command {

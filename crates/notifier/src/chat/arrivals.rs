@@ -8,7 +8,9 @@ use uuid::Uuid;
 use super::model::Kind;
 use super::{Chats, queries};
 use crate::config::ChatConfig;
-use crate::delivery::{DeliveryRow, Ending, Medium, NewDelivery, PENDING, Settings, Transitions};
+use crate::delivery::{
+    DeliveryRow, FinalState, Medium, NewDelivery, PENDING, Settings, Transitions,
+};
 
 /// How long the result of a test is of interest.
 const TEST_GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -19,7 +21,7 @@ const PLAN_MAY_BE_LATE: Duration = Duration::from_secs(120);
 
 /// An event for a chat.
 #[derive(Clone)]
-pub(super) struct Arrival {
+pub(super) struct ChatEvent {
     /// The id of the event.
     pub(super) id: Uuid,
     pub(super) request_id: Option<String>,
@@ -54,12 +56,12 @@ pub(super) struct Notice {
 /// Of several settings for a destination, the highest revision applies.
 pub(super) fn take_in(
     transitions: &mut Transitions<'_, Chats>,
-    arrivals: Vec<Arrival>,
+    arrivals: Vec<ChatEvent>,
 ) -> QueryResult<()> {
     let (config, at) = (transitions.medium.config, transitions.at());
     // In the order of their ids, so that two processes with the same events cannot deadlock.
-    let by_id = |arrival: Arrival| (arrival.id, arrival);
-    let arrivals: BTreeMap<Uuid, Arrival> = arrivals.into_iter().map(by_id).collect();
+    let by_id = |arrival: ChatEvent| (arrival.id, arrival);
+    let arrivals: BTreeMap<Uuid, ChatEvent> = arrivals.into_iter().map(by_id).collect();
     let (mut notices, mut settings) = (Vec::new(), Vec::new());
     for arrival in arrivals.into_values() {
         match arrival.content {
@@ -114,7 +116,7 @@ fn report_skipped(
         }
     }
     for ((_, reason), rows) in skipped {
-        transitions.report_ended(&rows, Ending::Skipped, &reason)?;
+        transitions.report_ended(&rows, FinalState::Skipped, &reason)?;
     }
     Ok(())
 }
@@ -142,7 +144,7 @@ fn delivery(
         state: if is_told {
             PENDING
         } else {
-            Ending::Skipped.name()
+            FinalState::Skipped.name()
         },
         reason: notice.skipped.map(str::to_owned),
         settled_at: Some(at).filter(|_| !is_told),

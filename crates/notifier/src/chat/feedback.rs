@@ -8,7 +8,7 @@ use event_types::{
 
 use super::model::Kind;
 use crate::SOURCE;
-use crate::delivery::{DeliveryRow, Ending, number};
+use crate::delivery::{DeliveryRow, FinalState, number};
 
 /// The most notifications in one event.
 const NOTICES: usize = 100;
@@ -16,7 +16,7 @@ const NOTICES: usize = 100;
 /// Returns the events that report how a project's deliveries ended: one per [`NOTICES`] notifications, and one per test.
 pub(super) fn events(
     rows: &[DeliveryRow],
-    ending: Ending,
+    ending: FinalState,
     reason: &str,
     at: DateTime<Utc>,
 ) -> QueryResult<Vec<NewOutboxRow>> {
@@ -54,7 +54,7 @@ pub(super) fn events(
 
 fn ended(
     notices: &[(&DeliveryRow, Notice)],
-    ending: Ending,
+    ending: FinalState,
     reason: &str,
     at: DateTime<Utc>,
 ) -> QueryResult<Option<NewOutboxRow>> {
@@ -73,8 +73,8 @@ fn ended(
     };
     let reason = reason.to_owned();
     match ending {
-        Ending::Delivered => event(&rows, at, &NotificationDelivered { notification }),
-        Ending::Failed => event(
+        FinalState::Delivered => event(&rows, at, &NotificationDelivered { notification }),
+        FinalState::Failed => event(
             &rows,
             at,
             &NotificationFailed {
@@ -82,7 +82,7 @@ fn ended(
                 reason,
             },
         ),
-        Ending::Skipped => event(
+        FinalState::Skipped => event(
             &rows,
             at,
             &NotificationSkipped {

@@ -35,7 +35,7 @@ fn an_outcome_event_holds_at_most_a_hundred_notifications_and_tests_have_their_o
         _ => Kind::Plan,
     };
     let rows: Vec<DeliveryRow> = (1..=253).map(|number| row(number, kind(number))).collect();
-    let events = events(&rows, Ending::Delivered, "", DateTime::UNIX_EPOCH).unwrap();
+    let events = events(&rows, FinalState::Delivered, "", DateTime::UNIX_EPOCH).unwrap();
     let (tests, notices): (Vec<_>, Vec<_>) = events
         .iter()
         .partition(|event| event.routing_key == ChatTested::TYPE);

@@ -8,17 +8,21 @@ use event_types::{
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::arrivals::{self, Arrival, Content, Notice};
+use super::arrivals::{self, ChatEvent, Content, Notice};
 use super::model::Kind;
 use super::{Chats, NO_CHAT};
-use crate::delivery::{Ledger, Settings};
+use crate::delivery::{DeliveryStore, Settings};
 use crate::intake::{data, decode, take_in};
 
 /// Why a plan is not sent to an existing chat.
 const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 
 /// Starts to consume events. `wake` is signalled when there is something to send.
-pub(crate) fn consume(broker: &Broker, ledger: Ledger<Chats>, wake: Arc<Notify>) -> ConsumerHandle {
+pub(crate) fn consume(
+    broker: &Broker,
+    ledger: DeliveryStore<Chats>,
+    wake: Arc<Notify>,
+) -> ConsumerHandle {
     let options = BatchOptions::default();
     broker.consume_batches(Queue::NotifyChat, options, move |deliveries| {
         let (ledger, wake) = (ledger.clone(), Arc::clone(&wake));
@@ -32,7 +36,7 @@ pub(crate) fn consume(broker: &Broker, ledger: Ledger<Chats>, wake: Arc<Notify>)
 }
 
 /// Decodes an event. Returns `None` if it concerns no chat.
-fn read(delivery: &Delivery) -> Result<Option<Arrival>, String> {
+fn read(delivery: &Delivery) -> Result<Option<ChatEvent>, String> {
     let event = decode(delivery)?;
     let content = match event.event_type.as_str() {
         SessionStarted::TYPE => plan(&event)?.map(Content::Notice),
@@ -42,7 +46,7 @@ fn read(delivery: &Delivery) -> Result<Option<Arrival>, String> {
         ChatTestRequested::TYPE => Some(Content::Notice(test(&event)?)),
         other => return Err(format!("this notifier version does not know {other:?}")),
     };
-    Ok(content.map(|content| Arrival {
+    Ok(content.map(|content| ChatEvent {
         id: event.id,
         request_id: event.requestid,
         content,

@@ -27,8 +27,8 @@ pub(crate) use sender::Sender;
 use crate::SOURCE;
 use crate::config::ChatConfig;
 use crate::delivery::{
-    Answered, Attempt, DeliveryRow, DestinationRow, Medium, Outcome, Policy, Reasons, Report,
-    Stopping, message_wait, number,
+    Attempt, AttemptReport, DeliveryOutcome, DeliveryRow, DestinationRow, Medium, Policy, Reasons,
+    Report, ShutdownSignal, message_wait, number,
 };
 
 /// The most notifications in one message. Twenty lines of usual length fit into every chat's limit, and longer
@@ -81,7 +81,7 @@ impl Medium for Chats {
         &self.policy
     }
 
-    async fn send(&self, (): &mut (), attempt: &Attempt, _: &Stopping) -> Answered {
+    async fn send(&self, (): &mut (), attempt: &Attempt, _: &ShutdownSignal) -> AttemptReport {
         self.sender.send(attempt).await.into()
     }
 
@@ -90,7 +90,7 @@ impl Medium for Chats {
     }
 
     fn report(&self, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
-        let Outcome::Ended(ending) = report.outcome else {
+        let DeliveryOutcome::Ended(ending) = report.outcome else {
             return Ok(Vec::new());
         };
         let reason = report.reason.unwrap_or_default();

@@ -6,7 +6,7 @@ use service_kit::seal::Sealer;
 use super::addresses::Addresses;
 use super::model::Kind;
 use crate::delivery::{Answer, Attempt, DeliveryRow};
-use crate::providers::{self, Call, Chat, Method, Notice, Sense};
+use crate::providers::{self, Call, Chat, Method, Notice, PostOutcome};
 use crate::reach::forbidden;
 
 /// Decrypts the address of a chat and posts to it. The address is in plain text only here.
@@ -48,7 +48,7 @@ impl Sender {
             return not_now("the chat is not reached by such an address".to_owned());
         };
         if let Err(turn) = self.addresses.enter(&destination, attempt.number()) {
-            return Answer::NotYet(turn);
+            return Answer::NotItsTurn(turn);
         }
         let answered = self.make(&call).await;
         if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
@@ -119,7 +119,7 @@ fn judge(chat: &dyn Chat, answered: Result<guard::Answer, GuardError>) -> Answer
                 return not_now(format!("The chat address is not called: {why}"));
             }
             let unsure = matches!(error, GuardError::Timeout | GuardError::Broken);
-            let maybe_taken = unsure && !chat.shows_once();
+            let maybe_taken = unsure && !chat.is_idempotent();
             return Answer::Later {
                 reason: format!("The chat gave no answer: {error}"),
                 wait: None,
@@ -130,14 +130,14 @@ fn judge(chat: &dyn Chat, answered: Result<guard::Answer, GuardError>) -> Answer
     let (sense, advice) = chat.judge(&answer);
     let reason = format!("The chat answered {}{advice}", answer.status);
     match sense {
-        Sense::Taken => Answer::Delivered,
-        Sense::Gone => Answer::Gone(reason),
-        Sense::Later => Answer::Later {
+        PostOutcome::Taken => Answer::Delivered,
+        PostOutcome::Gone => Answer::Gone(reason),
+        PostOutcome::Later => Answer::Later {
             reason,
             wait: chat.asked_wait(&answer),
             maybe_taken: false,
         },
-        Sense::Refused => Answer::Refused(reason),
+        PostOutcome::Refused => Answer::Refused(reason),
     }
 }
 

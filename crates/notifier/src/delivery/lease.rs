@@ -7,7 +7,7 @@ use diesel::QueryResult;
 use super::medium::Medium;
 use super::model::{Attempt, DISABLED, DeliveryRow, DestinationRow, REMOVED};
 use super::queries::{deliveries, destinations};
-use super::state::Ending;
+use super::state::FinalState;
 use super::transitions::{Transitions, ids};
 
 /// How many deliveries of a destination are ended or deleted in one transaction.
@@ -114,7 +114,7 @@ impl<M: Medium> Transitions<'_, M> {
     /// Skips deliveries to an inactive destination, a slice at a time.
     fn skip(&mut self, destination: &DestinationRow, reason: &str) -> QueryResult<()> {
         let rows = deliveries::list_open(self.db, M::NAME, destination, SLICE)?;
-        self.end(&rows, Ending::Skipped, Some(reason), None)
+        self.end(&rows, FinalState::Skipped, Some(reason), None)
     }
 
     /// Fails expired deliveries. Those that were never attempted get a reason.
@@ -133,7 +133,7 @@ impl<M: Medium> Transitions<'_, M> {
             expired.entry(reason).or_default().push(row);
         }
         for (reason, rows) in expired {
-            self.end(&rows, Ending::Failed, Some(&reason), None)?;
+            self.end(&rows, FinalState::Failed, Some(&reason), None)?;
         }
         Ok(())
     }

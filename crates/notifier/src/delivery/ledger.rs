@@ -9,10 +9,10 @@ use service_kit::Clock;
 use uuid::Uuid;
 
 use super::medium::Medium;
-use super::model::{Answered, Attempt};
+use super::model::{Attempt, AttemptReport};
 use super::queries::{deliveries, destinations};
-use super::scheduler::{Stopping, Work};
-use super::transitions::{Conclusion, Tally, Transitions};
+use super::scheduler::{ShutdownSignal, Work};
+use super::transitions::{FinishedAttempt, TransitionCounts, Transitions};
 use crate::metrics::Figures;
 
 /// How long settled deliveries and the inbox are kept.
@@ -32,16 +32,16 @@ pub(crate) struct Shared {
 
 /// The deliveries of one medium in the database, and all changes of their state. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Ledger<M> {
+pub(crate) struct DeliveryStore<M> {
     medium: M,
     figures: Figures,
     shared: Shared,
-    conclusions: Arc<Gather<Conclusion<M>, Tally>>,
+    conclusions: Arc<Gather<FinishedAttempt<M>, TransitionCounts>>,
     /// The lease owner: this process, in this run.
     owner: Arc<str>,
 }
 
-impl<M: Medium> Ledger<M> {
+impl<M: Medium> DeliveryStore<M> {
     pub(crate) fn new(medium: M, figures: Figures, shared: Shared) -> Self {
         let conclusions = shared
             .pool
@@ -71,7 +71,7 @@ impl<M: Medium> Ledger<M> {
         Ok(done)
     }
 
-    fn committed(&self, tally: &Tally) {
+    fn committed(&self, tally: &TransitionCounts) {
         self.figures.count(tally);
         if tally.has_events {
             self.shared.relay.wake();
@@ -80,7 +80,7 @@ impl<M: Medium> Ledger<M> {
 }
 
 /// Returns a hash of the destination, so that the attempts at one destination are recorded one at a time.
-fn destination_hash<M>(conclusion: &Conclusion<M>) -> i64 {
+fn destination_hash<M>(conclusion: &FinishedAttempt<M>) -> i64 {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let id = &conclusion.attempt.destination_id;
     hasher.hash_one(id).cast_signed()
@@ -89,21 +89,21 @@ fn destination_hash<M>(conclusion: &Conclusion<M>) -> i64 {
 /// Records the outcomes of attempts in one transaction. The first tally has all counts.
 fn conclude_many<M: Medium>(
     db: &mut Db,
-    conclusions: &[Conclusion<M>],
-) -> Result<Vec<Tally>, DbError> {
+    conclusions: &[FinishedAttempt<M>],
+) -> Result<Vec<TransitionCounts>, DbError> {
     let Some(first) = conclusions.first() else {
         return Ok(Vec::new());
     };
     let conclude = |all: &mut Transitions<'_, M>| all.conclude(conclusions);
     let ((), tally) = Transitions::run(db, &first.medium, first.now, conclude)?;
     let mut tallies = vec![tally];
-    tallies.resize_with(conclusions.len(), Tally::default);
+    tallies.resize_with(conclusions.len(), TransitionCounts::default);
     Ok(tallies)
 }
 
-impl<M: Medium> Work for Ledger<M> {
+impl<M: Medium> Work for DeliveryStore<M> {
     type Job = Attempt;
-    type Answer = Answered;
+    type Answer = AttemptReport;
     type Connection = M::Connection;
 
     const NAME: &'static str = M::DELIVERIES;
@@ -134,13 +134,13 @@ impl<M: Medium> Work for Ledger<M> {
         &self,
         connection: &mut M::Connection,
         attempt: &Attempt,
-        stopping: &Stopping,
-    ) -> Answered {
+        stopping: &ShutdownSignal,
+    ) -> AttemptReport {
         self.medium.send(connection, attempt, stopping).await
     }
 
-    async fn settle(&self, attempt: &Attempt, answered: &Answered) -> Result<(), DbError> {
-        let conclusion = Conclusion {
+    async fn settle(&self, attempt: &Attempt, answered: &AttemptReport) -> Result<(), DbError> {
+        let conclusion = FinishedAttempt {
             medium: self.medium.clone(),
             now: self.shared.clock.now(),
             attempt: attempt.clone(),

@@ -44,7 +44,7 @@ impl Medium for ByHand {
         &POLICY
     }
 
-    async fn send(&self, (): &mut (), _: &Attempt, _: &Stopping) -> Answered {
+    async fn send(&self, (): &mut (), _: &Attempt, _: &ShutdownSignal) -> AttemptReport {
         Answer::Delivered.into()
     }
 }
@@ -80,7 +80,7 @@ impl Stage {
         }
     }
 
-    fn process(&self) -> Ledger<ByHand> {
+    fn process(&self) -> DeliveryStore<ByHand> {
         let now = self.clock.clone();
         let relay = Relay::spawn(
             self.db.pool(1),
@@ -93,11 +93,11 @@ impl Stage {
             clock: self.clock.clone(),
             relay,
         };
-        Ledger::new(ByHand, self.figures.clone(), shared)
+        DeliveryStore::new(ByHand, self.figures.clone(), shared)
     }
 
     /// Stores a delivery to destination 1.
-    async fn tell(&self, ledger: &Ledger<ByHand>, id: Uuid) {
+    async fn tell(&self, ledger: &DeliveryStore<ByHand>, id: Uuid) {
         let work = move |transitions: &mut Transitions<'_, ByHand>| {
             transitions.configure(&settings(1, Some("v2.k.x")))?;
             let (id, day) = (id.to_string(), Duration::from_secs(86_400));
@@ -148,8 +148,8 @@ async fn after_losing_a_lease_only_a_success_can_be_recorded() {
             },
             Answer::Gone("The receiver answered 410".to_owned()),
             Answer::Refused("The receiver answered 400".to_owned()),
-            Answer::Blocked("There is no key".to_owned()),
-            Answer::Untried(None),
+            Answer::NeedsOperator("There is no key".to_owned()),
+            Answer::NotAttempted(None),
         ];
         for answer in nothing_new {
             slow.settle(&late, &answer.into()).await.unwrap();
@@ -159,7 +159,7 @@ async fn after_losing_a_lease_only_a_success_can_be_recorded() {
     let told =
         |outcome: &str| stage.figure(&format!("webhook_calls_total{{outcome=\"{outcome}\"}}"));
     assert_eq!([told("pending"), told("failed")], ["0", "0"]);
-    let delivered = Answered::from(Answer::Delivered);
+    let delivered = AttemptReport::from(Answer::Delivered);
     slow.settle(&late, &delivered).await.unwrap();
     assert_eq!(told("delivered"), "1");
     assert!(slow.lease(1).await.unwrap().is_empty(), "another holds it");
@@ -180,7 +180,7 @@ async fn settled_deliveries_are_deleted_after_a_month_and_pending_ones_never() {
         stage.tell(&ledger, id(seconds)).await;
     }
     let held = ledger.lease(1).await.unwrap().remove(0);
-    let delivered = Answered::from(Answer::Delivered);
+    let delivered = AttemptReport::from(Answer::Delivered);
     ledger.settle(&held, &delivered).await.unwrap();
     for (days, left) in [(29, 2), (2, 1)] {
         stage.hand.advance(TimeDelta::days(days));
@@ -198,7 +198,7 @@ async fn nothing_remains_of_a_webhook_that_is_removed_during_a_call() {
     let held = ledger.lease(1).await.unwrap().remove(0);
     let removed = ledger.write(|transitions| transitions.configure(&settings(2, None)));
     removed.await.unwrap();
-    let delivered = Answered::from(Answer::Delivered);
+    let delivered = AttemptReport::from(Answer::Delivered);
     ledger.settle(&held, &delivered).await.unwrap();
     assert!(ledger.lease(1).await.unwrap().is_empty());
     assert_eq!(stage.count(), 0);

@@ -5,9 +5,9 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 
-use super::model::{Answered, Attempt, DeliveryRow, DestinationRow, Reply};
-use super::scheduler::Stopping;
-use super::state::{Ending, Policy};
+use super::model::{Attempt, AttemptReport, DeliveryRow, DestinationRow, Reply};
+use super::scheduler::ShutdownSignal;
+use super::state::{FinalState, Policy};
 
 /// The differences between chats, mails and webhooks. Cheap to clone.
 pub(crate) trait Medium: Clone + Send + Sync + 'static {
@@ -43,8 +43,8 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
         &self,
         connection: &mut Self::Connection,
         attempt: &Attempt,
-        stopping: &Stopping,
-    ) -> impl Future<Output = Answered> + Send;
+        stopping: &ShutdownSignal,
+    ) -> impl Future<Output = AttemptReport> + Send;
 
     fn close(&self, connection: Self::Connection) -> impl Future<Output = ()> + Send {
         async { drop(connection) }
@@ -74,15 +74,15 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
 /// The outcome of deliveries to one destination.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Report<'a> {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: DeliveryOutcome,
     pub(crate) reason: Option<&'a str>,
     pub(crate) reply: Option<Reply>,
     pub(crate) at: DateTime<Utc>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Ended(Ending),
+pub(crate) enum DeliveryOutcome {
+    Ended(FinalState),
     /// Retried at that time.
     Retried(NaiveDateTime),
 }

@@ -21,17 +21,18 @@ use std::sync::Arc;
 use broker::ConsumerHandle;
 use tokio::sync::Notify;
 
-pub(crate) use ledger::{Ledger, Shared};
-pub(crate) use medium::{Medium, Outcome, Report};
+pub(crate) use ledger::{DeliveryStore, Shared};
+pub(crate) use medium::{DeliveryOutcome, Medium, Report};
 #[cfg(test)]
 pub(crate) use model::delivery_row;
 pub(crate) use model::{
-    Answered, Attempt, DeliveryRow, DestinationRow, NewDelivery, Reply, Settings, UNKNOWN, number,
+    Attempt, AttemptReport, DeliveryRow, DestinationRow, NewDelivery, Reply, Settings, UNKNOWN,
+    number,
 };
 pub(crate) use queries::destinations::expect;
-pub(crate) use scheduler::Stopping;
-pub(crate) use state::{Answer, Ending, LOCKED, PENDING, Policy, Reasons};
-pub(crate) use transitions::{Tally, Transitions};
+pub(crate) use scheduler::ShutdownSignal;
+pub(crate) use state::{Answer, FinalState, LOCKED, PENDING, Policy, Reasons};
+pub(crate) use transitions::{TransitionCounts, Transitions};
 pub(crate) use waits::{call_wait, destination_wait, message_wait};
 
 use scheduler::Scheduler;
@@ -46,7 +47,7 @@ pub(crate) struct Deliveries {
 impl Deliveries {
     /// Starts to make attempts. `wake` is signalled when there is something to send.
     pub(crate) fn start<M: Medium>(
-        ledger: Ledger<M>,
+        ledger: DeliveryStore<M>,
         wake: Arc<Notify>,
         consumer: ConsumerHandle,
     ) -> Self {

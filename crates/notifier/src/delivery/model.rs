@@ -190,13 +190,13 @@ pub(crate) struct Reply {
 
 /// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answered {
+pub(crate) struct AttemptReport {
     pub(crate) answer: Answer,
     /// Set where the medium reports it.
     pub(crate) reply: Option<Reply>,
 }
 
-impl From<Answer> for Answered {
+impl From<Answer> for AttemptReport {
     fn from(answer: Answer) -> Self {
         Self {
             answer,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-use super::scheduler::Pace;
+use super::scheduler::SchedulerTimings;
 
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
@@ -32,7 +32,7 @@ impl Outage {
 
     /// Records that the database answers. After a long outage, workers that know outcomes store them first, also
     /// those of other processes.
-    pub(crate) fn answered(&self, pace: Pace) {
+    pub(crate) fn answered(&self, pace: SchedulerTimings) {
         let mut times = self.times();
         let (since, now) = (times.since.take(), Instant::now());
         times.answered_at = Some(now);

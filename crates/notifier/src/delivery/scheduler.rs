@@ -38,7 +38,7 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// The timeouts and intervals; tests use shorter ones.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct SchedulerTimings {
     /// The longest wait between two attempts to store an outcome.
     write: Duration,
     /// How long the database may take to store an outcome. With the ten seconds of a call, it is shorter than any lease.
@@ -54,7 +54,7 @@ pub(crate) struct Pace {
     pub(crate) grace: Duration,
 }
 
-const PACE: Pace = Pace {
+const PACE: SchedulerTimings = SchedulerTimings {
     write: Duration::from_secs(1),
     answer: Duration::from_secs(15),
     refused: Duration::from_secs(600),
@@ -89,7 +89,7 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
         &self,
         connection: &mut Self::Connection,
         job: &Self::Job,
-        stopping: &Stopping,
+        stopping: &ShutdownSignal,
     ) -> impl Future<Output = Self::Answer> + Send;
 
     /// Stores the outcome of a job.
@@ -120,7 +120,7 @@ impl Scheduler {
         let (stop, stopping) = watch::channel(false);
         let worker = Worker {
             work,
-            stopping: Stopping(stopping),
+            stopping: ShutdownSignal(stopping),
             pace: PACE,
             outage: Arc::default(),
         };
@@ -138,9 +138,9 @@ impl Scheduler {
 
 /// The signal that the process is to stop.
 #[derive(Debug, Clone)]
-pub(crate) struct Stopping(watch::Receiver<bool>);
+pub(crate) struct ShutdownSignal(watch::Receiver<bool>);
 
-impl Stopping {
+impl ShutdownSignal {
     fn is_set(&self) -> bool {
         *self.0.borrow()
     }
@@ -155,8 +155,8 @@ impl Stopping {
 #[derive(Clone)]
 struct Worker<W> {
     work: W,
-    stopping: Stopping,
-    pace: Pace,
+    stopping: ShutdownSignal,
+    pace: SchedulerTimings,
     outage: Arc<Outage>,
 }
 

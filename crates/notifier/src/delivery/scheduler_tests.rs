@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::*;
 
 /// A thousandth of the usual times.
-const FAST: Pace = Pace {
+const FAST: SchedulerTimings = SchedulerTimings {
     write: Duration::from_millis(1),
     answer: Duration::from_millis(100),
     refused: Duration::from_secs(1),
@@ -83,7 +83,7 @@ impl Work for Jobs {
         Ok(vec![()])
     }
 
-    async fn act(&self, (): &mut (), (): &(), _: &Stopping) {}
+    async fn act(&self, (): &mut (), (): &(), _: &ShutdownSignal) {}
 
     async fn settle(&self, (): &(), (): &()) -> Result<(), DbError> {
         if !fails(&self.0.unwritten) {
@@ -133,7 +133,7 @@ impl Stage {
         let (stop, stopping) = watch::channel(false);
         let worker = Worker {
             work: Jobs(Arc::new(state)),
-            stopping: Stopping(stopping),
+            stopping: ShutdownSignal(stopping),
             pace: FAST,
             outage: Arc::default(),
         };

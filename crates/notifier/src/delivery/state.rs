@@ -16,14 +16,14 @@ pub(crate) const SENDING: &str = "sending";
 pub(crate) const LOCKED: &str = "locked";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum FinalState {
     Delivered,
     Failed,
     /// There was no recipient.
     Skipped,
 }
 
-impl Ending {
+impl FinalState {
     /// Returns the delivery's state, which is also the label of its metric.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -52,11 +52,11 @@ pub(crate) enum Answer {
     /// The other side will never accept any message.
     Gone(String),
     /// The operator has to fix something first.
-    Blocked(String),
+    NeedsOperator(String),
     /// There was no attempt, because the shared address is busy until then.
-    NotYet(NaiveDateTime),
+    NotItsTurn(NaiveDateTime),
     /// There was no attempt, because the server is unavailable or the process stops.
-    Untried(Option<String>),
+    NotAttempted(Option<String>),
 }
 
 /// How a medium handles its deliveries.
@@ -93,7 +93,7 @@ pub(crate) struct Reasons {
 
 /// The state at the end of an attempt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+pub(crate) struct AttemptFacts {
     pub(crate) now: NaiveDateTime,
     /// The number of attempts, including this one.
     pub(crate) tries: i64,
@@ -110,13 +110,13 @@ pub(crate) struct Facts {
 /// The consequences of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
-    pub(crate) delivery: Next,
-    pub(crate) destination: Effect,
+    pub(crate) delivery: DeliveryTransition,
+    pub(crate) destination: DestinationTransition,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
-    End(Ending, Option<String>),
+pub(crate) enum DeliveryTransition {
+    End(FinalState, Option<String>),
     /// Retried at that time, in the same message.
     Retry(NaiveDateTime, String),
     /// Retried now, in a message of its own.
@@ -129,7 +129,7 @@ pub(crate) enum Next {
 
 /// The consequence for the destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum DestinationTransition {
     None,
     /// It works.
     Heard,
@@ -144,23 +144,40 @@ pub(crate) enum Effect {
 /// Prevents an overflow of dates. The delivery expires long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-pub(crate) fn transition(policy: &Policy, facts: &Facts, answer: &Answer) -> Transition {
+pub(crate) fn transition(policy: &Policy, facts: &AttemptFacts, answer: &Answer) -> Transition {
     let now = facts.now;
     let (delivery, destination) = match answer {
-        Answer::Delivered => (Next::End(Ending::Delivered, None), Effect::Heard),
+        Answer::Delivered => (
+            DeliveryTransition::End(FinalState::Delivered, None),
+            DestinationTransition::Heard,
+        ),
         // The other side may refuse only one of them, so each is sent on its own.
-        Answer::Refused(reason) if facts.is_digest => (Next::Split(reason.clone()), Effect::None),
-        Answer::Refused(reason) => (failed(reason), Effect::None),
-        Answer::NotYet(turn) if facts.is_current => {
-            (Next::PutBack(None, None), Effect::Rest(*turn))
-        }
-        Answer::NotYet(_) => (Next::PutBack(None, None), Effect::None),
-        Answer::Untried(reason) => (Next::PutBack(Some(now), reason.clone()), Effect::None),
-        Answer::Blocked(reason) => blocked(policy, facts, reason),
-        Answer::Later { reason, .. } | Answer::Gone(reason) if !facts.is_current => {
-            (Next::Retry(now, reason.clone()), Effect::None)
-        }
-        Answer::Gone(reason) => (failed(reason), Effect::Disable(reason.clone())),
+        Answer::Refused(reason) if facts.is_digest => (
+            DeliveryTransition::Split(reason.clone()),
+            DestinationTransition::None,
+        ),
+        Answer::Refused(reason) => (failed(reason), DestinationTransition::None),
+        Answer::NotItsTurn(turn) if facts.is_current => (
+            DeliveryTransition::PutBack(None, None),
+            DestinationTransition::Rest(*turn),
+        ),
+        Answer::NotItsTurn(_) => (
+            DeliveryTransition::PutBack(None, None),
+            DestinationTransition::None,
+        ),
+        Answer::NotAttempted(reason) => (
+            DeliveryTransition::PutBack(Some(now), reason.clone()),
+            DestinationTransition::None,
+        ),
+        Answer::NeedsOperator(reason) => blocked(policy, facts, reason),
+        Answer::Later { reason, .. } | Answer::Gone(reason) if !facts.is_current => (
+            DeliveryTransition::Retry(now, reason.clone()),
+            DestinationTransition::None,
+        ),
+        Answer::Gone(reason) => (
+            failed(reason),
+            DestinationTransition::Disable(reason.clone()),
+        ),
         Answer::Later { reason, wait, .. } => {
             later(policy, facts, reason, wait.unwrap_or_default())
         }
@@ -171,21 +188,32 @@ pub(crate) fn transition(policy: &Policy, facts: &Facts, answer: &Answer) -> Tra
     }
 }
 
-fn failed(reason: &str) -> Next {
-    Next::End(Ending::Failed, Some(reason.to_owned()))
+fn failed(reason: &str) -> DeliveryTransition {
+    DeliveryTransition::End(FinalState::Failed, Some(reason.to_owned()))
 }
 
-fn blocked(policy: &Policy, facts: &Facts, reason: &str) -> (Next, Effect) {
+fn blocked(
+    policy: &Policy,
+    facts: &AttemptFacts,
+    reason: &str,
+) -> (DeliveryTransition, DestinationTransition) {
     let at = facts.now + message_wait(facts.tries);
-    let rest = Effect::Rest(facts.now + destination_wait(facts.tries));
+    let rest = DestinationTransition::Rest(facts.now + destination_wait(facts.tries));
     let next = match policy.locked_for {
-        None => Next::Retry(at, reason.to_owned()),
-        Some(time) => Next::Lock(at, facts.give_up_at.max(at + time), reason.to_owned()),
+        None => DeliveryTransition::Retry(at, reason.to_owned()),
+        Some(time) => {
+            DeliveryTransition::Lock(at, facts.give_up_at.max(at + time), reason.to_owned())
+        }
     };
     (next, rest)
 }
 
-fn later(policy: &Policy, facts: &Facts, reason: &str, asked: Duration) -> (Next, Effect) {
+fn later(
+    policy: &Policy,
+    facts: &AttemptFacts,
+    reason: &str,
+    asked: Duration,
+) -> (DeliveryTransition, DestinationTransition) {
     let now = facts.now;
     let asked = asked.min(LONGEST_WAIT);
     let since = facts.failing_since.unwrap_or(now);
@@ -195,12 +223,12 @@ fn later(policy: &Policy, facts: &Facts, reason: &str, asked: Duration) -> (Next
     {
         let days = (now - since).num_days();
         let why = format!("It has failed for {days} days, at last so: {reason}");
-        return (failed(reason), Effect::Disable(why));
+        return (failed(reason), DestinationTransition::Disable(why));
     }
-    let rest = Effect::Fail(now + asked.max(destination_wait(facts.failures + 1)));
+    let rest = DestinationTransition::Fail(now + asked.max(destination_wait(facts.failures + 1)));
     let again = (policy.retry_wait)(facts.tries).map(|wait| now + wait.max(asked));
     match again.filter(|again| *again < facts.give_up_at) {
-        Some(again) => (Next::Retry(again, reason.to_owned()), rest),
+        Some(again) => (DeliveryTransition::Retry(again, reason.to_owned()), rest),
         None => (failed(reason), rest),
     }
 }

@@ -6,19 +6,22 @@ use db_kit::Db;
 use db_kit::outbox::{self, NewOutboxRow};
 use diesel::QueryResult;
 
-use super::medium::{Medium, Outcome, Report};
+use super::medium::{DeliveryOutcome, Medium, Report};
 use super::model::{
-    ACTIVE, Answered, Attempt, DISABLED, DeliveryRow, DestinationRow, NewDelivery, REMOVED, Reply,
-    Settings, UNKNOWN,
+    ACTIVE, Attempt, AttemptReport, DISABLED, DeliveryRow, DestinationRow, NewDelivery, REMOVED,
+    Reply, Settings, UNKNOWN,
 };
 use super::queries::deliveries::{self, Return};
 use super::queries::destinations;
-use super::state::{Answer, Effect, Ending, Facts, LOCKED, Next, PENDING, transition};
+use super::state::{
+    Answer, AttemptFacts, DeliveryTransition, DestinationTransition, FinalState, LOCKED, PENDING,
+    transition,
+};
 
 /// What a transaction did, for metrics and wakes after the commit.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) ended: Vec<(Ending, usize)>,
+pub(crate) struct TransitionCounts {
+    pub(crate) ended: Vec<(FinalState, usize)>,
     pub(crate) retries: u64,
     pub(crate) possible_duplicates: usize,
     pub(crate) disabled: u64,
@@ -28,11 +31,11 @@ pub(crate) struct Tally {
 
 /// A finished attempt.
 #[derive(Debug, Clone)]
-pub(crate) struct Conclusion<M> {
+pub(crate) struct FinishedAttempt<M> {
     pub(crate) medium: M,
     pub(crate) now: DateTime<Utc>,
     pub(crate) attempt: Attempt,
-    pub(crate) answered: Answered,
+    pub(crate) answered: AttemptReport,
     /// The process that leased the destination.
     pub(crate) owner: Arc<str>,
 }
@@ -41,7 +44,7 @@ pub(crate) struct Conclusion<M> {
 pub(crate) struct Transitions<'a, M> {
     pub(crate) db: &'a mut Db,
     pub(crate) medium: &'a M,
-    pub(crate) tally: Tally,
+    pub(crate) tally: TransitionCounts,
     pub(crate) now: DateTime<Utc>,
     /// The events that report the changes.
     pub(crate) events: Vec<NewOutboxRow>,
@@ -54,11 +57,11 @@ impl<M: Medium> Transitions<'_, M> {
         medium: &M,
         now: DateTime<Utc>,
         work: impl FnOnce(&mut Transitions<'_, M>) -> QueryResult<T>,
-    ) -> QueryResult<(T, Tally)> {
+    ) -> QueryResult<(T, TransitionCounts)> {
         let mut transitions = Transitions {
             db,
             medium,
-            tally: Tally::default(),
+            tally: TransitionCounts::default(),
             now,
             events: Vec::new(),
         };
@@ -70,7 +73,7 @@ impl<M: Medium> Transitions<'_, M> {
         let has_events = !events.is_empty();
         Ok((
             done,
-            Tally {
+            TransitionCounts {
                 has_events,
                 ..tally
             },
@@ -142,7 +145,7 @@ impl<M: Medium> Transitions<'_, M> {
 
     /// Records the outcomes of attempts at different destinations and releases these. A process that has lost its
     /// lease can record only that the message was delivered; everything else is up to the current owner.
-    pub(crate) fn conclude(&mut self, conclusions: &[Conclusion<M>]) -> QueryResult<()> {
+    pub(crate) fn conclude(&mut self, conclusions: &[FinishedAttempt<M>]) -> QueryResult<()> {
         let ids = conclusions
             .iter()
             .map(|over| over.attempt.destination_id.clone());
@@ -153,7 +156,7 @@ impl<M: Medium> Transitions<'_, M> {
             .collect();
         let (mut delivered, mut held) = (Vec::new(), Vec::new());
         for over in conclusions {
-            let Conclusion {
+            let FinishedAttempt {
                 attempt,
                 answered,
                 owner,
@@ -176,7 +179,7 @@ impl<M: Medium> Transitions<'_, M> {
             let facts = self.facts(attempt, &destination);
             let then = transition(self.medium.policy(), &facts, &answered.answer);
             match then.delivery {
-                Next::End(Ending::Delivered, _) => delivered.push(over),
+                DeliveryTransition::End(FinalState::Delivered, _) => delivered.push(over),
                 next => self.apply(attempt, next, answered.reply)?,
             }
             if is_ours {
@@ -189,13 +192,13 @@ impl<M: Medium> Transitions<'_, M> {
     }
 
     /// Ends delivered rows, and reports each message separately.
-    fn deliver(&mut self, delivered: &[&Conclusion<M>]) -> QueryResult<()> {
+    fn deliver(&mut self, delivered: &[&FinishedAttempt<M>]) -> QueryResult<()> {
         let rows = delivered
             .iter()
             .flat_map(|over| ids(&over.attempt.deliveries));
-        let steps = self.store_end(&rows.collect::<Vec<_>>(), Ending::Delivered, None)?;
+        let steps = self.store_end(&rows.collect::<Vec<_>>(), FinalState::Delivered, None)?;
         for over in delivered {
-            let outcome = Outcome::Ended(Ending::Delivered);
+            let outcome = DeliveryOutcome::Ended(FinalState::Delivered);
             self.report(
                 &over.attempt.deliveries,
                 &steps,
@@ -207,9 +210,9 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(())
     }
 
-    fn facts(&self, attempt: &Attempt, destination: &DestinationRow) -> Facts {
+    fn facts(&self, attempt: &Attempt, destination: &DestinationRow) -> AttemptFacts {
         let tries = attempt.deliveries.iter().map(|row| row.tries);
-        Facts {
+        AttemptFacts {
             now: self.at(),
             tries: tries.max().unwrap_or_default(),
             give_up_at: attempt.give_up_at(),
@@ -220,21 +223,26 @@ impl<M: Medium> Transitions<'_, M> {
         }
     }
 
-    fn apply(&mut self, attempt: &Attempt, next: Next, reply: Option<Reply>) -> QueryResult<()> {
+    fn apply(
+        &mut self,
+        attempt: &Attempt,
+        next: DeliveryTransition,
+        reply: Option<Reply>,
+    ) -> QueryResult<()> {
         let rows = &attempt.deliveries;
         let (state, at, give_up_at, reason) = match next {
-            Next::End(ending, reason) => {
+            DeliveryTransition::End(ending, reason) => {
                 return self.end(rows, ending, reason.as_deref(), reply);
             }
-            Next::Split(reason) => {
+            DeliveryTransition::Split(reason) => {
                 return deliveries::split(self.db, &ids(rows), self.now.naive_utc(), &reason);
             }
-            Next::PutBack(at, reason) => {
+            DeliveryTransition::PutBack(at, reason) => {
                 let message = rows.first().and_then(|row| row.message_id.as_deref());
                 return deliveries::put_back(self.db, &ids(rows), message, at, reason.as_deref());
             }
-            Next::Retry(at, reason) => (PENDING, at, attempt.give_up_at(), reason),
-            Next::Lock(at, give_up_at, reason) => (LOCKED, at, give_up_at, reason),
+            DeliveryTransition::Retry(at, reason) => (PENDING, at, attempt.give_up_at(), reason),
+            DeliveryTransition::Lock(at, give_up_at, reason) => (LOCKED, at, give_up_at, reason),
         };
         let back = Return {
             state,
@@ -244,26 +252,36 @@ impl<M: Medium> Transitions<'_, M> {
         };
         let steps = deliveries::retry(self.db, &ids(rows), &back)?;
         self.tally.retries += 1;
-        self.report(rows, &steps, Outcome::Retried(at), Some(&reason), reply)
+        self.report(
+            rows,
+            &steps,
+            DeliveryOutcome::Retried(at),
+            Some(&reason),
+            reply,
+        )
     }
 
-    fn affect(&mut self, destination: &mut DestinationRow, effect: Effect) -> QueryResult<()> {
+    fn affect(
+        &mut self,
+        destination: &mut DestinationRow,
+        effect: DestinationTransition,
+    ) -> QueryResult<()> {
         let mut free_at = self.at() + self.medium.policy().interval;
         match effect {
-            Effect::None => {}
-            Effect::Heard => {
+            DestinationTransition::None => {}
+            DestinationTransition::Heard => {
                 destination.failures = 0;
                 destination.failing_since = None;
             }
-            Effect::Rest(until) => free_at = until,
-            Effect::Fail(until) => {
+            DestinationTransition::Rest(until) => free_at = until,
+            DestinationTransition::Fail(until) => {
                 destination.failures += 1;
                 destination
                     .failing_since
                     .get_or_insert(self.now.naive_utc());
                 free_at = free_at.max(until);
             }
-            Effect::Disable(reason) => self.disable(destination, &reason)?,
+            DestinationTransition::Disable(reason) => self.disable(destination, &reason)?,
         }
         destination.free_at = destination.free_at.max(free_at);
         Ok(())
@@ -284,19 +302,19 @@ impl<M: Medium> Transitions<'_, M> {
     pub(super) fn end(
         &mut self,
         rows: &[DeliveryRow],
-        ending: Ending,
+        ending: FinalState,
         reason: Option<&str>,
         reply: Option<Reply>,
     ) -> QueryResult<()> {
         let steps = self.store_end(&ids(rows), ending, reason)?;
-        self.report(rows, &steps, Outcome::Ended(ending), reason, reply)
+        self.report(rows, &steps, DeliveryOutcome::Ended(ending), reason, reply)
     }
 
     /// Ends deliveries and returns the steps of those that had not already ended.
     fn store_end(
         &mut self,
         ids: &[&str],
-        ending: Ending,
+        ending: FinalState,
         reason: Option<&str>,
     ) -> QueryResult<HashMap<String, i64>> {
         if ids.is_empty() {
@@ -312,19 +330,25 @@ impl<M: Medium> Transitions<'_, M> {
     pub(crate) fn report_ended(
         &mut self,
         rows: &[DeliveryRow],
-        ending: Ending,
+        ending: FinalState,
         reason: &str,
     ) -> QueryResult<()> {
         self.tally.ended.push((ending, rows.len()));
         let steps = rows.iter().map(|row| (row.id.clone(), row.step)).collect();
-        self.report(rows, &steps, Outcome::Ended(ending), Some(reason), None)
+        self.report(
+            rows,
+            &steps,
+            DeliveryOutcome::Ended(ending),
+            Some(reason),
+            None,
+        )
     }
 
     fn report(
         &mut self,
         rows: &[DeliveryRow],
         steps: &HashMap<String, i64>,
-        outcome: Outcome,
+        outcome: DeliveryOutcome,
         reason: Option<&str>,
         reply: Option<Reply>,
     ) -> QueryResult<()> {

@@ -10,7 +10,7 @@ use crate::delivery::destination_wait;
 /// The circuit breaker of the mail server, for this process. While the server is unavailable, no mail is sent. Then
 /// one mail is tried, and after it succeeds, all others. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Gate {
+pub(super) struct MailServerBreaker {
     state: Arc<Mutex<State>>,
     clock: Clock,
     /// Signalled when the server is available again.
@@ -28,9 +28,9 @@ struct State {
 
 /// The number of failures before an attempt.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Round(u64);
+pub(super) struct BreakerEpoch(u64);
 
-impl Gate {
+impl MailServerBreaker {
     pub(super) fn new(clock: Clock, wake: Arc<Notify>) -> Self {
         Self {
             state: Arc::default(),
@@ -52,12 +52,12 @@ impl Gate {
         })
     }
 
-    pub(super) fn round(&self) -> Round {
-        Round(self.lock().round)
+    pub(super) fn round(&self) -> BreakerEpoch {
+        BreakerEpoch(self.lock().round)
     }
 
     /// Records that the server was not usable. Returns whether this is the first report of the failure.
-    pub(super) fn trouble(&self, round: Round) -> bool {
+    pub(super) fn trouble(&self, round: BreakerEpoch) -> bool {
         let now = self.clock.now();
         let mut state = self.lock();
         if state.round != round.0 {
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_failing_mail_server_is_left_alone_for_longer_and_longer() {
         let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
-        let gate = Gate::new(clock, Arc::default());
+        let gate = MailServerBreaker::new(clock, Arc::default());
         assert!(gate.is_open());
         for seconds in [2, 5, 10, 20, 30, 60, 60] {
             let round = gate.round();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
-use event_types::{Event, EventData, Mail, MailRequested, MailText};
+use event_types::{Event, EventData, Mail, MailRequested, MailTemplate};
 use lettre::message::Mailbox;
 use secrecy::ExposeSecret;
 use service_kit::seal::{SealError, Sealer};
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::Mails;
 use super::message::compose;
-use crate::delivery::{Ledger, Medium, NewDelivery};
+use crate::delivery::{DeliveryStore, Medium, NewDelivery};
 use crate::intake::{conclude, data, decode};
 
 /// Stores mails as deliveries. Mails that can never be sent become dead letters.
@@ -18,7 +18,7 @@ use crate::intake::{conclude, data, decode};
 pub(crate) struct Intake {
     sealer: Sealer,
     from: Mailbox,
-    ledger: Ledger<Mails>,
+    ledger: DeliveryStore<Mails>,
     wake: Arc<Notify>,
     give_up_after: Duration,
 }
@@ -27,7 +27,7 @@ impl Intake {
     pub(super) fn new(
         sealer: Sealer,
         from: Mailbox,
-        ledger: Ledger<Mails>,
+        ledger: DeliveryStore<Mails>,
         wake: Arc<Notify>,
         give_up_after: Duration,
     ) -> Self {
@@ -55,7 +55,7 @@ impl Intake {
     async fn take_in(&self, delivery: Delivery) -> Verdict {
         let (event, requested) = match self.read(&delivery) {
             Ok(read) => read,
-            Err(reason) => return Verdict::Park(reason),
+            Err(reason) => return Verdict::DeadLetter(reason),
         };
         let (id, give_up_after) = (event.id.to_string(), self.give_up_after);
         let stored = self.ledger.write(move |transitions| {
@@ -80,7 +80,7 @@ impl Intake {
         }
         let requested: MailRequested = data(&event)?;
         let template = &requested.template;
-        if !MailText::TEMPLATES.contains(&template.as_str()) {
+        if !MailTemplate::TEMPLATES.contains(&template.as_str()) {
             let template: String = template.chars().take(64).collect();
             return Err(format!(
                 "this notifier version does not know the mail {template:?}"

@@ -1,6 +1,6 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
-use event_types::{ChatProvider, MailText};
+use event_types::{ChatProvider, MailTemplate};
 use url::Url;
 
 use crate::text::{line, unlinked_line};
@@ -19,7 +19,7 @@ const NOT_YOU: &str = "If it was not you, somebody else may have your password: 
 /// The content of a mail, ready to be rendered as text and as HTML. All user input is on one line, truncated and
 /// without links. The templates escape it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Letter {
+pub(super) struct MailContent {
     pub(super) subject: String,
     title: String,
     /// The recipient's name, if it is known.
@@ -42,24 +42,24 @@ struct Action {
 /// The error for a link that is not a web address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the link is not a web address")]
-pub(super) struct NoLink;
+pub(super) struct InvalidLink;
 
 #[derive(Template)]
 #[template(path = "mail.txt", escape = "none")]
 struct Plain<'a> {
-    letter: &'a Letter,
+    letter: &'a MailContent,
 }
 
 #[derive(Template)]
 #[template(path = "mail.html")]
 struct Html<'a> {
-    letter: &'a Letter,
+    letter: &'a MailContent,
 }
 
-impl Letter {
-    pub(super) fn of(text: &MailText) -> Result<Self, NoLink> {
+impl MailContent {
+    pub(super) fn of(text: &MailTemplate) -> Result<Self, InvalidLink> {
         Ok(match text {
-            MailText::Invitation {
+            MailTemplate::Invitation {
                 team,
                 invited_by,
                 link,
@@ -80,7 +80,7 @@ impl Letter {
                     closing: IGNORE,
                 }
             }
-            MailText::VerifyEmail {
+            MailTemplate::VerifyEmail {
                 username,
                 link,
                 expires_at,
@@ -96,7 +96,7 @@ impl Letter {
                 closing: "If you have no account on Holdfast you can ignore this mail: \
                     the address is then never confirmed.",
             },
-            MailText::ResetPassword {
+            MailTemplate::ResetPassword {
                 username,
                 link,
                 expires_at,
@@ -110,7 +110,7 @@ impl Letter {
                 closing: "If it was not you, ignore this mail: your password stays as it is. \
                     Never pass the link on to anybody.",
             },
-            MailText::NewSignIn {
+            MailTemplate::NewSignIn {
                 username,
                 at,
                 address,
@@ -126,7 +126,7 @@ impl Letter {
                 action: None,
                 closing: NOT_YOU,
             },
-            MailText::CodesRefused {
+            MailTemplate::CodesRefused {
                 username,
                 at,
                 address,
@@ -143,7 +143,7 @@ impl Letter {
                 action: None,
                 closing: NOT_YOU,
             },
-            MailText::EmailChanged {
+            MailTemplate::EmailChanged {
                 username,
                 new_address_hint,
                 at,
@@ -161,7 +161,7 @@ impl Letter {
                 action: None,
                 closing: NOT_YOU,
             },
-            MailText::SecurityChanged { username, what, at } => Self {
+            MailTemplate::SecurityChanged { username, what, at } => Self {
                 subject: "The security of your Holdfast account was changed".to_owned(),
                 title: "Your account’s security was changed".to_owned(),
                 name: Some(name(username)),
@@ -175,7 +175,7 @@ impl Letter {
                 action: None,
                 closing: NOT_YOU,
             },
-            MailText::ChatSwitchedOff {
+            MailTemplate::ChatSwitchedOff {
                 username,
                 project_id,
                 project,
@@ -205,7 +205,7 @@ impl Letter {
                         again: that switches it on. You get this mail because you set the chat last.",
                 }
             }
-            MailText::WebhookSwitchedOff {
+            MailTemplate::WebhookSwitchedOff {
                 username,
                 webhook_id,
                 description,
@@ -239,7 +239,7 @@ impl Letter {
                         it on. You get this mail because you changed it last.",
                 }
             }
-            MailText::HooksPaused {
+            MailTemplate::HooksPaused {
                 username,
                 reason,
                 hooks,
@@ -280,7 +280,7 @@ impl Letter {
 }
 
 impl Action {
-    fn once(label: &'static str, link: &str, until: DateTime<Utc>) -> Result<Self, NoLink> {
+    fn once(label: &'static str, link: &str, until: DateTime<Utc>) -> Result<Self, InvalidLink> {
         let term = format!("The link works once, until {}.", moment(until));
         Ok(Self {
             term: Some(term),
@@ -288,10 +288,10 @@ impl Action {
         })
     }
 
-    fn lasting(label: &'static str, link: &str) -> Result<Self, NoLink> {
-        let url = Url::parse(link).map_err(|_| NoLink)?;
+    fn lasting(label: &'static str, link: &str) -> Result<Self, InvalidLink> {
+        let url = Url::parse(link).map_err(|_| InvalidLink)?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(NoLink);
+            return Err(InvalidLink);
         }
         Ok(Self {
             label,

@@ -8,50 +8,50 @@ fn at() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_248_000, 0).unwrap()
 }
 
-fn every_kind() -> [MailText; 10] {
+fn every_kind() -> [MailTemplate; 10] {
     let username = || "ada".to_owned();
     [
-        MailText::Invitation {
+        MailTemplate::Invitation {
             team: "Core & Friends".to_owned(),
             invited_by: "bob".to_owned(),
             link: LINK.to_owned(),
             expires_at: at(),
         },
-        MailText::VerifyEmail {
+        MailTemplate::VerifyEmail {
             username: username(),
             link: LINK.to_owned(),
             expires_at: at(),
         },
-        MailText::ResetPassword {
+        MailTemplate::ResetPassword {
             username: username(),
             link: LINK.to_owned(),
             expires_at: at(),
         },
-        MailText::NewSignIn {
+        MailTemplate::NewSignIn {
             username: username(),
             at: at(),
             address: "192.0.2.7".to_owned(),
             user_agent: Some("Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0".to_owned()),
         },
-        MailText::CodesRefused {
+        MailTemplate::CodesRefused {
             username: username(),
             at: at(),
             address: Some("192.0.2.7".to_owned()),
             user_agent: None,
         },
-        MailText::EmailChanged {
+        MailTemplate::EmailChanged {
             username: username(),
             new_address_hint: "n…@e….org".to_owned(),
             at: at(),
         },
-        MailText::SecurityChanged {
+        MailTemplate::SecurityChanged {
             username: username(),
             what: "second factor switched off".to_owned(),
             at: at(),
         },
         chat_switched_off("Beacon", "The chat answered 404"),
         webhook_switched_off("the wall"),
-        MailText::HooksPaused {
+        MailTemplate::HooksPaused {
             username: username(),
             reason: "The person who set it up no longer manages the team".to_owned(),
             hooks: vec![
@@ -65,8 +65,8 @@ fn every_kind() -> [MailText; 10] {
     ]
 }
 
-fn chat_switched_off(project: &str, reason: &str) -> MailText {
-    MailText::ChatSwitchedOff {
+fn chat_switched_off(project: &str, reason: &str) -> MailTemplate {
+    MailTemplate::ChatSwitchedOff {
         username: "ada".to_owned(),
         project_id: 12,
         project: project.to_owned(),
@@ -78,8 +78,8 @@ fn chat_switched_off(project: &str, reason: &str) -> MailText {
     }
 }
 
-fn webhook_switched_off(description: &str) -> MailText {
-    MailText::WebhookSwitchedOff {
+fn webhook_switched_off(description: &str) -> MailTemplate {
+    MailTemplate::WebhookSwitchedOff {
         username: "ada".to_owned(),
         webhook_id: 7,
         description: description.to_owned(),
@@ -93,7 +93,7 @@ fn webhook_switched_off(description: &str) -> MailText {
 #[test]
 fn each_kind_of_mail_matches_its_snapshot() {
     for text in every_kind() {
-        let letter = Letter::of(&text).unwrap();
+        let letter = MailContent::of(&text).unwrap();
         let shown = format!(
             "Subject: {}\n\n{}\n{}",
             letter.subject,
@@ -113,7 +113,7 @@ fn seen(text: &str) -> String {
 fn names_cannot_inject_markup_lines_or_links() {
     let hostile =
         "<script>alert(1)</script>\r\nBcc: all@example.com\u{202e} http://evil.example \"'&";
-    let letter = Letter::of(&MailText::Invitation {
+    let letter = MailContent::of(&MailTemplate::Invitation {
         team: hostile.to_owned(),
         invited_by: "a".repeat(500),
         link: LINK.to_owned(),
@@ -137,7 +137,7 @@ fn names_cannot_inject_markup_lines_or_links() {
 
 #[test]
 fn markup_in_a_user_agent_is_shown_as_text() {
-    let letter = Letter::of(&MailText::NewSignIn {
+    let letter = MailContent::of(&MailTemplate::NewSignIn {
         username: "{{ letter.subject }}".to_owned(),
         at: at(),
         address: "<b>".to_owned(),
@@ -162,7 +162,7 @@ fn texts_about_an_integration_cannot_inject_markup_or_links() {
         chat_switched_off(hostile, hostile),
         webhook_switched_off(hostile),
     ] {
-        let letter = Letter::of(&text).unwrap();
+        let letter = MailContent::of(&text).unwrap();
         let (plain, html) = (letter.plain().unwrap(), letter.html().unwrap());
         assert!(!letter.subject.contains('\n'), "{}", letter.subject);
         assert!(
@@ -179,14 +179,14 @@ fn texts_about_an_integration_cannot_inject_markup_or_links() {
 
 #[test]
 fn a_webhook_without_a_description_is_named_by_its_number() {
-    let letter = Letter::of(&webhook_switched_off(" ")).unwrap();
+    let letter = MailContent::of(&webhook_switched_off(" ")).unwrap();
     assert_eq!(letter.subject, "Your webhook number 7 is switched off");
 }
 
 #[test]
 fn a_link_must_be_a_web_address() {
     let with = |link: &str| {
-        Letter::of(&MailText::ResetPassword {
+        MailContent::of(&MailTemplate::ResetPassword {
             username: "ada".to_owned(),
             link: link.to_owned(),
             expires_at: at(),
@@ -199,7 +199,7 @@ fn a_link_must_be_a_web_address() {
         "data:text/html,x",
         "https://",
     ] {
-        assert_eq!(with(bad), Err(NoLink), "{bad}");
+        assert_eq!(with(bad), Err(InvalidLink), "{bad}");
     }
     let quoted = with("https://id.example.com/r/\"><script>\n").unwrap();
     let html = quoted.html().unwrap();

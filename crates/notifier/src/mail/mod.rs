@@ -28,15 +28,15 @@ pub(crate) use smtp::SmtpServer;
 
 use crate::config::{Config, PREFIX};
 use crate::delivery::{
-    Answered, Attempt, Deliveries, Ledger, Medium, Policy, Reasons, Shared, Stopping, Transitions,
-    message_wait,
+    Attempt, AttemptReport, Deliveries, DeliveryStore, Medium, Policy, Reasons, Shared,
+    ShutdownSignal, Transitions, message_wait,
 };
 use crate::metrics::Figures;
 use folder::Folder;
-use gate::Gate;
+use gate::MailServerBreaker;
 use intake::Intake;
-use sender::{Connection, Outlet, Sender};
-use smtp::Smtp;
+use sender::{Connection, MailTransport, Sender};
+use smtp::SmtpClient;
 
 /// The most connections to the mail server.
 const CONNECTIONS: usize = 4;
@@ -56,11 +56,11 @@ const NEVER_TRIED: &str = "The mail server could not be reached in time";
 struct Mails {
     policy: Policy,
     sender: Sender,
-    gate: Gate,
+    gate: MailServerBreaker,
 }
 
 impl Mails {
-    fn new(config: &Config, sender: Sender, gate: Gate) -> Self {
+    fn new(config: &Config, sender: Sender, gate: MailServerBreaker) -> Self {
         let smtp = &config.smtp;
         let policy = Policy {
             lease: smtp.patience() * LONGEST + SLACK,
@@ -112,8 +112,8 @@ impl Medium for Mails {
         &self,
         connection: &mut Connection,
         attempt: &Attempt,
-        stopping: &Stopping,
-    ) -> Answered {
+        stopping: &ShutdownSignal,
+    ) -> AttemptReport {
         let answer = self.sender.send(connection, &self.gate, attempt, stopping);
         answer.await.into()
     }
@@ -126,7 +126,7 @@ impl Medium for Mails {
 /// The sender address and the transport, before anything is started.
 pub(crate) struct Post {
     from: Mailbox,
-    outlet: Outlet,
+    outlet: MailTransport,
 }
 
 impl Post {
@@ -136,7 +136,7 @@ impl Post {
         let smtp = &config.smtp;
         let from = smtp.sender()?;
         let outlet = match smtp.server()? {
-            None => Outlet::Folder(Folder::new(config.home())),
+            None => MailTransport::Folder(Folder::new(config.home())),
             Some(server) => {
                 let domain = from.email.domain();
                 if domain == "localhost" {
@@ -145,8 +145,8 @@ impl Post {
                         from.email
                     );
                 }
-                let smtp = Smtp::new(server, domain, smtp.patience());
-                Outlet::Server(smtp.map_err(|cause| {
+                let smtp = SmtpClient::new(server, domain, smtp.patience());
+                MailTransport::Server(smtp.map_err(|cause| {
                     ConfigError::rule(format!("{PREFIX}__SMTP__URL: no TLS: {cause}"))
                 })?)
             }
@@ -164,10 +164,10 @@ impl Post {
         shared: Shared,
     ) -> Deliveries {
         let wake = Arc::new(Notify::new());
-        let gate = Gate::new(shared.clock.clone(), Arc::clone(&wake));
+        let gate = MailServerBreaker::new(shared.clock.clone(), Arc::clone(&wake));
         let sender = Sender::new(sealer.clone(), self.from.clone(), self.outlet);
         let mails = Mails::new(config, sender, gate);
-        let ledger = Ledger::new(mails, figures, shared);
+        let ledger = DeliveryStore::new(mails, figures, shared);
         let give_up_after = config.smtp.give_up_after();
         match try_locked(&ledger, give_up_after).await {
             Ok(0) => {}
@@ -186,7 +186,10 @@ impl Post {
 }
 
 /// Makes mails due at once that an earlier run could not decrypt, because the operator may have added the key.
-async fn try_locked(ledger: &Ledger<Mails>, give_up_after: Duration) -> Result<usize, DbError> {
+async fn try_locked(
+    ledger: &DeliveryStore<Mails>,
+    give_up_after: Duration,
+) -> Result<usize, DbError> {
     let work = move |transitions: &mut Transitions<'_, Mails>| {
         let now = transitions.at();
         queries::try_locked(transitions.db, now, now + give_up_after)

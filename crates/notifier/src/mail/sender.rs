@@ -8,10 +8,10 @@ use service_kit::seal::{SealError, Sealer};
 use tokio::time::{sleep, timeout};
 
 use super::folder::Folder;
-use super::gate::{Gate, Round};
-use super::message::{Composed, compose};
-use super::smtp::{Failure, Server, Session, Smtp, Step, verdict};
-use crate::delivery::{Answer, Attempt, DeliveryRow, Stopping};
+use super::gate::{BreakerEpoch, MailServerBreaker};
+use super::message::{ComposedMail, compose};
+use super::smtp::{Failure, Server, SmtpClient, SmtpSession, Step, verdict};
+use crate::delivery::{Answer, Attempt, DeliveryRow, ShutdownSignal};
 
 /// How long a stopping process waits for the response to a mail that has been sent.
 const LAST_WORD: Duration = Duration::from_secs(8);
@@ -23,25 +23,25 @@ pub(crate) struct Sender(Arc<Inner>);
 struct Inner {
     sealer: Sealer,
     from: Mailbox,
-    outlet: Outlet,
+    outlet: MailTransport,
 }
 
 /// The transport of mails.
-pub(super) enum Outlet {
-    Server(Smtp),
+pub(super) enum MailTransport {
+    Server(SmtpClient),
     Folder(Folder),
 }
 
 /// What consecutive mails share.
 #[derive(Default)]
 pub(super) struct Connection {
-    session: Option<Session>,
+    session: Option<SmtpSession>,
     /// Whether a mail has been sent over it.
     used: bool,
 }
 
 impl Sender {
-    pub(super) fn new(sealer: Sealer, from: Mailbox, outlet: Outlet) -> Self {
+    pub(super) fn new(sealer: Sealer, from: Mailbox, outlet: MailTransport) -> Self {
         Self(Arc::new(Inner {
             sealer,
             from,
@@ -53,12 +53,12 @@ impl Sender {
     pub(super) async fn send(
         &self,
         connection: &mut Connection,
-        gate: &Gate,
+        gate: &MailServerBreaker,
         attempt: &Attempt,
-        stopping: &Stopping,
+        stopping: &ShutdownSignal,
     ) -> Answer {
         let Some(row) = attempt.deliveries.first() else {
-            return Answer::Untried(None);
+            return Answer::NotAttempted(None);
         };
         let mail = match self.open(row) {
             Ok(mail) => mail,
@@ -70,8 +70,8 @@ impl Sender {
         };
         let round = gate.round();
         match &self.0.outlet {
-            Outlet::Folder(folder) => keep(folder, gate, round, row, composed).await,
-            Outlet::Server(smtp) => {
+            MailTransport::Folder(folder) => keep(folder, gate, round, row, composed).await,
+            MailTransport::Server(smtp) => {
                 let call = Call {
                     smtp,
                     gate,
@@ -96,7 +96,7 @@ impl Sender {
                  or add it to NOTIFIER__SECRETS__ENCRYPTION_KEYS_OLD",
                 row.id
             );
-            Answer::Blocked(format!("The mail is {error}"))
+            Answer::NeedsOperator(format!("The mail is {error}"))
         })?;
         serde_json::from_slice(opened.expose_secret()).map_err(|_| lost())
     }
@@ -112,10 +112,10 @@ impl Connection {
 
 async fn keep(
     folder: &Folder,
-    gate: &Gate,
-    round: Round,
+    gate: &MailServerBreaker,
+    round: BreakerEpoch,
     row: &DeliveryRow,
-    composed: Composed,
+    composed: ComposedMail,
 ) -> Answer {
     let at = row.created_at.format("%Y%m%dT%H%M%SZ");
     let name = format!("{at}-{}-{}.eml", row.kind, row.id);
@@ -130,27 +130,27 @@ async fn keep(
             if gate.trouble(round) {
                 log::error!("mails are delayed: {cause}");
             }
-            Answer::Untried(Some("The mail's file cannot be written".to_owned()))
+            Answer::NotAttempted(Some("The mail's file cannot be written".to_owned()))
         }
     }
 }
 
 /// One attempt to send a mail to the server.
 struct Call<'a> {
-    smtp: &'a Smtp,
-    gate: &'a Gate,
-    round: Round,
-    stopping: &'a Stopping,
+    smtp: &'a SmtpClient,
+    gate: &'a MailServerBreaker,
+    round: BreakerEpoch,
+    stopping: &'a ShutdownSignal,
 }
 
 impl Call<'_> {
-    async fn deliver(&self, connection: &mut Connection, mail: &Composed) -> Answer {
+    async fn deliver(&self, connection: &mut Connection, mail: &ComposedMail) -> Answer {
         let offered = tokio::select! {
             biased;
             // No part of the mail has been sent yet.
             () = self.stopping.wait() => {
                 connection.session = None;
-                return Answer::Untried(None);
+                return Answer::NotAttempted(None);
             }
             offered = timeout(self.smtp.patience_to_offer(), self.offer(connection, mail)) => {
                 offered.unwrap_or(Err((Step::Connect, Failure::Silent)))
@@ -178,7 +178,7 @@ impl Call<'_> {
     async fn offer(
         &self,
         connection: &mut Connection,
-        mail: &Composed,
+        mail: &ComposedMail,
     ) -> Result<(), (Step, Failure)> {
         if let Some(mut session) = connection.session.take() {
             match session.offer(mail).await {
@@ -215,7 +215,9 @@ impl Call<'_> {
         connection.session = None;
         if self.gate.trouble(self.round) {
             let reason = match &verdict.answer {
-                Answer::Untried(Some(reason)) | Answer::Later { reason, .. } => reason.as_str(),
+                Answer::NotAttempted(Some(reason)) | Answer::Later { reason, .. } => {
+                    reason.as_str()
+                }
                 _ => "the mail server has a problem",
             };
             if verdict.server == Server::NeedsOperator {

@@ -7,7 +7,7 @@ use service_kit::guard::Answer;
 
 /// What a response means for the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sense {
+pub(crate) enum PostOutcome {
     /// The chat has accepted it.
     Taken,
     /// The chat may accept it later.
@@ -22,12 +22,12 @@ pub(crate) enum Sense {
 pub(super) const NO_HOOK: &str = ": the hook was deleted, or its address is not whole";
 
 /// Classifies a status, for chats that do not use it differently.
-pub(super) fn sense(status: u16) -> Sense {
+pub(super) fn sense(status: u16) -> PostOutcome {
     match status {
-        200..=299 => Sense::Taken,
-        401 | 403 | 404 | 410 => Sense::Gone,
-        408 | 425 | 429 | 500..=599 => Sense::Later,
-        _ => Sense::Refused,
+        200..=299 => PostOutcome::Taken,
+        401 | 403 | 404 | 410 => PostOutcome::Gone,
+        408 | 425 | 429 | 500..=599 => PostOutcome::Later,
+        _ => PostOutcome::Refused,
     }
 }
 
@@ -68,28 +68,44 @@ mod tests {
     #[test]
     fn a_status_means_the_same_for_every_chat_unless_the_body_says_more() {
         let plain = |status| chat(Slack).judge(&answer(status, None, "no_text")).0;
-        assert_eq!([200, 204].map(plain), [Sense::Taken; 2]);
-        assert_eq!([401, 403, 404, 410].map(plain), [Sense::Gone; 4]);
-        assert_eq!([408, 425, 429, 500, 502, 503].map(plain), [Sense::Later; 6]);
-        assert_eq!([301, 302, 400, 413, 422].map(plain), [Sense::Refused; 5]);
+        assert_eq!([200, 204].map(plain), [PostOutcome::Taken; 2]);
+        assert_eq!([401, 403, 404, 410].map(plain), [PostOutcome::Gone; 4]);
+        assert_eq!(
+            [408, 425, 429, 500, 502, 503].map(plain),
+            [PostOutcome::Later; 6]
+        );
+        assert_eq!(
+            [301, 302, 400, 413, 422].map(plain),
+            [PostOutcome::Refused; 5]
+        );
 
         let deleted = r#"{"id":"web.incoming_webhook.invalid.app_error","status_code":400}"#;
         let too_long = r#"{"id":"web.incoming_webhook.attachment.app_error"}"#;
         let limited = r#"{"errcode":"M_RESOURCE_LIMIT_EXCEEDED"}"#;
         let elsewhere = r#"{"success":false,"error":"invalid-channel"}"#;
         for (provider, status, body, sensed) in [
-            (Mattermost, 400, deleted, Sense::Gone),
-            (Mattermost, 400, too_long, Sense::Refused),
-            (Slack, 400, deleted, Sense::Refused),
-            (RocketChat, 400, elsewhere, Sense::Gone),
-            (Matrix, 403, limited, Sense::Later),
-            (Matrix, 403, r#"{"errcode":"M_FORBIDDEN"}"#, Sense::Gone),
-            (Matrix, 401, r#"{"errcode":"M_UNKNOWN_TOKEN"}"#, Sense::Gone),
+            (Mattermost, 400, deleted, PostOutcome::Gone),
+            (Mattermost, 400, too_long, PostOutcome::Refused),
+            (Slack, 400, deleted, PostOutcome::Refused),
+            (RocketChat, 400, elsewhere, PostOutcome::Gone),
+            (Matrix, 403, limited, PostOutcome::Later),
+            (
+                Matrix,
+                403,
+                r#"{"errcode":"M_FORBIDDEN"}"#,
+                PostOutcome::Gone,
+            ),
+            (
+                Matrix,
+                401,
+                r#"{"errcode":"M_UNKNOWN_TOKEN"}"#,
+                PostOutcome::Gone,
+            ),
             (
                 Discord,
                 404,
                 r#"{"message":"Unknown Webhook","code":10015}"#,
-                Sense::Gone,
+                PostOutcome::Gone,
             ),
         ] {
             assert_eq!(

@@ -8,7 +8,7 @@ use crate::text::is_shown;
 
 /// A part of a sentence.
 #[derive(Debug, Clone)]
-pub(super) enum Piece<'a> {
+pub(super) enum TextPart<'a> {
     /// Text of the notifier, without characters that have a meaning in a chat.
     Ours(String),
     /// User input, such as a name or a category.
@@ -20,12 +20,12 @@ pub(super) enum Piece<'a> {
 }
 
 /// Parts that are shown one after the other.
-pub(super) type Sentence<'a> = Vec<Piece<'a>>;
+pub(super) type Sentence<'a> = Vec<TextPart<'a>>;
 
 /// A message before it is formatted for a chat.
 #[derive(Debug, Clone)]
-pub(super) struct Article<'a> {
-    pub(super) mood: Mood,
+pub(super) struct MessageContent<'a> {
+    pub(super) mood: AccentColour,
     /// The user and what they did.
     pub(super) headline: Sentence<'a>,
     /// The rest in one sentence, for text-only chats and for lines of a digest; may be empty.
@@ -38,7 +38,7 @@ pub(super) struct Article<'a> {
 
 /// The colour of a message, in chats with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum AccentColour {
     Planned,
     Finished,
     Abandoned,
@@ -46,7 +46,7 @@ pub(super) enum Mood {
     Neutral,
 }
 
-impl Mood {
+impl AccentColour {
     /// Returns the colour as 24 bits of red, green and blue.
     pub(super) fn colour(self) -> u32 {
         match self {
@@ -58,18 +58,18 @@ impl Mood {
     }
 }
 
-pub(super) fn article(notice: &Notice) -> Article<'_> {
+pub(super) fn article(notice: &Notice) -> MessageContent<'_> {
     match notice {
         Notice::Planned(started) => planned(started),
         Notice::Finished(submitted) => finished(submitted),
         Notice::Abandoned(abandoned) => left(abandoned),
-        Notice::Test(test) => Article {
-            mood: Mood::Neutral,
+        Notice::Test(test) => MessageContent {
+            mood: AccentColour::Neutral,
             headline: vec![
                 ours("This is a test by "),
-                Piece::Who(&test.requested_by),
+                TextPart::Who(&test.requested_by),
                 ours(": focus sessions on "),
-                Piece::Theirs(&test.project_name),
+                TextPart::Theirs(&test.project_name),
                 ours(" will be announced here."),
             ],
             detail: Vec::new(),
@@ -79,17 +79,20 @@ pub(super) fn article(notice: &Notice) -> Article<'_> {
     }
 }
 
-fn planned(started: &SessionStarted) -> Article<'_> {
+fn planned(started: &SessionStarted) -> MessageContent<'_> {
     let minutes = format!("{} min", started.planned_duration);
-    let (category, project) = (Piece::Theirs(&started.category), project(&started.project));
-    let until = Piece::Time(started.expected_end_at);
+    let (category, project) = (
+        TextPart::Theirs(&started.category),
+        project(&started.project),
+    );
+    let until = TextPart::Time(started.expected_end_at);
     let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
     detail.extend(project.clone());
     detail.extend([ours(", until "), until.clone()]);
-    Article {
-        mood: Mood::Planned,
+    MessageContent {
+        mood: AccentColour::Planned,
         headline: vec![
-            Piece::Who(&started.user.username),
+            TextPart::Who(&started.user.username),
             ours(" started a focus session"),
         ],
         detail,
@@ -103,7 +106,7 @@ fn planned(started: &SessionStarted) -> Article<'_> {
     }
 }
 
-fn finished(submitted: &SessionSubmitted) -> Article<'_> {
+fn finished(submitted: &SessionSubmitted) -> MessageContent<'_> {
     let what = match submitted.status.as_str() {
         "partial" => " finished part of a focus session",
         _ => " finished a focus session",
@@ -122,15 +125,15 @@ fn finished(submitted: &SessionSubmitted) -> Article<'_> {
         days => format!("{days} days"),
     };
     let (category, project) = (
-        Piece::Theirs(&submitted.category),
+        TextPart::Theirs(&submitted.category),
         project(&submitted.project),
     );
     let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
     detail.extend(project.clone());
     detail.push(ours(&format!(", {points} points, a streak of {days}")));
-    Article {
-        mood: Mood::Finished,
-        headline: vec![Piece::Who(&submitted.user.username), ours(what)],
+    MessageContent {
+        mood: AccentColour::Finished,
+        headline: vec![TextPart::Who(&submitted.user.username), ours(what)],
         detail,
         facts: vec![
             ("Category", vec![category]),
@@ -143,20 +146,20 @@ fn finished(submitted: &SessionSubmitted) -> Article<'_> {
     }
 }
 
-fn left(abandoned: &SessionAbandoned) -> Article<'_> {
+fn left(abandoned: &SessionAbandoned) -> MessageContent<'_> {
     let minutes = format!("{} min", abandoned.planned_duration);
     let (category, project) = (
-        Piece::Theirs(&abandoned.category),
+        TextPart::Theirs(&abandoned.category),
         project(&abandoned.project),
     );
-    let ended = Piece::Time(abandoned.expected_end_at);
+    let ended = TextPart::Time(abandoned.expected_end_at);
     let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
     detail.extend(project.clone());
     detail.extend([ours(", planned until "), ended.clone()]);
-    Article {
-        mood: Mood::Abandoned,
+    MessageContent {
+        mood: AccentColour::Abandoned,
         headline: vec![
-            Piece::Who(&abandoned.user.username),
+            TextPart::Who(&abandoned.user.username),
             ours(" never submitted a focus session"),
         ],
         detail,
@@ -171,15 +174,15 @@ fn left(abandoned: &SessionAbandoned) -> Article<'_> {
 }
 
 fn project(project: &SessionProject) -> Sentence<'_> {
-    let name = Piece::Theirs(&project.name);
+    let name = TextPart::Theirs(&project.name);
     match &project.team_name {
-        Some(team) => vec![name, ours(" ("), Piece::Theirs(team), ours(")")],
+        Some(team) => vec![name, ours(" ("), TextPart::Theirs(team), ours(")")],
         None => vec![name],
     }
 }
 
-fn ours(words: &str) -> Piece<'static> {
-    Piece::Ours(words.to_owned())
+fn ours(words: &str) -> TextPart<'static> {
+    TextPart::Ours(words.to_owned())
 }
 
 /// Returns the trimmed note. It is empty if nothing is visible, because some chats refuse such a text.

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use service_kit::guard::Answer;
 use url::Url;
 
-use super::answers::{self, NO_HOOK, Sense};
-use super::article::{Mood, article};
+use super::answers::{self, NO_HOOK, PostOutcome};
+use super::article::{AccentColour, article};
 use super::escape::{Markup, quote};
 #[cfg(test)]
 use super::tests::limits::{is_escaped, texts};
-use super::tongue::Tongue;
+use super::tongue::MarkupDialect;
 use super::{Chat, Notice};
 
 /// Discord's limit is 4,096 characters for a description, and 6,000 for a whole embed.
@@ -29,7 +29,7 @@ const MARKDOWN: Markup = Markup {
 
 pub(super) struct Discord;
 
-impl Tongue for Discord {
+impl MarkupDialect for Discord {
     fn theirs(&self, text: &str, limit: usize) -> String {
         MARKDOWN.line(text, limit)
     }
@@ -67,9 +67,9 @@ impl Chat for Discord {
         url.into()
     }
 
-    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
         match answer.status {
-            404 => (Sense::Gone, NO_HOOK),
+            404 => (PostOutcome::Gone, NO_HOOK),
             status => (answers::sense(status), ""),
         }
     }
@@ -105,7 +105,7 @@ fn message(notice: &Notice) -> Value {
 
 fn digest(notices: &[Notice]) -> Value {
     let lines = Discord.digest_lines(notices, "• ", DIGEST).join("\n");
-    let embed = json!({ "color": Mood::Neutral.colour(), "description": lines });
+    let embed = json!({ "color": AccentColour::Neutral.colour(), "description": lines });
     shown(&Discord.digest_headline(notices.len()), Some(embed))
 }
 

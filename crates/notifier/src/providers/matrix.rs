@@ -8,10 +8,10 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use service_kit::guard::Answer;
 
-use super::answers::{self, Sense};
+use super::answers::{self, PostOutcome};
 use super::article::article;
 use super::escape::{Markup, quote};
-use super::tongue::Tongue;
+use super::tongue::MarkupDialect;
 use super::{Call, Chat, Method, Notice};
 
 /// An event has at most 64 KiB in total, and contains each text twice.
@@ -29,7 +29,7 @@ struct Text;
 /// The formatted body.
 struct Html;
 
-impl Tongue for Text {
+impl MarkupDialect for Text {
     fn theirs(&self, text: &str, limit: usize) -> String {
         PLAIN.line(text, limit)
     }
@@ -39,7 +39,7 @@ impl Tongue for Text {
     }
 }
 
-impl Tongue for Html {
+impl MarkupDialect for Html {
     fn theirs(&self, text: &str, limit: usize) -> String {
         html(&PLAIN.line(text, limit))
     }
@@ -82,19 +82,20 @@ impl Chat for Matrix {
         })
     }
 
-    fn shows_once(&self) -> bool {
+    fn is_idempotent(&self) -> bool {
         true
     }
 
-    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
         let code = answers::text(answer, "/errcode");
         match answer.status {
-            401 => (Sense::Gone, ": the access token is not valid"),
-            403 if code == "M_FORBIDDEN" => {
-                (Sense::Gone, ": the token's user may not post to the room")
-            }
+            401 => (PostOutcome::Gone, ": the access token is not valid"),
+            403 if code == "M_FORBIDDEN" => (
+                PostOutcome::Gone,
+                ": the token's user may not post to the room",
+            ),
             // The server is over a limit. This says nothing about the token or the room.
-            403 if code == "M_RESOURCE_LIMIT_EXCEEDED" => (Sense::Later, ""),
+            403 if code == "M_RESOURCE_LIMIT_EXCEEDED" => (PostOutcome::Later, ""),
             status => (answers::sense(status), ""),
         }
     }

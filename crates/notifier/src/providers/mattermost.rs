@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use service_kit::guard::Answer;
 
-use super::answers::{self, NO_HOOK, Sense};
+use super::answers::{self, NO_HOOK, PostOutcome};
 use super::article::article;
 use super::escape::{Markup, quote};
 #[cfg(test)]
 use super::tests::limits::{is_escaped, texts};
-use super::tongue::Tongue;
+use super::tongue::MarkupDialect;
 use super::{Chat, Notice};
 
 /// Mattermost's limit for a post is 16,383 characters; attachments may be longer.
@@ -26,7 +26,7 @@ const MARKDOWN: Markup = Markup {
 
 pub(super) struct Mattermost;
 
-impl Tongue for Mattermost {
+impl MarkupDialect for Mattermost {
     fn theirs(&self, text: &str, limit: usize) -> String {
         MARKDOWN.line(text, limit)
     }
@@ -44,16 +44,16 @@ impl Chat for Mattermost {
         }
     }
 
-    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
         let id = answers::text(answer, "/id");
         match answer.status {
             // Mattermost's response for an unknown incoming webhook.
-            400 if id == "web.incoming_webhook.invalid.app_error" => (Sense::Gone, NO_HOOK),
+            400 if id == "web.incoming_webhook.invalid.app_error" => (PostOutcome::Gone, NO_HOOK),
             403 | 404 if id.starts_with("web.incoming_webhook.channel") => {
                 let advice = ": the hook may not post to the project's channel";
-                (Sense::Gone, advice)
+                (PostOutcome::Gone, advice)
             }
-            404 => (Sense::Gone, NO_HOOK),
+            404 => (PostOutcome::Gone, NO_HOOK),
             status => (answers::sense(status), ""),
         }
     }

@@ -15,7 +15,7 @@ mod slack;
 mod tongue;
 mod zulip;
 
-pub(crate) use answers::Sense;
+pub(crate) use answers::PostOutcome;
 pub(crate) use provider::{Call, Chat, Method, Notice};
 
 use event_types::{ChatDestination, ChatProvider};

@@ -5,12 +5,12 @@
 use serde_json::{Value, json};
 use service_kit::guard::Answer;
 
-use super::answers::{self, Sense};
+use super::answers::{self, PostOutcome};
 use super::article::article;
 use super::escape::Markup;
 #[cfg(test)]
 use super::tests::limits::{is_apart, is_escaped, texts};
-use super::tongue::Tongue;
+use super::tongue::MarkupDialect;
 use super::{Chat, Notice};
 
 /// Teams accepts about 28 KB in total. A unit can be two characters of JSON, each of which is two bytes in UTF-16.
@@ -29,7 +29,7 @@ const MARKDOWN: Markup = Markup {
 
 pub(super) struct MsTeams;
 
-impl Tongue for MsTeams {
+impl MarkupDialect for MsTeams {
     fn theirs(&self, text: &str, limit: usize) -> String {
         MARKDOWN.line(text, limit)
     }
@@ -60,17 +60,18 @@ impl Chat for MsTeams {
         })
     }
 
-    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
         match answer.status {
             // A deleted workflow has the same response.
-            400 if answers::text(answer, "/error/code") == "WorkflowTriggerIsNotEnabled" => {
-                (Sense::Gone, ": the workflow is turned off or was deleted")
-            }
+            400 if answers::text(answer, "/error/code") == "WorkflowTriggerIsNotEnabled" => (
+                PostOutcome::Gone,
+                ": the workflow is turned off or was deleted",
+            ),
             401 | 403 => {
                 let advice = ": the workflow must let anyone trigger it, and its address be whole";
-                (Sense::Gone, advice)
+                (PostOutcome::Gone, advice)
             }
-            404 => (Sense::Gone, ": there is no such workflow any more"),
+            404 => (PostOutcome::Gone, ": there is no such workflow any more"),
             status => (answers::sense(status), ""),
         }
     }
@@ -168,18 +169,18 @@ mod tests {
             };
             MsTeams.judge(&answer)
         };
-        assert_eq!(judged(202, ""), (Sense::Taken, ""));
-        assert_eq!(judged(429, ""), (Sense::Later, ""));
-        assert_eq!(judged(413, ""), (Sense::Refused, ""));
+        assert_eq!(judged(202, ""), (PostOutcome::Taken, ""));
+        assert_eq!(judged(429, ""), (PostOutcome::Later, ""));
+        assert_eq!(judged(413, ""), (PostOutcome::Refused, ""));
         let mismatch = judged(400, "TriggerInputSchemaMismatch");
-        assert_eq!(mismatch, (Sense::Refused, ""));
+        assert_eq!(mismatch, (PostOutcome::Refused, ""));
         for (status, code, advice) in [
             (400, "WorkflowTriggerIsNotEnabled", "turned off"),
             (401, "DirectApiAuthorizationRequired", "anyone"),
             (404, "WorkflowNotFound", "no such workflow"),
         ] {
             let (sense, told) = judged(status, code);
-            assert_eq!(sense, Sense::Gone, "{code}");
+            assert_eq!(sense, PostOutcome::Gone, "{code}");
             assert!(told.contains(advice), "{code}: {told}");
         }
     }

@@ -6,7 +6,7 @@
 use super::Notice;
 use super::article::article;
 use super::escape::{Markup, quote};
-use super::tongue::Tongue;
+use super::tongue::MarkupDialect;
 
 /// A chat of this kind.
 pub(super) struct Plain {
@@ -18,7 +18,7 @@ pub(super) struct Plain {
 
 const NOTE_LINES: usize = 60;
 
-impl Tongue for Plain {
+impl MarkupDialect for Plain {
     fn theirs(&self, text: &str, limit: usize) -> String {
         self.markup().line(text, limit)
     }

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 use service_kit::guard::Answer;
 
-use super::answers::{self, Sense};
+use super::answers::{self, PostOutcome};
 
 /// A notification for a team.
 #[derive(Debug, Clone)]
@@ -79,13 +79,13 @@ pub(crate) trait Chat: Sync {
     }
 
     /// Whether a repeated call shows the message only once.
-    fn shows_once(&self) -> bool {
+    fn is_idempotent(&self) -> bool {
         false
     }
 
     /// Classifies a response. The text is a hint for the owner, if the response says more than its status; it is
     /// appended to the status.
-    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
         (answers::sense(answer.status), "")
     }
 

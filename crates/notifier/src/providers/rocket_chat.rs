@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use service_kit::guard::Answer;
 
-use super::answers::{self, NO_HOOK, Sense};
+use super::answers::{self, NO_HOOK, PostOutcome};
 use super::plain::Plain;
 #[cfg(test)]
 use super::tests::limits::is_apart;
@@ -23,12 +23,12 @@ impl Chat for RocketChat {
         json!({ "text": TEXT.text(notices) })
     }
 
-    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
         match answer.status {
-            404 => (Sense::Gone, NO_HOOK),
+            404 => (PostOutcome::Gone, NO_HOOK),
             // It is the integration's own channel, because no message sets another one.
             400 if answers::text(answer, "/error") == "invalid-channel" => {
-                (Sense::Gone, ": the hook's channel is gone")
+                (PostOutcome::Gone, ": the hook's channel is gone")
             }
             status => (answers::sense(status), ""),
         }

@@ -7,7 +7,7 @@ use super::article::article;
 use super::escape::{Markup, quote, units};
 #[cfg(test)]
 use super::tests::limits::texts;
-use super::tongue::Tongue;
+use super::tongue::MarkupDialect;
 use super::{Chat, Notice};
 
 /// Slack's limit is 3,000 characters for the text of a section, and 2,000 for a field.
@@ -27,7 +27,7 @@ const MRKDWN: Markup = Markup {
 
 pub(super) struct Slack;
 
-impl Tongue for Slack {
+impl MarkupDialect for Slack {
     fn theirs(&self, text: &str, limit: usize) -> String {
         MRKDWN.line(text, limit)
     }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::Notice;
-use super::article::{Article, Piece, Sentence, article};
+use super::article::{MessageContent, Sentence, TextPart, article};
 use super::escape::units;
 
 /// The longest name in a message with a single notification.
@@ -31,7 +31,7 @@ const ROOMS: [Room; 5] = [
 ];
 
 /// How one chat writes names, bold text and times.
-pub(super) trait Tongue {
+pub(super) trait MarkupDialect {
     /// Escapes user input, on one line.
     fn theirs(&self, text: &str, limit: usize) -> String;
 
@@ -49,7 +49,7 @@ pub(super) trait Tongue {
     }
 
     /// Formats headline and detail as one text.
-    fn summary(&self, article: &Article<'_>) -> String {
+    fn summary(&self, article: &MessageContent<'_>) -> String {
         self.sum_up(article, NAME)
     }
 
@@ -72,12 +72,12 @@ pub(super) trait Tongue {
     }
 
     /// Returns how much a line of a digest shows of its notification; none if it belongs to another one.
-    fn room_of(&self, line: &str, article: &Article<'_>) -> Option<Room> {
+    fn room_of(&self, line: &str, article: &MessageContent<'_>) -> Option<Room> {
         let mut rooms = ROOMS.into_iter();
         rooms.find(|room| self.digest_line(article, *room) == line)
     }
 
-    fn digest_line(&self, article: &Article<'_>, room: Room) -> String {
+    fn digest_line(&self, article: &MessageContent<'_>, room: Room) -> String {
         let mut line = self.sum_up(article, room.name);
         let first = article.note.lines().next().filter(|_| room.note > 0);
         if let Some(first) = first {
@@ -88,7 +88,7 @@ pub(super) trait Tongue {
     }
 
     /// Formats headline and detail, with names of at most `limit`.
-    fn sum_up(&self, article: &Article<'_>, limit: usize) -> String {
+    fn sum_up(&self, article: &MessageContent<'_>, limit: usize) -> String {
         let headline = self.join(&article.headline, limit);
         if article.detail.is_empty() {
             return headline;
@@ -98,11 +98,11 @@ pub(super) trait Tongue {
 
     /// Joins the parts, with names of at most `limit`.
     fn join(&self, sentence: &Sentence<'_>, limit: usize) -> String {
-        let piece = |piece: &Piece<'_>| match piece {
-            Piece::Ours(words) => words.clone(),
-            Piece::Theirs(text) => some(self.theirs(text, limit)),
-            Piece::Who(name) => self.strong(&some(self.theirs(name, limit))),
-            Piece::Time(at) => self.time(*at),
+        let piece = |piece: &TextPart<'_>| match piece {
+            TextPart::Ours(words) => words.clone(),
+            TextPart::Theirs(text) => some(self.theirs(text, limit)),
+            TextPart::Who(name) => self.strong(&some(self.theirs(name, limit))),
+            TextPart::Time(at) => self.time(*at),
         };
         sentence.iter().map(piece).collect()
     }

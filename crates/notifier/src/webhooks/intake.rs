@@ -10,7 +10,9 @@ use event_types::{Event, EventData, UserChanged, WebhookConfigured, WebhookDue, 
 use tokio::sync::Notify;
 
 use super::{Webhooks, queries};
-use crate::delivery::{DeliveryRow, Ending, Ledger, Medium, NewDelivery, Settings, Transitions};
+use crate::delivery::{
+    DeliveryRow, DeliveryStore, FinalState, Medium, NewDelivery, Settings, Transitions,
+};
 use crate::intake::{conclude, data, decode};
 
 /// The consumer's name in the inbox.
@@ -42,7 +44,7 @@ struct Call {
 /// Starts to consume events. `wake` is signalled after each commit.
 pub(crate) fn consume(
     broker: &Broker,
-    ledger: Ledger<Webhooks>,
+    ledger: DeliveryStore<Webhooks>,
     wake: Arc<Notify>,
 ) -> ConsumerHandle {
     broker.consume(
@@ -55,10 +57,10 @@ pub(crate) fn consume(
     )
 }
 
-async fn take_in(ledger: &Ledger<Webhooks>, wake: &Notify, delivery: Delivery) -> Verdict {
+async fn take_in(ledger: &DeliveryStore<Webhooks>, wake: &Notify, delivery: Delivery) -> Verdict {
     let (event, content) = match read(&delivery) {
         Ok(read) => read,
-        Err(reason) => return Verdict::Park(reason),
+        Err(reason) => return Verdict::DeadLetter(reason),
     };
     let id = event.id;
     let committed = match content {
@@ -127,11 +129,11 @@ fn replay(
         step: i64::MAX,
         ..gone.into()
     };
-    transitions.report_ended(&[last], Ending::Failed, "The call is not kept any more")
+    transitions.report_ended(&[last], FinalState::Failed, "The call is not kept any more")
 }
 
 /// Deletes the calls about a deleted user.
-async fn forget_user(ledger: &Ledger<Webhooks>, user: UserId) -> Result<(), DbError> {
+async fn forget_user(ledger: &DeliveryStore<Webhooks>, user: UserId) -> Result<(), DbError> {
     loop {
         let deleted = ledger
             .write(move |transitions| queries::delete_calls_about(transitions.db, user, BATCH));

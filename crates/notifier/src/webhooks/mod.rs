@@ -20,8 +20,8 @@ pub(crate) use sender::Sender;
 
 use crate::SOURCE;
 use crate::delivery::{
-    Answered, Attempt, DeliveryRow, DestinationRow, Ending, Medium, Outcome, Policy, Reasons,
-    Report, Stopping, call_wait, number,
+    Attempt, AttemptReport, DeliveryOutcome, DeliveryRow, DestinationRow, FinalState, Medium,
+    Policy, Reasons, Report, ShutdownSignal, call_wait, number,
 };
 
 const POLICY: Policy = Policy {
@@ -63,7 +63,7 @@ impl Medium for Webhooks {
         &POLICY
     }
 
-    async fn send(&self, (): &mut (), attempt: &Attempt, _: &Stopping) -> Answered {
+    async fn send(&self, (): &mut (), attempt: &Attempt, _: &ShutdownSignal) -> AttemptReport {
         self.sender.send(attempt).await
     }
 
@@ -92,10 +92,10 @@ impl Medium for Webhooks {
 
 fn attempted(row: &DeliveryRow, report: &Report<'_>) -> WebhookAttempted {
     let (outcome, next_attempt_at) = match report.outcome {
-        Outcome::Ended(Ending::Delivered) => (WebhookOutcome::Delivered, None),
-        Outcome::Ended(Ending::Failed) => (WebhookOutcome::Failed, None),
-        Outcome::Ended(Ending::Skipped) => (WebhookOutcome::Skipped, None),
-        Outcome::Retried(at) => (WebhookOutcome::Pending, Some(at.and_utc())),
+        DeliveryOutcome::Ended(FinalState::Delivered) => (WebhookOutcome::Delivered, None),
+        DeliveryOutcome::Ended(FinalState::Failed) => (WebhookOutcome::Failed, None),
+        DeliveryOutcome::Ended(FinalState::Skipped) => (WebhookOutcome::Skipped, None),
+        DeliveryOutcome::Retried(at) => (WebhookOutcome::Pending, Some(at.and_utc())),
     };
     let took = report.reply.map(|reply| reply.took.as_millis());
     WebhookAttempted {

@@ -8,7 +8,7 @@ use service_kit::seal::Sealer;
 use tokio::time::Instant;
 
 use super::signature::sign;
-use crate::delivery::{Answer, Answered, Attempt, Reply};
+use crate::delivery::{Answer, Attempt, AttemptReport, Reply};
 use crate::reach::forbidden;
 
 /// Decrypts a webhook's target, signs the call and posts it. URL and secrets are in plain text only here.
@@ -29,7 +29,7 @@ impl Sender {
     }
 
     /// Makes a call. Answers within about ten seconds.
-    pub(super) async fn send(&self, attempt: &Attempt) -> Answered {
+    pub(super) async fn send(&self, attempt: &Attempt) -> AttemptReport {
         let target = match self.open(attempt) {
             Ok(target) => target,
             Err(reason) => return blocked(attempt, &reason),
@@ -73,13 +73,13 @@ impl Sender {
 }
 
 /// The answer for problems that the operator can fix: a missing key or an older version.
-fn blocked(attempt: &Attempt, reason: &str) -> Answered {
+fn blocked(attempt: &Attempt, reason: &str) -> AttemptReport {
     let webhook = attempt.number();
     log::error!("the target of the webhook {webhook} cannot be used: {reason}");
-    Answer::Blocked("The webhook's settings could not be read".to_owned()).into()
+    Answer::NeedsOperator("The webhook's settings could not be read".to_owned()).into()
 }
 
-fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> Answered {
+fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> AttemptReport {
     let status = answered.as_ref().ok().map(|answer| answer.status);
     let reply = Some(Reply { status, took });
     let answer = match answered {
@@ -107,7 +107,7 @@ fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> Answere
             }
         }
     };
-    Answered { answer, reply }
+    AttemptReport { answer, reply }
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
 
     const TOOK: Duration = Duration::from_millis(3);
 
-    fn answered(status: u16) -> Answered {
+    fn answered(status: u16) -> AttemptReport {
         let answer = guard::Answer {
             status,
             retry_after: Some(Duration::from_secs(7)),
@@ -134,7 +134,7 @@ mod tests {
                 took: TOOK,
             });
             let answer = Answer::Delivered;
-            assert_eq!(answered(status), Answered { answer, reply });
+            assert_eq!(answered(status), AttemptReport { answer, reply });
         }
         assert!(matches!(answered(410).answer, Answer::Gone(_)));
         for status in [301, 400, 401, 404, 429, 500, 503] {

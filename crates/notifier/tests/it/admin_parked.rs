@@ -29,7 +29,7 @@ async fn an_older_version(stage: &mut Stage) -> (Broker, Vec<broker::ConsumerHan
     let queues = [Queue::NotifyChat, Queue::NotifyMail, Queue::NotifyWebhooks];
     let consumers = queues.map(|queue| {
         broker.consume(queue, ConsumeOptions::default(), |_| async {
-            Verdict::Park("this version knows it not".to_owned())
+            Verdict::DeadLetter("this version knows it not".to_owned())
         })
     });
     (broker, consumers.into())

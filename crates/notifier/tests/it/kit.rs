@@ -16,7 +16,7 @@ use notifier::{Config, Deps, MIGRATIONS, Running};
 use service_kit::Clock;
 use service_kit::config::SecretKey;
 use service_kit::seal::{Purpose, SealingKeys};
-use test_kit::{Api, FakeChat, TestBroker, TestDb, chat_settings, wait_until};
+use test_kit::{ApiClient, FakeChat, TestBroker, TestDb, chat_settings, wait_until};
 use uuid::Uuid;
 
 diesel::table! {
@@ -131,8 +131,8 @@ impl Stage {
         self.notifier.take().unwrap().stop().await;
     }
 
-    pub(crate) fn api(&self) -> Api {
-        Api::new(self.notifier.as_ref().unwrap().base_url())
+    pub(crate) fn api(&self) -> ApiClient {
+        ApiClient::new(self.notifier.as_ref().unwrap().base_url())
     }
 
     pub(crate) async fn figure(&self, line: &str) -> u64 {

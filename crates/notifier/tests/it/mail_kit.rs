@@ -4,7 +4,7 @@ use broker::Outcome;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use db_kit::DbError;
 use diesel::prelude::*;
-use event_types::{Event, EventData, Mail, MailRequested, MailText};
+use event_types::{Event, EventData, Mail, MailRequested, MailTemplate};
 use log::{Log, Metadata, Record};
 use notifier::Config;
 use service_kit::Clock;
@@ -74,7 +74,7 @@ impl Office {
     }
 
     /// Requests a mail, like the identity service does.
-    pub(crate) async fn ask(&self, to: &str, text: MailText) -> Uuid {
+    pub(crate) async fn ask(&self, to: &str, text: MailTemplate) -> Uuid {
         self.stage.tell(&requested(to, text)).await
     }
 
@@ -181,19 +181,19 @@ pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_248_000, 0).unwrap()
 }
 
-pub(crate) fn reset(link: &str) -> MailText {
-    MailText::ResetPassword {
+pub(crate) fn reset(link: &str) -> MailTemplate {
+    MailTemplate::ResetPassword {
         username: "ada".to_owned(),
         link: link.to_owned(),
         expires_at: now() + TimeDelta::hours(1),
     }
 }
 
-pub(crate) fn requested(to: &str, text: MailText) -> MailRequested {
+pub(crate) fn requested(to: &str, text: MailTemplate) -> MailRequested {
     sealed_with(KEY, to, text)
 }
 
-pub(crate) fn sealed_with(key: [u8; 32], to: &str, text: MailText) -> MailRequested {
+pub(crate) fn sealed_with(key: [u8; 32], to: &str, text: MailTemplate) -> MailRequested {
     let template = text.template().to_owned();
     let mail = Mail {
         to: to.to_owned(),

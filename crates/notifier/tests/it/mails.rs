@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
-use event_types::MailText;
+use event_types::MailTemplate;
 use service_kit::Clock;
 use test_kit::MailFault;
 use test_kit::MailStage::{Sender, SignIn};
@@ -11,38 +11,38 @@ use crate::mail_kit::{Office, logged, now, requested, reset, sealed_with};
 
 const LINK: &str = "https://id.example.com/x/t0ken-1";
 
-fn every_kind() -> [MailText; 6] {
+fn every_kind() -> [MailTemplate; 6] {
     let (username, link) = ("ada".to_owned(), LINK.to_owned());
     let (at, expires_at) = (now(), now() + TimeDelta::days(7));
     [
-        MailText::Invitation {
+        MailTemplate::Invitation {
             team: "Core".to_owned(),
             invited_by: "bob".to_owned(),
             link: link.clone(),
             expires_at,
         },
-        MailText::VerifyEmail {
+        MailTemplate::VerifyEmail {
             username: username.clone(),
             link: link.clone(),
             expires_at,
         },
-        MailText::ResetPassword {
+        MailTemplate::ResetPassword {
             username: username.clone(),
             link,
             expires_at,
         },
-        MailText::NewSignIn {
+        MailTemplate::NewSignIn {
             username: username.clone(),
             at,
             address: "192.0.2.7".to_owned(),
             user_agent: None,
         },
-        MailText::EmailChanged {
+        MailTemplate::EmailChanged {
             username: username.clone(),
             new_address_hint: "n…@…".to_owned(),
             at,
         },
-        MailText::SecurityChanged {
+        MailTemplate::SecurityChanged {
             username,
             what: "password".to_owned(),
             at,
@@ -102,7 +102,7 @@ async fn each_kind_of_mail_has_a_text_and_an_html_part_and_its_link() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_name_adds_no_header_no_recipient_and_no_markup() {
     let office = Office::open().await;
-    let invitation = |team: &str| MailText::Invitation {
+    let invitation = |team: &str| MailTemplate::Invitation {
         team: team.to_owned(),
         invited_by: "<b>bob</b>\r\n.\r\nMAIL FROM:<eve@example.com>".to_owned(),
         link: LINK.to_owned(),

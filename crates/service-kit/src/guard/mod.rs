@@ -26,7 +26,7 @@ use reqwest::{
 use secrecy::{ExposeSecret, SecretString};
 use url::{Host, Url};
 
-use resolver::{FilteringResolver, Lookup, NothingAllowed};
+use resolver::{FilteringResolver, Lookup, NoAllowedAddress};
 
 /// Idle connections to one host, which are kept for half a minute. The incoming webhooks of all teams may be at the same host,
 /// and connecting costs more than the call.
@@ -49,7 +49,7 @@ pub struct GuardOptions {
 #[derive(Clone)]
 pub struct GuardedClient {
     client: Client,
-    rules: Arc<Rules>,
+    rules: Arc<AddressRules>,
 }
 
 /// The response of the called server.
@@ -92,7 +92,7 @@ pub enum GuardError {
     Setup,
 }
 
-struct Rules {
+struct AddressRules {
     allowed: Vec<IpNet>,
     allow_plain: bool,
     max_body: usize,
@@ -116,7 +116,7 @@ impl GuardedClient {
     }
 
     fn asking(lookup: Lookup, options: GuardOptions) -> Result<Self, GuardError> {
-        let rules = Arc::new(Rules {
+        let rules = Arc::new(AddressRules {
             allowed: options.allowed_cidrs,
             allow_plain: options.allow_plain,
             max_body: options.max_body,
@@ -232,7 +232,7 @@ impl fmt::Debug for GuardedClient {
     }
 }
 
-impl Rules {
+impl AddressRules {
     fn check(&self, url: &Url) -> Result<(), GuardError> {
         self.check_scheme(url)?;
         // The URL parser (WHATWG) has already converted 0x7f.1, 017700000001, 2130706433 and the like to an address.
@@ -264,7 +264,7 @@ impl Rules {
 fn classify(error: &reqwest::Error) -> GuardError {
     let mut cause = error.source();
     while let Some(inner) = cause {
-        if inner.is::<NothingAllowed>() {
+        if inner.is::<NoAllowedAddress>() {
             return GuardError::ForbiddenAddress;
         }
         cause = inner.source();

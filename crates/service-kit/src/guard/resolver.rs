@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::Rules;
+use super::AddressRules;
 
 /// A function that resolves a name to its addresses.
 pub(super) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
@@ -22,11 +22,11 @@ pub(super) fn system() -> Lookup {
 /// again, so that a name cannot give other addresses the second time.
 pub(super) struct FilteringResolver {
     lookup: Lookup,
-    rules: Arc<Rules>,
+    rules: Arc<AddressRules>,
 }
 
 impl FilteringResolver {
-    pub(super) fn new(lookup: Lookup, rules: Arc<Rules>) -> Self {
+    pub(super) fn new(lookup: Lookup, rules: Arc<AddressRules>) -> Self {
         Self { lookup, rules }
     }
 }
@@ -34,7 +34,7 @@ impl FilteringResolver {
 /// The error of a name without an allowed address, which `classify` finds inside the error of the HTTP library.
 #[derive(Debug, thiserror::Error)]
 #[error("the name resolves to no allowed address")]
-pub(super) struct NothingAllowed;
+pub(super) struct NoAllowedAddress;
 
 impl Resolve for FilteringResolver {
     fn resolve(&self, name: Name) -> Resolving {
@@ -48,7 +48,7 @@ impl Resolve for FilteringResolver {
                 .filter(|address| rules.may_call(address.ip()))
                 .collect();
             if allowed.is_empty() && !found.is_empty() {
-                return Err(NothingAllowed.into());
+                return Err(NoAllowedAddress.into());
             }
             let allowed: Addrs = Box::new(allowed.into_iter());
             Ok(allowed)

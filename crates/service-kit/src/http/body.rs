@@ -58,7 +58,7 @@ impl<T> Json<T> {
     ///
     /// # Errors
     /// 413 over [`Limits::json_bytes`]; 400 for another content type, invalid JSON, JSON of another shape, and text with NUL; the
-    /// others of [`Unread::bytes`].
+    /// others of [`UnreadBody::bytes`].
     pub fn into_inner(self) -> Result<T, Problem> {
         self.0
     }
@@ -111,13 +111,13 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
 
 /// A body that is not read yet, for bodies larger than most. The handler reads it with a limit of its own, once it has checked
 /// who the caller is and what they may do.
-pub struct Unread {
+pub struct UnreadBody {
     req: HttpRequest,
     payload: Payload,
     account: Option<i64>,
 }
 
-impl FromRequest for Unread {
+impl FromRequest for UnreadBody {
     type Error = std::convert::Infallible;
     type Future = Ready<Result<Self, Self::Error>>;
 
@@ -130,7 +130,7 @@ impl FromRequest for Unread {
     }
 }
 
-impl Unread {
+impl UnreadBody {
     /// Counts the body as one of this account, whose large bodies are counted together.
     #[must_use]
     pub fn of_account(mut self, account: i64) -> Self {
@@ -150,7 +150,7 @@ impl Unread {
     /// Reads the bytes as JSON.
     ///
     /// # Errors
-    /// Those of [`Unread::bytes`] and [`Json::into_inner`].
+    /// Those of [`UnreadBody::bytes`] and [`Json::into_inner`].
     pub async fn json<T: DeserializeOwned>(self, limit: usize) -> Result<T, Problem> {
         let is_json = has_json_content_type(&self.req);
         parse(is_json, &self.bytes(limit).await?)

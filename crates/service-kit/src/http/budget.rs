@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Problem;
-use crate::memory::MemoryShares;
+use crate::memory::MemoryBudget;
 
 /// A body up to this size in bytes needs no share: the number of connections bounds these. Nearly all bodies are smaller.
 pub(crate) const TINY: usize = 4 * 1024;
@@ -62,10 +62,10 @@ struct Place {
 }
 
 impl BodyBudget {
-    /// Creates a budget of `large_mib` MiB for bodies over 64 KiB; if not given, that of [`MemoryShares`].
+    /// Creates a budget of `large_mib` MiB for bodies over 64 KiB; if not given, that of [`MemoryBudget`].
     #[must_use]
     pub fn new(large_mib: Option<u32>) -> Self {
-        let shares = MemoryShares::of_this_process();
+        let shares = MemoryBudget::of_this_process();
         let large = large_mib.map_or(shares.large_bodies, |mib| u64::from(mib) << 20);
         Self::of_bytes(large, shares.medium_bodies)
     }

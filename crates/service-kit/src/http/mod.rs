@@ -13,7 +13,7 @@ mod params;
 mod request_id;
 
 pub use below::below;
-pub use body::{Json, Limits, OptionalJson, SlowBodyCheck, Unread};
+pub use body::{Json, Limits, OptionalJson, SlowBodyCheck, UnreadBody};
 pub use budget::{BodyBudget, BodyHolder, BodyPermit};
 pub use client_ip::{ClientIp, TrustedProxies};
 pub use endpoint::{Endpoint, endpoint};

@@ -31,7 +31,7 @@ use base_path::BasePath;
 
 use crate::cli::print;
 use crate::http::{BodyBudget, Inside, Limits, TrustedProxies};
-use crate::memory::MemoryShares;
+use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::problem::{RenderPage, RenderProblem};
 
@@ -153,7 +153,7 @@ where
     let limits = Data::new(options.limits);
     let bodies = Data::new(options.bodies);
     let connections = options.limits.connections;
-    let connections = connections.unwrap_or_else(|| MemoryShares::of_this_process().connections);
+    let connections = connections.unwrap_or_else(|| MemoryBudget::of_this_process().connections);
     let proxies = Data::new(TrustedProxies {
         networks: options.trusted_proxies,
         inside: options.inside,

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{DemoError, SignIn};
+use super::{DemoCredentials, DemoError};
 
 /// A client like a desktop program.
 pub(super) struct Client {
@@ -35,7 +35,7 @@ impl Client {
     }
 
     /// Registers the account and signs in. Returns false if the name is taken.
-    pub(super) async fn register(&mut self, sign_in: &SignIn) -> Result<bool, DemoError> {
+    pub(super) async fn register(&mut self, sign_in: &DemoCredentials) -> Result<bool, DemoError> {
         let body = json!({"username": sign_in.username, "password": sign_in.password});
         match self.identity("/api/auth/register", body).await {
             Ok(tokens) => self.keep(&tokens).map(|()| true),

@@ -30,14 +30,14 @@ const REFRESH_EVERY: TimeDelta = TimeDelta::days(20);
 
 /// The sign-in of the demonstration's user.
 #[derive(Debug, Clone)]
-pub(crate) struct SignIn {
+pub(crate) struct DemoCredentials {
     /// The user's name.
     pub(crate) username: &'static str,
     /// The password, which differs for each data directory and is the same at every start.
     pub(crate) password: String,
 }
 
-impl fmt::Display for SignIn {
+impl fmt::Display for DemoCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {}", self.username, self.password)
     }
@@ -69,8 +69,8 @@ pub(crate) enum DemoError {
 ///
 /// # Errors
 /// [`DemoError`]; what was done before stays.
-pub(crate) async fn fill(config: &Config) -> Result<SignIn, DemoError> {
-    let sign_in = SignIn {
+pub(crate) async fn fill(config: &Config) -> Result<DemoCredentials, DemoError> {
+    let sign_in = DemoCredentials {
         username: USERNAME,
         password: password(config),
     };
@@ -118,7 +118,7 @@ fn aside(config: &Config) -> Config {
 
 async fn live(
     client: &mut Client,
-    sign_in: &SignIn,
+    sign_in: &DemoCredentials,
     hand: &ManualClock,
     now: DateTime<Utc>,
 ) -> Result<(), DemoError> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use test_kit::{Api, FakeChat, Process};
+use test_kit::{ApiClient, FakeChat, Process};
 
 use crate::filled::*;
 use crate::processes::{holdfast, quick};
@@ -98,7 +98,12 @@ struct Promise {
     project: String,
 }
 
-async fn write(number: usize, identity: Api, work: Api, stop: Arc<AtomicBool>) -> Vec<Promise> {
+async fn write(
+    number: usize,
+    identity: ApiClient,
+    work: ApiClient,
+    stop: Arc<AtomicBool>,
+) -> Vec<Promise> {
     let mut promised = Vec::new();
     while !stop.load(Ordering::SeqCst) {
         let name = format!("writer-{number}-{}", promised.len());

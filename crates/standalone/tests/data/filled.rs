@@ -10,7 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_kit::{Api, FakeChat, Process};
+use test_kit::{ApiClient, FakeChat, Process};
 use uuid::Uuid;
 
 use crate::processes::{Env, holdfast, quick};
@@ -70,7 +70,7 @@ impl Demo {
         let body = json!({"username": name, "password": password});
         let identity = urls["identity"].clone();
         let tokens = wait(async move {
-            let call = Api::new(identity).post("/api/auth/login").json(body);
+            let call = ApiClient::new(identity).post("/api/auth/login").json(body);
             call.send().await.expect(200).json()
         });
         assert!(process.terminate().success());
@@ -86,8 +86,8 @@ impl Demo {
 /// A server on a data directory.
 pub struct Served {
     pub process: Process,
-    pub identity: Api,
-    pub work: Api,
+    pub identity: ApiClient,
+    pub work: ApiClient,
 }
 
 impl Served {
@@ -100,8 +100,8 @@ impl Served {
         let urls = process.wait_listening(&PARTS);
         Self {
             process,
-            identity: Api::new(&*urls["identity"]),
-            work: Api::new(&*urls["worksession"]),
+            identity: ApiClient::new(&*urls["identity"]),
+            work: ApiClient::new(&*urls["worksession"]),
         }
     }
 }
@@ -132,7 +132,7 @@ impl Team {
     }
 
     /// Starts another session on the project; the same plan would be a repeated start.
-    pub async fn start(&self, work: &Api) {
+    pub async fn start(&self, work: &ApiClient) {
         let note = format!("Write the parser, {}", Uuid::new_v4());
         let body = json!({
             "category": "coding", "duration": 25, "note": note,
@@ -150,7 +150,7 @@ pub fn id_of(answer: &Value) -> i64 {
 }
 
 /// Returns what the work-session area answers a user, byte for byte.
-pub async fn answers(work: &Api, token: &str) -> BTreeMap<&'static str, String> {
+pub async fn answers(work: &ApiClient, token: &str) -> BTreeMap<&'static str, String> {
     let mut answers = BTreeMap::new();
     for path in LOOKED_AT {
         let reply = work.get(path).bearer(token).send().await.expect(200);

@@ -7,7 +7,9 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use serde_json::json;
-use test_kit::{Api, ChatReply, FakeChat, Process, TestBackend, TestBroker, TestDb, wait_until};
+use test_kit::{
+    ApiClient, ChatReply, FakeChat, Process, TestBackend, TestBroker, TestDb, wait_until,
+};
 
 use crate::filled::*;
 use crate::processes::{Env, holdfast, quick};
@@ -71,8 +73,8 @@ fn make_hostile(data: &Path) {
 
 /// The three services on their databases, with the keys of the data directory.
 struct Services {
-    identity: Api,
-    work: Api,
+    identity: ApiClient,
+    work: ApiClient,
     _processes: [Process; 3],
     _broker: TestBroker,
     _home: tempfile::TempDir,
@@ -119,8 +121,8 @@ impl Services {
         notifier.wait_listening(&["notifier"]);
         let work_url = work.wait_listening(&["worksession"])["worksession"].clone();
         Self {
-            identity: Api::new(url),
-            work: Api::new(work_url),
+            identity: ApiClient::new(url),
+            work: ApiClient::new(work_url),
             _processes: [identity, work, notifier],
             _broker: broker,
             _home: home,

@@ -4,7 +4,7 @@ mod dashboard;
 
 use serde_json::Value;
 use service_kit::Clock;
-use test_kit::{Api, FakeWeb, Page, images};
+use test_kit::{ApiClient, FakeWebServer, Page, images};
 use totp_rs::{Builder, Secret};
 use url::Url;
 use url::form_urlencoded::Serializer;
@@ -80,7 +80,7 @@ async fn a_user_registers_and_protects_the_account_with_a_second_factor() {
 async fn an_sso_application_signs_a_user_in() {
     let site = Site::plain().await;
     site.register("mia").await;
-    let app = FakeWeb::start([]).await;
+    let app = FakeWebServer::start([]).await;
     let query = Serializer::new(String::new())
         .append_pair("redirect_uri", &app.url("/welcome?kept=1"))
         .append_pair("service", "Lamp room")
@@ -183,7 +183,7 @@ async fn the_last_form_leads_to_the_client_and_on_to_where_it_redirects() {
     let site = Site::plain().await;
     site.register("mia").await;
     let party = third_party(&site).await;
-    let third = FakeWeb::start([]).await;
+    let third = FakeWebServer::start([]).await;
     show(&third, "/home", "<h1>Home</h1>");
     party
         .web
@@ -530,13 +530,13 @@ async fn an_administrator_finds_users_clients_keys_and_the_audit_log() {
 
 /// A third-party web application, which asks for some scopes.
 struct ThirdParty {
-    web: FakeWeb,
+    web: FakeWebServer,
     client: Client,
-    api: Api,
+    api: ApiClient,
 }
 
 async fn third_party(site: &Site) -> ThirdParty {
-    let web = FakeWeb::start([]).await;
+    let web = FakeWebServer::start([]).await;
     let scopes = ["openid", "profile", "email", "sessions:read"];
     let args: Vec<&str> = scopes.iter().flat_map(|scope| ["--scope", scope]).collect();
     let client = site.client("Lighthouse", &web.url("/callback"), &args);
@@ -582,14 +582,14 @@ impl ThirdParty {
     }
 }
 
-async fn form(api: &Api, path: &str, body: String) -> Value {
+async fn form(api: &ApiClient, path: &str, body: String) -> Value {
     let call = api
         .post(path)
         .body("application/x-www-form-urlencoded", body);
     call.send().await.expect(200).json()
 }
 
-fn show(web: &FakeWeb, path: &str, body: &str) {
+fn show(web: &FakeWebServer, path: &str, body: &str) {
     let html = format!("<!doctype html><html lang=en><title>Theirs</title><body>{body}");
     web.set(path, Page::File("text/html; charset=utf-8", html.into()));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use test_kit::{Api, Call, Reply};
+use test_kit::{ApiClient, Call, Reply};
 use url::form_urlencoded::Serializer;
 
 use crate::html::elements;
@@ -47,7 +47,7 @@ impl<'a> Person<'a> {
         }
         let client =
             leads_to(&reply).unwrap_or_else(|| panic!("{}: {}", reply.status, reply.text()));
-        Api::new(client).get("").send().await.expect(200);
+        ApiClient::new(client).get("").send().await.expect(200);
     }
 
     /// Enters the code that a device shows, and allows what the device asks for.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_kit::{Api, Process, TestBroker, TlsFront, wait_until};
+use test_kit::{ApiClient, Process, TestBroker, TlsProxy, wait_until};
 
 pub const PASSWORD: &str = "correct horse battery";
 
@@ -21,9 +21,9 @@ const LOCAL: [(&str, &str); 3] = [
 /// The product in one process on SQLite.
 pub struct Site {
     /// The identity area, past the proxy if there is one.
-    pub api: Api,
+    pub api: ApiClient,
     /// The work-session area.
-    pub sessions: Api,
+    pub sessions: ApiClient,
     /// The public address.
     pub base: String,
     /// The file of the certificate authority, if the public address is https.
@@ -31,7 +31,7 @@ pub struct Site {
     env: BTreeMap<String, String>,
     data: TempDir,
     process: Process,
-    _front: Option<TlsFront>,
+    _front: Option<TlsProxy>,
 }
 
 /// An OAuth client, as the command line printed it.
@@ -81,7 +81,7 @@ impl Site {
 
     /// Starts behind a TLS proxy, as in production.
     pub async fn secure() -> Self {
-        Self::start(Some(TlsFront::start().await), &[])
+        Self::start(Some(TlsProxy::start().await), &[])
     }
 
     /// Starts like [`Self::beside_its_chat`], with its events on RabbitMQ.
@@ -97,11 +97,11 @@ impl Site {
         Self::start(None, &[&LOCAL[..], &more].concat())
     }
 
-    fn start(front: Option<TlsFront>, more: &[(&str, &str)]) -> Self {
+    fn start(front: Option<TlsProxy>, more: &[(&str, &str)]) -> Self {
         Self::serve(front, more, &["serve"])
     }
 
-    fn serve(front: Option<TlsFront>, more: &[(&str, &str)], command: &[&str]) -> Self {
+    fn serve(front: Option<TlsProxy>, more: &[(&str, &str)], command: &[&str]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut env = BTreeMap::new();
         for part in ["IDENTITY", "WORKSESSION", "NOTIFIER"] {
@@ -133,9 +133,9 @@ impl Site {
             file
         });
         Self {
-            base: front.as_ref().map_or_else(|| inside.clone(), TlsFront::url),
-            api: Api::new(inside),
-            sessions: Api::new(listening["worksession"].clone()),
+            base: front.as_ref().map_or_else(|| inside.clone(), TlsProxy::url),
+            api: ApiClient::new(inside),
+            sessions: ApiClient::new(listening["worksession"].clone()),
             authority,
             env,
             data,

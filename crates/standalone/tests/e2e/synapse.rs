@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_kit::{Api, Process, setting, wait_until};
+use test_kit::{ApiClient, Process, setting, wait_until};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -27,7 +27,7 @@ pub struct Synapse {
 pub struct Member {
     pub id: String,
     pub token: String,
-    api: Api,
+    api: ApiClient,
     /// The position up to which the member has read.
     since: Option<String>,
 }
@@ -66,7 +66,7 @@ impl Synapse {
     }
 
     pub async fn register(&self, name: &str) -> Member {
-        let api = Api::new(format!("http://{}/_matrix/client/v3", self.address));
+        let api = ApiClient::new(format!("http://{}/_matrix/client/v3", self.address));
         let body = json!({"username": name, "password": "correct horse battery", "auth": {"type": "m.login.dummy"}});
         let made = api
             .post("/register")

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_kit::{Api, assert_ends_quietly_unread, wait_until};
+use test_kit::{ApiClient, assert_ends_quietly_unread, wait_until};
 
 use crate::processes::{holdfast, quick};
 
@@ -44,8 +44,8 @@ async fn an_account_created_or_deactivated_by_command_is_so_for_the_running_proc
     let mut process = holdfast(&data, &["serve"], &quick());
     let addresses = process.wait_listening(&["identity", "worksession", "notifier"]);
     let (identity, work) = (
-        Api::new(&addresses["identity"]),
-        Api::new(&addresses["worksession"]),
+        ApiClient::new(&addresses["identity"]),
+        ApiClient::new(&addresses["worksession"]),
     );
     let made = json(&admin(&data, &["users", "create", "mia", "--json"]));
     let body = json!({ "username": "mia", "password": made["password"] });

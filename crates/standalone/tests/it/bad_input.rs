@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
-use test_kit::{Api, Call, Reply, raw_request};
+use test_kit::{ApiClient, Call, Reply, raw_request};
 
 use crate::harness::{System, User};
 
@@ -478,7 +478,7 @@ fn resolved(description: &Value, schema: &Value) -> Value {
 }
 
 impl Area {
-    fn api(self, system: &System) -> &Api {
+    fn api(self, system: &System) -> &ApiClient {
         match self {
             Self::Identity => &system.identity,
             Self::Work => &system.work,

@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
-use test_kit::{Api, FakeChat, Reply, TestBroker, TestDb};
+use test_kit::{ApiClient, FakeChat, Reply, TestBroker, TestDb};
 
 use crate::line::Line;
 use crate::settings::merged;
@@ -22,9 +22,9 @@ pub const PASSWORD: &str = "correct horse battery";
 
 /// Both areas and the notifier, each on its own database, with a chat server beside them.
 pub struct System {
-    pub identity: Api,
-    pub work: Api,
-    pub notifier: Api,
+    pub identity: ApiClient,
+    pub work: ApiClient,
+    pub notifier: ApiClient,
     /// Moves the clock of all parts.
     pub clock: ManualClock,
     pub chat: FakeChat,
@@ -158,9 +158,9 @@ impl System {
             .expect("worksession starts");
 
         Self {
-            identity: Api::new(format!("http://{}", identity.addr())),
-            work: Api::new(format!("http://{}", worksession.addr())),
-            notifier: Api::new(format!("http://{}", notifier.addr())),
+            identity: ApiClient::new(format!("http://{}", identity.addr())),
+            work: ApiClient::new(format!("http://{}", worksession.addr())),
+            notifier: ApiClient::new(format!("http://{}", notifier.addr())),
             clock,
             chat,
             time,

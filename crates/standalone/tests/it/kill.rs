@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use service_kit::crypto::random_bytes;
-use test_kit::{Api, Call, FakeChat, Reply, TestBackend, wait_until};
+use test_kit::{ApiClient, Call, FakeChat, Reply, TestBackend, wait_until};
 
 use crate::harness::PASSWORD;
 use crate::processes::Deployment;
@@ -100,7 +100,7 @@ fn told(chat: &FakeChat) -> impl Iterator<Item = String> {
 /// is repeated until it is answered.
 async fn work(
     number: usize,
-    apis: (Api, Api),
+    apis: (ApiClient, ApiClient),
     chat: Arc<FakeChat>,
     stop: Arc<AtomicBool>,
 ) -> Promised {
@@ -173,7 +173,7 @@ async fn work(
     promised
 }
 
-async fn sign_in(identity: &Api, name: &str) -> String {
+async fn sign_in(identity: &ApiClient, name: &str) -> String {
     let body = json!({"username": name, "password": PASSWORD});
     // The account may exist even if its registration was not answered.
     insist(&[201, 400], || {
@@ -211,7 +211,7 @@ async fn insist(expected: &[u16], call: impl Fn() -> Call) -> Reply {
     }
 }
 
-async fn check(work: &Api, promised: &Promised) {
+async fn check(work: &ApiClient, promised: &Promised) {
     let token = &promised.token;
     for (session, note) in &promised.started {
         let path = format!("/api/get_presession/{session}");

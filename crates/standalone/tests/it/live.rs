@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use test_kit::Api;
+use test_kit::ApiClient;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -17,7 +17,7 @@ struct Stream {
 }
 
 impl Stream {
-    async fn open(work: &Api, token: &str) -> Self {
+    async fn open(work: &ApiClient, token: &str) -> Self {
         let address = work.base().strip_prefix("http://").unwrap();
         let mut connection = TcpStream::connect(address).await.unwrap();
         let request = format!(
@@ -53,8 +53,8 @@ async fn a_sign_out_ends_its_streams_and_sigterm_the_others() {
     let mut process = holdfast(data.path(), &["serve"], &env);
     let urls = process.wait_listening(&["identity", "worksession", "notifier"]);
     let (identity, work) = (
-        Api::new(&*urls["identity"]),
-        Api::new(&*urls["worksession"]),
+        ApiClient::new(&*urls["identity"]),
+        ApiClient::new(&*urls["worksession"]),
     );
     let body = json!({"username": "ada", "password": PASSWORD});
     let sign_in = async |path: &str, status| {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::json;
-use test_kit::{Api, TestBackend, wait_until};
+use test_kit::{ApiClient, TestBackend, wait_until};
 
 use crate::harness::{Options, System};
 use crate::processes::{holdfast, quick};
@@ -197,7 +197,7 @@ async fn pages_of_other_origins_may_call_only_if_their_origin_is_configured() {
         ..Options::default()
     })
     .await;
-    let preflight = async |api: &Api, origin: &str| {
+    let preflight = async |api: &ApiClient, origin: &str| {
         let call = api
             .call(Method::OPTIONS, "/api/auth/login")
             .header("origin", origin);
@@ -260,7 +260,7 @@ async fn holdfast_prints_its_three_addresses_and_nothing_else_and_stops_cleanly(
     }
     let mut process = holdfast(data.path(), &["serve"], &env);
     let urls = process.wait_listening(&PARTS);
-    let identity = Api::new(&*urls["identity"]);
+    let identity = ApiClient::new(&*urls["identity"]);
     identity.get("/health/ready").send().await.expect(200);
 
     process.signal("TERM");
@@ -353,7 +353,7 @@ async fn the_demo_data_is_created_once_and_its_sign_in_works() {
             .split_once(" / ")
             .unwrap();
         let body = json!({"username": name, "password": password});
-        let tokens = Api::new(&*urls["identity"])
+        let tokens = ApiClient::new(&*urls["identity"])
             .post("/api/auth/login")
             .json(body)
             .send()
@@ -361,7 +361,7 @@ async fn the_demo_data_is_created_once_and_its_sign_in_works() {
             .expect(200)
             .json();
         let token = tokens["access_token"].as_str().unwrap();
-        let work = Api::new(&*urls["worksession"]);
+        let work = ApiClient::new(&*urls["worksession"]);
         let data = work
             .get("/api/user/data")
             .bearer(token)

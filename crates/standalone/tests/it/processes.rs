@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use test_kit::{Api, Process, TestBroker, TestDb};
+use test_kit::{ApiClient, Process, TestBroker, TestDb};
 
 const PARTS: [&str; 3] = ["IDENTITY", "WORKSESSION", "NOTIFIER"];
 
@@ -68,8 +68,8 @@ impl Servers {
 /// The product as processes that can be killed and restarted at the same addresses.
 pub struct Deployment {
     members: Vec<Member>,
-    pub identity: Api,
-    pub work: Api,
+    pub identity: ApiClient,
+    pub work: ApiClient,
     _servers: Option<Servers>,
     _data: TempDir,
 }
@@ -149,7 +149,7 @@ impl Deployment {
                 urls.insert(name, url);
             }
         }
-        let api = |name: &str| Api::new(urls[name].as_str());
+        let api = |name: &str| ApiClient::new(urls[name].as_str());
         Self {
             identity: api("identity"),
             work: api("worksession"),

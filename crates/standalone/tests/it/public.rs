@@ -1,7 +1,7 @@
 //! At a public address, nothing is open that is convenient on a developer's machine.
 
 use serde_json::{Value, json};
-use test_kit::{Api, Process, Reply};
+use test_kit::{ApiClient, Process, Reply};
 
 use crate::harness::{Options, PASSWORD, System};
 use crate::processes::{Env, holdfast, quick};
@@ -23,18 +23,18 @@ fn public(more: &[(&str, &str)]) -> Env {
     env
 }
 
-fn start(data: &std::path::Path, env: &Env) -> (Process, Api, Api) {
+fn start(data: &std::path::Path, env: &Env) -> (Process, ApiClient, ApiClient) {
     let process = holdfast(data, &["serve"], env);
     let urls = process.wait_listening(&["identity", "worksession", "notifier"]);
     let (identity, work) = (
-        Api::new(&*urls["identity"]),
-        Api::new(&*urls["worksession"]),
+        ApiClient::new(&*urls["identity"]),
+        ApiClient::new(&*urls["worksession"]),
     );
     (process, identity, work)
 }
 
 /// Signs in with a wrong password, to an account of its own, with these header lines of a proxy or a forger.
-async fn guess(api: &Api, path: &str, n: usize, lines: &[(&str, String)]) -> Reply {
+async fn guess(api: &ApiClient, path: &str, n: usize, lines: &[(&str, String)]) -> Reply {
     let body = json!({"username": format!("nobody{n}"), "password": "wrong password"});
     let call = api.post(path).json(body);
     let call = lines
@@ -45,7 +45,7 @@ async fn guess(api: &Api, path: &str, n: usize, lines: &[(&str, String)]) -> Rep
 
 /// Whether guesses are limited after the first 60.
 async fn is_limited(
-    api: &Api,
+    api: &ApiClient,
     path: &str,
     lines: impl Fn(usize) -> Vec<(&'static str, String)>,
 ) -> bool {

@@ -7,7 +7,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
-use test_kit::{Api, ChatReply, FakeChat, TestBackend};
+use test_kit::{ApiClient, ChatReply, FakeChat, TestBackend};
 
 use crate::processes::{Servers, holdfast, quick};
 
@@ -30,8 +30,8 @@ async fn no_secret_is_in_any_log_line_or_in_clear_in_any_file() {
         let mut process = holdfast(data.path(), &["serve"], &env);
         let urls = process.wait_listening(&["identity", "worksession", "notifier"]);
         let (identity, work) = (
-            Api::new(&*urls["identity"]),
-            Api::new(&*urls["worksession"]),
+            ApiClient::new(&*urls["identity"]),
+            ApiClient::new(&*urls["worksession"]),
         );
         let mut secrets = live(&identity, &work, &chat, format).await;
         assert!(process.terminate().success());
@@ -57,7 +57,7 @@ async fn no_secret_is_in_any_log_line_or_in_clear_in_any_file() {
 }
 
 /// Uses everything that takes or returns a secret, correctly and incorrectly; returns those secrets.
-async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<String> {
+async fn live(identity: &ApiClient, work: &ApiClient, chat: &FakeChat, name: &str) -> Vec<String> {
     let mut secrets: Vec<String> = [PASSWORD, WRONG, "hooksecrethooksecret", "B0SECRET"]
         .map(str::to_owned)
         .into();
@@ -186,7 +186,7 @@ async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<St
 }
 
 /// Triggers a webhook and rotates its secret; returns the first secret.
-async fn webhook(work: &Api, chat: &FakeChat, token: &str) -> String {
+async fn webhook(work: &ApiClient, chat: &FakeChat, token: &str) -> String {
     let body = json!({"url": chat.hook(HOOK), "events": ["session.abandoned.v1"]});
     let call = work.post("/api/webhooks").bearer(token).json(body);
     let made = call.send().await.expect(201).json();

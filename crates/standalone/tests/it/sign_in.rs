@@ -1,7 +1,7 @@
 //! Sign-in at the work-session service, with the real identity service behind it.
 
 use serde_json::{Value, json};
-use test_kit::{Api, Reply};
+use test_kit::{ApiClient, Reply};
 use totp_rs::{Builder, Secret};
 
 use crate::harness::{Options, PASSWORD, System};
@@ -165,8 +165,8 @@ async fn in_one_process_each_client_has_its_own_limits_without_configuration() {
     env.insert("WORKSESSION__TRUSTED_PROXIES".into(), "127.0.0.1/32".into());
     let process = holdfast(data.path(), &["serve"], &env);
     let urls = process.wait_listening(&["identity", "worksession", "notifier"]);
-    let identity = Api::new(&*urls["identity"]);
-    let work = Api::new(&*urls["worksession"]);
+    let identity = ApiClient::new(&*urls["identity"]);
+    let work = ApiClient::new(&*urls["worksession"]);
     let account = json!({"username": "Ada", "password": PASSWORD});
     let register = identity.post("/api/auth/register").json(account.clone());
     register.send().await.expect(201);

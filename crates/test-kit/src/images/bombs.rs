@@ -5,18 +5,18 @@ use super::{
 };
 
 /// A file that takes more resources than its size suggests.
-pub struct Bomb {
+pub struct HostileImage {
     /// What the file is.
     pub name: &'static str,
     /// The file, of at most 5 MiB, so that the service examines it.
     pub file: Vec<u8>,
     /// What the service must do with it.
-    pub fate: Fate,
+    pub fate: ExpectedResult,
 }
 
 /// What the service does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum ExpectedResult {
     /// Accepts it as a picture like any other.
     Taken,
     /// Rejects it for too many pixels: 413.
@@ -30,7 +30,7 @@ const MOST_BYTES: usize = 5 * 1024 * 1024;
 const EDGE: u16 = 4096;
 
 /// Builds every bomb that we know.
-pub fn bombs() -> Vec<Bomb> {
+pub fn bombs() -> Vec<HostileImage> {
     let small = || png(64, 64);
     // Some 600 MB each.
     let zlib = || zlib_zeros(600_000_000);
@@ -44,11 +44,11 @@ pub fn bombs() -> Vec<Bomb> {
     };
     let bomb = |name, file: Vec<u8>, fate| {
         assert!(file.len() <= MOST_BYTES, "{name}: {}", file.len());
-        Bomb { name, file, fate }
+        HostileImage { name, file, fate }
     };
-    let taken = |name, file| bomb(name, file, Fate::Taken);
-    let too_large = |name, file| bomb(name, file, Fate::TooLarge);
-    let unsupported = |name, file| bomb(name, file, Fate::Unsupported);
+    let taken = |name, file| bomb(name, file, ExpectedResult::Taken);
+    let too_large = |name, file| bomb(name, file, ExpectedResult::TooLarge);
+    let unsupported = |name, file| bomb(name, file, ExpectedResult::Unsupported);
     vec![
         too_large("PNG of 30,000 x 30,000", flat_png(30_000, 1, 0, false)),
         too_large("JPEG of 30,000 x 30,000", jpeg_claiming(30_000)),

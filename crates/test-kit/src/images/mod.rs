@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 
-pub use bombs::{Bomb, Fate, bombs};
+pub use bombs::{ExpectedResult, HostileImage, bombs};
 pub use parts::{exif, png_chunk, png_with_chunks};
 
 /// Returns a picture in which every pixel differs from its neighbours: red grows to the right, green downwards.

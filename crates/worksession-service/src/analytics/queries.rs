@@ -7,7 +7,7 @@ use diesel::sql_types::{BigInt, Date, Text};
 use super::range::Range;
 use super::wire::Group;
 
-/// Returns the breakdowns of the user's months whose first days are in `months`, in order (see [`crate::rollups::Split`]).
+/// Returns the breakdowns of the user's months whose first days are in `months`, in order (see [`crate::rollups::Breakdown`]).
 /// They are by day if `group` is day or week, otherwise by the group.
 pub(super) fn months(
     db: &mut Db,

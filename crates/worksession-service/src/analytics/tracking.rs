@@ -8,7 +8,7 @@ use super::queries;
 use super::range::Range;
 use super::wire::{Bucket, Group};
 use crate::error::Error;
-use crate::rollups::{Split, Sums};
+use crate::rollups::{Breakdown, Sums};
 
 /// The maximum number of categories or projects in a response. The totals include the others.
 const MOST_PARTS: usize = 200;
@@ -37,7 +37,7 @@ pub(super) fn buckets(
 fn days(db: &mut Db, user: UserId, range: Range) -> Result<BTreeMap<NaiveDate, Sums>, Error> {
     let mut days = BTreeMap::new();
     for (month, split) in queries::months(db, user, range.months(), Group::Day)? {
-        for (day, sums) in Split::read(Some(&split))?.into_parts() {
+        for (day, sums) in Breakdown::read(Some(&split))?.into_parts() {
             let day = day.parse().ok().and_then(|day| month.with_day(day));
             let day = day.ok_or_else(|| Error::internal(format!("no such day in {month}")))?;
             if range.from <= day && day <= range.to {
@@ -87,7 +87,7 @@ fn by_part(
     let days = queries::days(db, user, edges, group)?;
     let (mut parts, mut totals) = (BTreeMap::<String, Sums>::new(), Sums::default());
     for split in months.map(|(_, split)| split).chain(days) {
-        for (key, sums) in Split::read(Some(&split))?.into_parts() {
+        for (key, sums) in Breakdown::read(Some(&split))?.into_parts() {
             // Each session has exactly one hour, category and project, so the parts add up to the totals.
             totals += sums;
             *parts.entry(key).or_default() += sums;

@@ -15,7 +15,7 @@ const NEWS_LIFE: Duration = Duration::from_secs(3);
 /// A circuit breaker for the identity service. Without it, each request would wait for its timeout, and the service would
 /// meet all of them when it recovers.
 #[derive(Debug)]
-pub(super) struct Breaker {
+pub(super) struct IdentityBreaker {
     state: Mutex<State>,
     open: IntGauge,
     failed: IntCounter,
@@ -34,7 +34,7 @@ struct State {
 
 /// The permission to send one request, with the time at which it was granted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question {
+pub(super) struct CallPermit {
     pub(super) asked: Instant,
 }
 
@@ -42,14 +42,14 @@ pub(super) struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It works.
-    Well,
+    Success,
     /// It gave no usable response.
     Failed,
     /// Nothing: the cause is this request. A client must not be able to open the circuit for others.
     Nothing,
 }
 
-impl Breaker {
+impl IdentityBreaker {
     /// Creates a closed breaker and registers its metrics.
     pub(super) fn new(metrics: &Metrics) -> Result<Self, prometheus::Error> {
         let open = IntGauge::new(
@@ -73,14 +73,14 @@ impl Breaker {
         })
     }
 
-    /// Whether the circuit refuses a request at present. Permission comes from [`Breaker::admit`] only.
+    /// Whether the circuit refuses a request at present. Permission comes from [`IdentityBreaker::admit`] only.
     pub(super) fn refuses(&self, now: Instant) -> bool {
         let state = self.state();
         state.is_open(now) && now < state.next_probe
     }
 
     /// Permits a request. While the circuit is open, only one probe per interval is permitted.
-    pub(super) fn admit(&self, now: Instant) -> Option<Question> {
+    pub(super) fn admit(&self, now: Instant) -> Option<CallPermit> {
         let mut state = self.state();
         if state.is_open(now) {
             if now < state.next_probe {
@@ -88,14 +88,14 @@ impl Breaker {
             }
             state.next_probe = now + PROBE_EVERY;
         }
-        Some(Question { asked: now })
+        Some(CallPermit { asked: now })
     }
 
     /// Records the outcome of a request.
-    pub(super) fn learn(&self, question: Question, verdict: Verdict, now: Instant) {
+    pub(super) fn learn(&self, question: CallPermit, verdict: Verdict, now: Instant) {
         let mut state = self.state();
         match verdict {
-            Verdict::Well => {
+            Verdict::Success => {
                 if state.failures >= FAILURES {
                     log::info!("identity service: answers again");
                 }
@@ -148,7 +148,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     struct Case {
-        breaker: Breaker,
+        breaker: IdentityBreaker,
         begin: Instant,
     }
 
@@ -156,7 +156,7 @@ mod tests {
         fn new() -> Self {
             let metrics = Metrics::new().expect("a registry");
             Self {
-                breaker: Breaker::new(&metrics).expect("two figures"),
+                breaker: IdentityBreaker::new(&metrics).expect("two figures"),
                 begin: Instant::now(),
             }
         }
@@ -186,14 +186,14 @@ mod tests {
     fn only_five_failures_in_a_row_open_the_breaker() {
         let case = Case::new();
         case.fail(4);
-        assert!(case.ask(0, Verdict::Well));
+        assert!(case.ask(0, Verdict::Success));
         case.fail(4);
         assert!(case.ask(0, Verdict::Nothing), "says nothing either way");
         assert_eq!(case.breaker.open.get(), 0);
         case.fail(1);
         assert_eq!(case.breaker.open.get(), 1);
         assert!(case.breaker.refuses(case.at(0)));
-        assert!(!case.ask(0, Verdict::Well));
+        assert!(!case.ask(0, Verdict::Success));
     }
 
     #[test]
@@ -207,9 +207,9 @@ mod tests {
             }
         }
         assert_eq!(let_through, [250, 500, 750]);
-        assert!(case.ask(1_000, Verdict::Well));
+        assert!(case.ask(1_000, Verdict::Success));
         for _ in 0..10 {
-            assert!(case.ask(1_000, Verdict::Well));
+            assert!(case.ask(1_000, Verdict::Success));
         }
         assert_eq!(case.breaker.open.get(), 0);
     }
@@ -220,7 +220,7 @@ mod tests {
         case.fail(5);
         assert!(case.ask(250, Verdict::Nothing));
         assert!(!case.ask(251, Verdict::Nothing));
-        assert!(case.ask(500, Verdict::Well));
+        assert!(case.ask(500, Verdict::Success));
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         let old: Vec<_> = (0..10)
             .filter_map(|_| case.breaker.admit(case.at(0)))
             .collect();
-        assert!(case.ask(100, Verdict::Well));
+        assert!(case.ask(100, Verdict::Success));
         for question in old {
             case.breaker
                 .learn(question, Verdict::Failed, case.at(2_000));

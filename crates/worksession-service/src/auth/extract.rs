@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use service_kit::Problem;
 use service_kit::http::RequestId;
 
-use super::{CurrentUser, Refusal, Scope, SessionsRead};
+use super::{AuthFailure, CurrentUser, Scope, SessionsRead};
 use crate::error::Error;
 use crate::state::AppState;
 
@@ -72,10 +72,10 @@ pub(crate) fn check_again(request: HttpRequest) -> LocalBoxFuture<'static, Resul
     })
 }
 
-async fn authenticate(request: &HttpRequest) -> Result<Arc<CurrentUser>, Refusal> {
+async fn authenticate(request: &HttpRequest) -> Result<Arc<CurrentUser>, AuthFailure> {
     let state = request
         .app_data::<web::Data<AppState>>()
-        .ok_or(Refusal::Unavailable)?;
+        .ok_or(AuthFailure::Unavailable)?;
     let headers = request
         .headers()
         .get_all(AUTHORIZATION)

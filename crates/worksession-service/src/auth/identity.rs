@@ -18,9 +18,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 use url::Url;
 
-use super::breaker::{Breaker, Verdict};
-use super::memory::Memory;
-use super::{CurrentUser, Refusal};
+use super::breaker::{IdentityBreaker, Verdict};
+use super::memory::TokenCache;
+use super::{AuthFailure, CurrentUser};
 
 /// The time limit of a request to the identity service, including the wait for a permit.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -47,8 +47,8 @@ pub(crate) struct IdentityClient {
     turns: Semaphore,
     /// Separate from `turns`, so that a flood of sign-ins does not delay signed-in users.
     pub(super) sign_ins: Semaphore,
-    pub(super) breaker: Breaker,
-    remembered: Option<Memory>,
+    pub(super) breaker: IdentityBreaker,
+    remembered: Option<TokenCache>,
     clock: Clock,
     pub(super) inside: Option<Inside>,
     /// Whether the identity service trusted forwarded addresses at the last check.
@@ -58,7 +58,7 @@ pub(crate) struct IdentityClient {
 /// The fields of the validation response that are used here. The shared `ValidateResponse` is flattened, so serde would
 /// buffer the whole body for every request.
 #[derive(Deserialize)]
-struct Validated {
+struct ValidatedToken {
     user: Account,
     expires_at: i64,
     scope: Option<String>,
@@ -108,8 +108,8 @@ impl IdentityClient {
             existence: below(base, "/api/auth/existence")?,
             turns: Semaphore::new(IN_FLIGHT),
             sign_ins: Semaphore::new(IN_FLIGHT),
-            breaker: Breaker::new(metrics)?,
-            remembered: (!remember.is_zero()).then(|| Memory::new(remember)),
+            breaker: IdentityBreaker::new(metrics)?,
+            remembered: (!remember.is_zero()).then(|| TokenCache::new(remember)),
             clock,
             inside: inside.cloned(),
             is_believed: AtomicBool::new(true),
@@ -119,12 +119,12 @@ impl IdentityClient {
     /// Returns the account of a token.
     ///
     /// # Errors
-    /// [`Refusal::BadToken`] when the identity service rejects it, [`Refusal::Unavailable`] without a usable response.
+    /// [`AuthFailure::BadToken`] when the identity service rejects it, [`AuthFailure::Unavailable`] without a usable response.
     pub(crate) async fn validate(
         &self,
         token: &str,
         request_id: &RequestId,
-    ) -> Result<Arc<CurrentUser>, Refusal> {
+    ) -> Result<Arc<CurrentUser>, AuthFailure> {
         let Some(memory) = &self.remembered else {
             return self.ask(token, request_id).await;
         };
@@ -148,7 +148,7 @@ impl IdentityClient {
 
     /// Returns whether the identity service trusts the client addresses that are forwarded; none if it does not answer within
     /// `patience`. Logs a change.
-    pub(crate) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
+    pub(crate) async fn ping_identity(&self, patience: Duration) -> Option<bool> {
         self.look(&self.live, patience).await
     }
 
@@ -182,19 +182,23 @@ impl IdentityClient {
         Some(is_believed)
     }
 
-    async fn ask(&self, token: &str, request_id: &RequestId) -> Result<Arc<CurrentUser>, Refusal> {
+    async fn ask(
+        &self,
+        token: &str,
+        request_id: &RequestId,
+    ) -> Result<Arc<CurrentUser>, AuthFailure> {
         let began = Instant::now();
         if self.breaker.refuses(began) {
-            return Err(Refusal::Unavailable);
+            return Err(AuthFailure::Unavailable);
         }
         let until = (began + PATIENCE).into();
         let Ok(Ok(_turn)) = timeout_at(until, self.turns.acquire()).await else {
             log::warn!(request_id:% = request_id; "identity service: too many requests wait");
-            return Err(Refusal::Unavailable);
+            return Err(AuthFailure::Unavailable);
         };
         // The circuit may have opened during the wait for a permit.
         let Some(question) = self.breaker.admit(Instant::now()) else {
-            return Err(Refusal::Unavailable);
+            return Err(AuthFailure::Unavailable);
         };
         let had_its_time = question.asked - began < AT_ONCE;
         let answer = timeout_at(until, self.get(token, request_id)).await;
@@ -206,10 +210,10 @@ impl IdentityClient {
         };
         self.breaker.learn(question, verdict, Instant::now());
         outcome.map_err(|cause| match cause {
-            None => Refusal::BadToken,
+            None => AuthFailure::BadToken,
             Some(cause) => {
                 log::warn!(request_id:% = request_id; "identity service: {cause}");
-                Refusal::Unavailable
+                AuthFailure::Unavailable
             }
         })
     }
@@ -260,10 +264,10 @@ type Outcome = Result<Arc<CurrentUser>, Option<String>>;
 fn judge(status: StatusCode, body: &[u8]) -> (Verdict, Outcome) {
     match status {
         StatusCode::OK => match read(body) {
-            Ok(user) => (Verdict::Well, Ok(Arc::new(user))),
+            Ok(user) => (Verdict::Success, Ok(Arc::new(user))),
             Err(cause) => failed(cause),
         },
-        StatusCode::UNAUTHORIZED => (Verdict::Well, Err(None)),
+        StatusCode::UNAUTHORIZED => (Verdict::Success, Err(None)),
         // Such as 400, 429 or 431: the service works and rejects only this request. If it counted as a failure, one client
         // with a malformed token could block everybody.
         _ if status.is_client_error() => {
@@ -278,7 +282,7 @@ fn failed(cause: String) -> (Verdict, Outcome) {
 }
 
 fn read(body: &[u8]) -> Result<CurrentUser, String> {
-    let answer: Validated =
+    let answer: ValidatedToken =
         serde_json::from_slice(body).map_err(|cause| format!("unreadable response: {cause}"))?;
     let token_expires_at = DateTime::from_timestamp(answer.expires_at, 0)
         .ok_or_else(|| "expires_at is not a time".to_owned())?;

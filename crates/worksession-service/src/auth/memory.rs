@@ -10,20 +10,20 @@ use super::CurrentUser;
 const REMEMBERED: usize = 100_000;
 
 /// Cached validations, by the SHA-256 of the token so that no token stays in memory.
-pub(super) struct Memory {
-    answers: Remembered<[u8; 32], Answer>,
+pub(super) struct TokenCache {
+    answers: Remembered<[u8; 32], CachedUser>,
     /// When the identity service last reported a change of a user. Validations requested before that are not used, even if
     /// they were still in flight.
     changes: Remembered<UserId, Instant>,
 }
 
 #[derive(Clone)]
-struct Answer {
+struct CachedUser {
     user: Arc<CurrentUser>,
     asked: Instant,
 }
 
-impl Memory {
+impl TokenCache {
     /// Creates a cache whose entries expire after `life`.
     pub(super) fn new(life: Duration) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Memory {
 
     /// Stores a validation. Its age counts from the request, so that a revocation in between is not delayed further.
     pub(super) fn keep(&self, key: [u8; 32], user: Arc<CurrentUser>, asked: Instant) {
-        self.answers.insert(key, Answer { user, asked }, asked);
+        self.answers.insert(key, CachedUser { user, asked }, asked);
     }
 
     /// Stops using validations of this user that were requested before now.
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_validation_in_flight_during_a_change_is_not_cached() {
         let (clock, _) = Clock::manual(DateTime::UNIX_EPOCH);
-        let memory = Memory::new(Duration::from_secs(1));
+        let memory = TokenCache::new(Duration::from_secs(1));
         let id = UserId::new(7).expect("positive");
         let user = Arc::new(CurrentUser {
             id,

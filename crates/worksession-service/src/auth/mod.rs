@@ -17,7 +17,7 @@ pub(crate) use current_user::CurrentUser;
 pub(crate) use extract::{Caller, check_again};
 pub(crate) use identity::IdentityClient;
 pub(crate) use scope::{
-    Account, AdoptHooks, ChatsWrite, IntegrationsWrite, Scope, SessionsRead, SessionsWrite,
+    Account, AdoptIntegrations, ChatsWrite, IntegrationsWrite, Scope, SessionsRead, SessionsWrite,
     TeamActivity, Teams, TeamsWrite, UserData, WebhooksWrite,
 };
 pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
@@ -26,7 +26,7 @@ use auth_types::BearerError;
 
 /// Why a request has no authenticated user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum AuthFailure {
     /// The request has no token.
     NoToken,
     /// The token is malformed, expired, revoked or unknown.
@@ -35,7 +35,7 @@ pub(crate) enum Refusal {
     Unavailable,
 }
 
-impl From<BearerError> for Refusal {
+impl From<BearerError> for AuthFailure {
     fn from(error: BearerError) -> Self {
         match error {
             BearerError::Missing => Self::NoToken,

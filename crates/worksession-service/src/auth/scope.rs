@@ -1,4 +1,4 @@
-use super::{CurrentUser, Refusal};
+use super::{AuthFailure, CurrentUser};
 use crate::error::Error;
 
 /// The scope that an endpoint requires, as a type in the arguments of its handler.
@@ -7,10 +7,10 @@ pub(crate) trait Scope: 'static {
     fn is_held_by(user: &CurrentUser) -> bool;
 
     /// Returns the error for a request without an authenticated user.
-    fn refused(refusal: Refusal) -> Error {
+    fn refused(refusal: AuthFailure) -> Error {
         match refusal {
-            Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
-            Refusal::Unavailable => Error::AuthenticationUnavailable,
+            AuthFailure::NoToken | AuthFailure::BadToken => Error::AuthenticationRequired,
+            AuthFailure::Unavailable => Error::AuthenticationUnavailable,
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) type WebhooksWrite = (IntegrationsWrite, SessionsRead);
 pub(crate) type ChatsWrite = (IntegrationsWrite, TeamActivity);
 
 /// Adoption of a paused integration, for a sign-in at the product itself or a first-party client with these scopes.
-pub(crate) type AdoptHooks = (Account, IntegrationsWrite);
+pub(crate) type AdoptIntegrations = (Account, IntegrationsWrite);
 
 /// The scope of `GET /api/user/data`, whose contract has its own errors. Without a token it is 403 "Token required", and
 /// with an invalid one 401 "Invalid or expired token".
@@ -83,11 +83,11 @@ impl Scope for UserData {
         SessionsRead::is_held_by(user)
     }
 
-    fn refused(refusal: Refusal) -> Error {
+    fn refused(refusal: AuthFailure) -> Error {
         match refusal {
-            Refusal::NoToken => Error::TokenRequired,
-            Refusal::BadToken => Error::InvalidToken,
-            Refusal::Unavailable => Error::AuthenticationUnavailable,
+            AuthFailure::NoToken => Error::TokenRequired,
+            AuthFailure::BadToken => Error::InvalidToken,
+            AuthFailure::Unavailable => Error::AuthenticationUnavailable,
         }
     }
 }

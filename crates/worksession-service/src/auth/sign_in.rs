@@ -5,7 +5,7 @@ use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use service_kit::http::{Inside, RequestId};
 
-use super::Refusal;
+use super::AuthFailure;
 use super::breaker::Verdict;
 use super::identity::IdentityClient;
 
@@ -38,21 +38,21 @@ impl IdentityClient {
     /// Forwards a sign-in once: a second attempt could open a second session, or count as a second failure.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when there is no response, and when too many sign-ins wait already.
+    /// [`AuthFailure::Unavailable`] when there is no response, and when too many sign-ins wait already.
     pub(crate) async fn sign_in(
         &self,
         body: Vec<u8>,
         origin: &SignInOrigin,
-    ) -> Result<SignInAnswer, Refusal> {
+    ) -> Result<SignInAnswer, AuthFailure> {
         let request_id = &origin.request_id;
         let Ok(_turn) = self.sign_ins.try_acquire() else {
             log::warn!(request_id:% = request_id; "identity service: too many sign-ins wait");
-            return Err(Refusal::Unavailable);
+            return Err(AuthFailure::Unavailable);
         };
         let question = self
             .breaker
             .admit(Instant::now())
-            .ok_or(Refusal::Unavailable)?;
+            .ok_or(AuthFailure::Unavailable)?;
         let answer = tokio::select! {
             answer = self.post(body, origin) => answer.map_err(|cause| (Verdict::Failed, cause.to_string())),
             given_up = self.lose_patience() => Err(given_up),
@@ -60,20 +60,20 @@ impl IdentityClient {
         let verdict = match &answer {
             // A 5xx can mean a full sign-in queue, which does not prevent validations.
             Ok(answer) if answer.status.is_server_error() => Verdict::Nothing,
-            Ok(_) => Verdict::Well,
+            Ok(_) => Verdict::Success,
             Err((verdict, _)) => *verdict,
         };
         self.breaker.learn(question, verdict, Instant::now());
         answer.map_err(|(_, cause)| {
             log::warn!(request_id:% = request_id; "identity service: sign-in: {cause}");
-            Refusal::Unavailable
+            AuthFailure::Unavailable
         })
     }
 
     /// Returns when further waiting is useless, with what that says about the identity service.
     async fn lose_patience(&self) -> (Verdict, String) {
         tokio::time::sleep(DOUBT_AFTER).await;
-        if self.sign_of_life(SIGN_OF_LIFE).await.is_none() {
+        if self.ping_identity(SIGN_OF_LIFE).await.is_none() {
             return (Verdict::Failed, "no response to a health check".to_owned());
         }
         tokio::time::sleep(BUSY).await;

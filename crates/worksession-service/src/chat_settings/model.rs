@@ -2,7 +2,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::ChatTarget;
 
-use crate::hooks::{ACTIVE, Maker};
+use crate::hooks::{ACTIVE, IntegrationCreator};
 use crate::schema::chat_integrations;
 
 /// A project's chat as stored, without its encrypted address.
@@ -23,7 +23,7 @@ pub(crate) struct ChatRow {
         chat_integrations::client_id,
         chat_integrations::session_id,
     ))]
-    pub(crate) maker: Maker,
+    pub(crate) maker: IntegrationCreator,
     /// `pending`, `delivered`, `failed` or `skipped`. Like its time, none if this chat was never tested.
     pub(super) test_outcome: Option<String>,
     pub(super) test_reason: Option<String>,

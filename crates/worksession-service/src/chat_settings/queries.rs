@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::model::{ChatRow, TEST_PENDING};
 use super::provider::Settings;
 use crate::columns::columns;
-use crate::hooks::{ACTIVE, Maker, OFF, PAUSED};
+use crate::hooks::{ACTIVE, IntegrationCreator, OFF, PAUSED};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chat, team_projects};
 
@@ -49,7 +49,7 @@ pub(super) fn keep_sealed(
 pub(super) fn adopt(
     db: &mut Db,
     project: TeamProjectId,
-    maker: &Maker,
+    maker: &IntegrationCreator,
     now: NaiveDateTime,
 ) -> QueryResult<Option<(i64, Option<String>)>> {
     let paused = chat::table
@@ -76,7 +76,7 @@ pub(super) fn put(
     db: &mut Db,
     project: TeamProjectId,
     settings: Option<&Settings>,
-    maker: &Maker,
+    maker: &IntegrationCreator,
     now: NaiveDateTime,
 ) -> QueryResult<i64> {
     let provider = settings.map(|settings| settings.destination.provider.name());

@@ -4,12 +4,12 @@ use auth_types::TeamId;
 use chrono::{DateTime, Utc};
 use db_kit::Db;
 use diesel::QueryResult;
-use event_types::MailText;
+use event_types::MailTemplate;
 use service_kit::http::RequestId;
 
 use super::queries;
 use crate::error::Error;
-use crate::hooks::{Hook, Maker, Target, contacts};
+use crate::hooks::{Hook, IntegrationCreator, Target, contacts};
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects;
@@ -37,7 +37,13 @@ pub(crate) fn take_away(
 ) -> QueryResult<usize> {
     let projects = queries::of_team(db, team, limit)?;
     for project in &projects {
-        let revision = queries::put(db, *project, None, &Maker::default(), now.naive_utc())?;
+        let revision = queries::put(
+            db,
+            *project,
+            None,
+            &IntegrationCreator::default(),
+            now.naive_utc(),
+        )?;
         contacts::forget(db, Hook::Chat(*project))?;
         store(db, *project, revision, None, now, None)?;
     }
@@ -59,7 +65,7 @@ pub(crate) fn switch_off(
         return Ok(());
     };
     contacts::tell(db, &state.sealers, Hook::Chat(id), now, |username| {
-        MailText::ChatSwitchedOff {
+        MailTemplate::ChatSwitchedOff {
             username,
             project_id: id.get(),
             project: project.name,

@@ -3,7 +3,7 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::service;
 use super::wire::{ChatResponse, PutChatRequest};
-use crate::auth::{AdoptHooks, Caller, ChatsWrite, IntegrationsWrite, SessionsRead};
+use crate::auth::{AdoptIntegrations, Caller, ChatsWrite, IntegrationsWrite, SessionsRead};
 use crate::error::{Error, ErrorBody};
 use crate::projects::TeamProjectId;
 use crate::state::State;
@@ -118,7 +118,7 @@ pub(crate) async fn test(
 pub(crate) async fn adopt(
     state: State,
     request_id: RequestId,
-    caller: Caller<AdoptHooks>,
+    caller: Caller<AdoptIntegrations>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<ChatResponse>, Error> {
     Ok(web::Json(

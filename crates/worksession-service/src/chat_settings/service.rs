@@ -12,7 +12,7 @@ use super::{provider, queries, revisions};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
-use crate::hooks::{self, Changed, Hook, Maker, OFF, contacts};
+use crate::hooks::{self, ChangedIntegration, Hook, IntegrationCreator, OFF, contacts};
 use crate::projects::TeamProjectId;
 use crate::state::{AppState, State};
 use crate::team_projects::{get_as_manager, get_as_member};
@@ -56,7 +56,7 @@ pub(super) async fn adopt(
     );
     let change = move |db: &mut Db| {
         let project = get_as_manager(db, id, &by)?;
-        let adopted = queries::adopt(db, id, &Maker::of(&by), now.naive_utc())?;
+        let adopted = queries::adopt(db, id, &IntegrationCreator::of(&by), now.naive_utc())?;
         let Some((revision, sealed)) = adopted else {
             return Ok((answer(db, id, project.chat_channel)?, None));
         };
@@ -121,7 +121,8 @@ fn configure(
     id: TeamProjectId,
     settings: Option<Result<Settings, Error>>,
     request_id: RequestId,
-) -> impl FnOnce(&mut Db) -> Result<(ChatResponse, Option<Changed>), Error> + Send + 'static {
+) -> impl FnOnce(&mut Db) -> Result<(ChatResponse, Option<ChangedIntegration>), Error> + Send + 'static
+{
     let sealers = state.sealers.clone();
     let now = state.clock.now();
     move |db| {
@@ -130,8 +131,8 @@ fn configure(
         allow_change(db, id, &caller)?;
         let settings = settings.transpose()?;
         let maker = match settings {
-            Some(_) => Maker::of(&caller),
-            None => Maker::default(),
+            Some(_) => IntegrationCreator::of(&caller),
+            None => IntegrationCreator::default(),
         };
         let revision = queries::put(db, id, settings.as_ref(), &maker, now.naive_utc())?;
         let seal = |settings: &Settings| {

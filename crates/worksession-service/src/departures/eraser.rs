@@ -5,8 +5,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use db_kit::Db;
 use tokio::sync::Notify;
 
-use super::{Departure, queries};
-use crate::chore::Chore;
+use super::{Erasure, queries};
+use crate::chore::BackgroundJob;
 use crate::error::Error;
 use crate::sessions::queries::{Lock, lock_deletion};
 use crate::state::{AppState, State};
@@ -28,8 +28,8 @@ enum Step {
 }
 
 /// Starts the job that erases deleted accounts and teams: at once, whenever `wake` is notified, and every `every`.
-pub(crate) fn spawn(state: State, wake: Arc<Notify>, every: Duration) -> Chore {
-    Chore::spawn_woken(every, wake, "deletions could not be read", state, look)
+pub(crate) fn spawn(state: State, wake: Arc<Notify>, every: Duration) -> BackgroundJob {
+    BackgroundJob::spawn_woken(every, wake, "deletions could not be read", state, look)
 }
 
 async fn look(state: State) -> Result<(), Error> {
@@ -44,7 +44,7 @@ async fn look(state: State) -> Result<(), Error> {
     Ok(())
 }
 
-async fn erase(state: &AppState, gone: Departure) -> Result<(), Error> {
+async fn erase(state: &AppState, gone: Erasure) -> Result<(), Error> {
     let body = i64::try_from(state.config.limits.body_seconds).unwrap_or(i64::MAX);
     let late = TimeDelta::try_seconds(body)
         .and_then(|body| body.checked_add(&LATE_WRITE))
@@ -63,7 +63,7 @@ async fn erase(state: &AppState, gone: Departure) -> Result<(), Error> {
     }
 }
 
-fn step(db: &mut Db, gone: Departure, now: DateTime<Utc>, late: TimeDelta) -> Result<Step, Error> {
+fn step(db: &mut Db, gone: Erasure, now: DateTime<Utc>, late: TimeDelta) -> Result<Step, Error> {
     let Some(noted_at) = queries::hold(db, gone, now.naive_utc())? else {
         return Ok(Step::Done);
     };
@@ -78,9 +78,9 @@ fn step(db: &mut Db, gone: Departure, now: DateTime<Utc>, late: TimeDelta) -> Re
     Ok(Step::Done)
 }
 
-fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, Error> {
+fn take_away(db: &mut Db, gone: Erasure, now: DateTime<Utc>) -> Result<Step, Error> {
     let taken = match gone {
-        Departure::User(user) => {
+        Erasure::User(user) => {
             let mut room = BATCH;
             // Excludes transactions that write about many sessions, before this one locks rows that they lock, too.
             lock_deletion(db, Lock::Exclusive)?;
@@ -99,7 +99,7 @@ fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, E
             let webhooks = webhooks::take_away(db, Owner::User(user), now, room)?;
             BATCH - room + count(webhooks)
         }
-        Departure::Team(team) => {
+        Erasure::Team(team) => {
             team_projects::queries::archive_all(db, team, now.naive_utc())?;
             rollups::drop_boards_of(db, team)?;
             let chats = chat_settings::take_away(db, team, now, BATCH)?;

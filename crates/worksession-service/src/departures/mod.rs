@@ -9,5 +9,5 @@ pub(crate) mod eraser;
 mod model;
 mod queries;
 
-pub(crate) use model::Departure;
+pub(crate) use model::Erasure;
 pub(crate) use queries::note;

@@ -2,14 +2,14 @@ use auth_types::{TeamId, UserId};
 
 /// A deleted account or team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Departure {
+pub(crate) enum Erasure {
     /// An account: all data of the user is deleted.
     User(UserId),
     /// A team: its projects are archived, and its chats and webhooks are removed.
     Team(TeamId),
 }
 
-impl Departure {
+impl Erasure {
     const USER: &'static str = "user";
     const TEAM: &'static str = "team";
 

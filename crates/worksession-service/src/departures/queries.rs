@@ -4,13 +4,13 @@ use db_kit::{Db, cached, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 
-use super::Departure;
+use super::Erasure;
 use crate::schema::{
     chat_integrations as chats, departures, notifications, session_flags, webhooks,
 };
 
 /// Records a deletion, which is due at once. Recording it again makes it due again.
-pub(crate) fn note(db: &mut Db, gone: Departure, now: NaiveDateTime) -> QueryResult<()> {
+pub(crate) fn note(db: &mut Db, gone: Erasure, now: NaiveDateTime) -> QueryResult<()> {
     let row = (
         departures::kind.eq(gone.kind()),
         departures::id.eq(gone.id()),
@@ -28,13 +28,13 @@ pub(crate) fn note(db: &mut Db, gone: Departure, now: NaiveDateTime) -> QueryRes
 }
 
 /// Lists the departures that are due, longest due first.
-pub(super) fn due(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<Departure>> {
+pub(super) fn due(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<Erasure>> {
     let rows: Vec<(String, i64)> = departures::table
         .filter(departures::due_at.le(now))
         .order((departures::due_at, departures::kind, departures::id))
         .select((departures::kind, departures::id))
         .load(db)?;
-    let read = |(kind, id): (String, i64)| Departure::read(&kind, id);
+    let read = |(kind, id): (String, i64)| Erasure::read(&kind, id);
     Ok(rows.into_iter().filter_map(read).collect())
 }
 
@@ -42,7 +42,7 @@ pub(super) fn due(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<Departure>
 /// or finished it.
 pub(super) fn hold(
     db: &mut Db,
-    gone: Departure,
+    gone: Erasure,
     now: NaiveDateTime,
 ) -> QueryResult<Option<NaiveDateTime>> {
     let due = departures::table
@@ -56,14 +56,14 @@ pub(super) fn hold(
 }
 
 /// Sets when the departure is due again.
-pub(super) fn postpone(db: &mut Db, gone: Departure, until: NaiveDateTime) -> QueryResult<usize> {
+pub(super) fn postpone(db: &mut Db, gone: Erasure, until: NaiveDateTime) -> QueryResult<usize> {
     diesel::update(departures::table.find((gone.kind(), gone.id())))
         .set(departures::due_at.eq(until))
         .execute(db)
 }
 
 /// Deletes the record of a departure that is complete.
-pub(super) fn close(db: &mut Db, gone: Departure) -> QueryResult<usize> {
+pub(super) fn close(db: &mut Db, gone: Erasure) -> QueryResult<usize> {
     diesel::delete(departures::table.find((gone.kind(), gone.id()))).execute(db)
 }
 

@@ -6,7 +6,7 @@ use db_kit::{Db, inbox};
 use uuid::Uuid;
 
 use super::queries::{self, Notification};
-use super::word::Word;
+use super::word::FeedbackEvent;
 use crate::error::{Error, verdict};
 use crate::sessions::queries::{Lock, lock_deletion};
 use crate::state::{AppState, State};
@@ -33,7 +33,7 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
 async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let read: Vec<_> = deliveries
         .iter()
-        .map(|delivery| Word::read(&delivery.event()?))
+        .map(|delivery| FeedbackEvent::read(&delivery.event()?))
         .collect();
     let words: Vec<_> = read.iter().flatten().cloned().collect();
     let together = match words.len() {
@@ -46,7 +46,7 @@ async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let mut verdicts = Vec::with_capacity(read.len());
     for read in read {
         verdicts.push(match (read, &together) {
-            (Err(reason), _) => Verdict::Park(reason),
+            (Err(reason), _) => Verdict::DeadLetter(reason),
             (Ok(_), Ok(())) => Verdict::Ack,
             // A permanent failure of one event must not hold up the others.
             (Ok((id, word)), Err(cause)) if cause.is_lasting() => alone(state, id, word).await,
@@ -56,17 +56,21 @@ async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     verdicts
 }
 
-async fn alone(state: &State, id: Uuid, word: Word) -> Verdict {
+async fn alone(state: &State, id: Uuid, word: FeedbackEvent) -> Verdict {
     verdict(take_in(state, vec![(id, word)]).await, |cause| {
         log::warn!("the feedback event {id} will be retried: {cause}");
     })
 }
 
-async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
+async fn take_in(state: &State, words: Vec<(Uuid, FeedbackEvent)>) -> Result<(), Error> {
     let now = state.clock.now();
     let shared = state.clone();
-    let switches_off =
-        |(_, word): &(_, Word)| matches!(word, Word::Disabled { .. } | Word::WebhookDisabled(_));
+    let switches_off = |(_, word): &(_, FeedbackEvent)| {
+        matches!(
+            word,
+            FeedbackEvent::Disabled { .. } | FeedbackEvent::WebhookDisabled(_)
+        )
+    };
     let switch_off = words.iter().any(switches_off);
     let change = move |db: &mut Db| {
         // What is recorded about a session exists only as long as it does. This lock comes first, because a transaction that
@@ -77,7 +81,7 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
         let mut settled = BTreeMap::new();
         for (_, word) in words.into_iter().filter(|(id, _)| new.remove(id)) {
             match word {
-                Word::Settled(notifications) => {
+                FeedbackEvent::Settled(notifications) => {
                     let by_event = |one: Notification| (one.event_id.clone(), one);
                     settled.extend(notifications.into_iter().map(by_event));
                 }
@@ -95,23 +99,28 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
 }
 
 /// Applies any event except notifications, which arrive in large numbers and are recorded together.
-fn note(db: &mut Db, state: &AppState, word: Word, now: DateTime<Utc>) -> Result<(), Error> {
+fn note(
+    db: &mut Db,
+    state: &AppState,
+    word: FeedbackEvent,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
     match word {
-        Word::Settled(_) => {}
-        Word::Disabled {
+        FeedbackEvent::Settled(_) => {}
+        FeedbackEvent::Disabled {
             project,
             revision,
             reason,
         } => {
             chat_settings::switch_off(db, state, project, revision, reason, now)?;
         }
-        Word::Tested(tested) => {
+        FeedbackEvent::Tested(tested) => {
             chat_settings::queries::end_test(db, &tested)?;
         }
-        Word::Attempted(word) => {
+        FeedbackEvent::Attempted(word) => {
             webhooks::deliveries::queries::note(db, &word)?;
         }
-        Word::WebhookDisabled(off) => {
+        FeedbackEvent::WebhookDisabled(off) => {
             webhooks::switch_off(db, state, off, now)?;
         }
     }

@@ -9,7 +9,7 @@ use crate::projects::TeamProjectId;
 
 /// A feedback event of the notifier.
 #[derive(Debug, Clone)]
-pub(super) enum Word {
+pub(super) enum FeedbackEvent {
     /// The outcomes of notifications about plans.
     Settled(Vec<Notification>),
     /// A chat permanently rejects messages.
@@ -25,7 +25,7 @@ pub(super) enum Word {
     WebhookDisabled(WebhookDisabled),
 }
 
-impl Word {
+impl FeedbackEvent {
     /// Decodes an event.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ fn settled(
     notification: event_types::Notification,
     outcome: &'static str,
     reason: Option<String>,
-) -> Word {
+) -> FeedbackEvent {
     let (team_project_id, at) = (notification.project_id, notification.at);
     let plans = notification
         .notices()
@@ -93,7 +93,7 @@ fn settled(
         reason: reason.clone(),
         settled_at: at.naive_utc(),
     };
-    Word::Settled(plans.map(of).collect())
+    FeedbackEvent::Settled(plans.map(of).collect())
 }
 
 #[cfg(test)]
@@ -108,9 +108,9 @@ mod tests {
         event.encode().expect("short")
     }
 
-    fn read(body: &[u8]) -> Result<(Uuid, Word), String> {
+    fn read(body: &[u8]) -> Result<(Uuid, FeedbackEvent), String> {
         let event = Event::decode(body).map_err(|cause| cause.to_string())?;
-        Word::read(&event)
+        FeedbackEvent::read(&event)
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             (skipped, "skipped", 1),
         ] {
             let (_, word) = read(body.as_bytes()).expect("reads");
-            let Word::Settled(settled) = &word else {
+            let FeedbackEvent::Settled(settled) = &word else {
                 panic!("{word:?}")
             };
             assert_eq!(settled.len(), plans);
@@ -178,7 +178,7 @@ mod tests {
         });
         let (_, word) = read(disabled.as_bytes()).expect("reads");
         assert!(
-            matches!(&word, Word::Disabled { revision: 3, .. }),
+            matches!(&word, FeedbackEvent::Disabled { revision: 3, .. }),
             "{word:?}"
         );
     }
@@ -199,14 +199,14 @@ mod tests {
             at,
         };
         let (_, word) = read(body(&attempted).as_bytes()).expect("reads");
-        assert!(matches!(&word, Word::Attempted(read) if *read == attempted));
+        assert!(matches!(&word, FeedbackEvent::Attempted(read) if *read == attempted));
         let disabled = WebhookDisabled {
             webhook_id: 5,
             revision: 2,
             reason: "gone".to_owned(),
         };
         let (_, word) = read(body(&disabled).as_bytes()).expect("reads");
-        assert!(matches!(&word, Word::WebhookDisabled(read) if *read == disabled));
+        assert!(matches!(&word, FeedbackEvent::WebhookDisabled(read) if *read == disabled));
         let mut tested = ChatTested {
             test_id: Uuid::from_u128(2),
             project_id: 3,
@@ -215,7 +215,7 @@ mod tests {
             at,
         };
         let (_, word) = read(body(&tested).as_bytes()).expect("reads");
-        assert!(matches!(&word, Word::Tested(read) if *read == tested));
+        assert!(matches!(&word, FeedbackEvent::Tested(read) if *read == tested));
         tested.outcome = "pending".to_owned();
         assert!(read(body(&tested).as_bytes()).is_err());
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Findings {
+pub(crate) struct HealthFindings {
     /// What is down, one sentence each.
     pub(crate) issues: Vec<&'static str>,
     /// Whether events have waited too long in the outbox.
@@ -14,12 +14,12 @@ pub(crate) struct Findings {
 }
 
 /// The latest health report, and the start of the service.
-pub(crate) struct Probe {
+pub(crate) struct HealthCache {
     started: Instant,
-    pub(super) last: Mutex<Option<(Instant, Arc<Findings>)>>,
+    pub(super) last: Mutex<Option<(Instant, Arc<HealthFindings>)>>,
 }
 
-impl Default for Probe {
+impl Default for HealthCache {
     fn default() -> Self {
         Self {
             started: Instant::now(),
@@ -28,7 +28,7 @@ impl Default for Probe {
     }
 }
 
-impl Probe {
+impl HealthCache {
     /// Returns how long the service has been running.
     pub(super) fn uptime(&self) -> Duration {
         self.started.elapsed()

@@ -7,5 +7,5 @@ pub(crate) mod routes;
 mod uptime;
 mod wire;
 
-pub(crate) use findings::Probe;
+pub(crate) use findings::HealthCache;
 pub(crate) use routes::configure;

@@ -5,7 +5,7 @@ use broker::{BrokerState, Queue};
 use chrono::TimeDelta;
 use db_kit::outbox;
 
-use super::findings::Findings;
+use super::findings::HealthFindings;
 use crate::state::AppState;
 
 /// The time limit of each check.
@@ -16,7 +16,7 @@ const SHARED_FOR: Duration = Duration::from_millis(250);
 const BACKLOG: TimeDelta = TimeDelta::seconds(60);
 
 /// Checks the database, the identity service and the broker, or returns the findings of a moment ago.
-pub(super) async fn look(state: &AppState) -> Arc<Findings> {
+pub(super) async fn look(state: &AppState) -> Arc<HealthFindings> {
     let mut last = state.probe.last.lock().await;
     if let Some((when, findings)) = last
         .as_ref()
@@ -30,10 +30,10 @@ pub(super) async fn look(state: &AppState) -> Arc<Findings> {
     findings
 }
 
-async fn find(state: &AppState) -> Findings {
+async fn find(state: &AppState) -> HealthFindings {
     let (backlog, identity, chat) = tokio::join!(
         backlog(state),
-        state.identity.sign_of_life(PATIENCE),
+        state.identity.ping_identity(PATIENCE),
         chat(state)
     );
     let mut issues = Vec::new();
@@ -44,7 +44,7 @@ async fn find(state: &AppState) -> Findings {
         issues.push("Authentication service unreachable");
     }
     issues.extend(chat);
-    Findings {
+    HealthFindings {
         issues,
         behind: backlog.unwrap_or_default(),
         // On one machine there is only one caller anyway.

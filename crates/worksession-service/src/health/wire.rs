@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::findings::Findings;
+use super::findings::HealthFindings;
 
 /// The state of a part in a healthy report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -41,7 +41,7 @@ pub(crate) struct HealthyReport {
 
 impl HealthyReport {
     /// Creates the report.
-    pub(super) fn new(timestamp: DateTime<Utc>, uptime: String, findings: &Findings) -> Self {
+    pub(super) fn new(timestamp: DateTime<Utc>, uptime: String, findings: &HealthFindings) -> Self {
         let part = |degraded| match degraded {
             true => Part::Degraded,
             false => Part::Operational,

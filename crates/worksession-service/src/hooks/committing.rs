@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::state::{AppState, State};
 
 /// A changed integration, and the team to which it belongs, if any.
-pub(crate) type Changed = (Hook, Option<TeamId>);
+pub(crate) type ChangedIntegration = (Hook, Option<TeamId>);
 
 /// Commits a change of the integration that it returns, and then checks the caller's access again. In this order nothing is
 /// missed. The check sees access that is withdrawn before it, and the event about a later withdrawal finds the integration.
@@ -22,14 +22,14 @@ pub(crate) type Changed = (Hook, Option<TeamId>);
 pub(crate) async fn commit<T: Send + 'static>(
     state: &State,
     caller: &Arc<CurrentUser>,
-    change: impl FnOnce(&mut Db) -> Result<(T, Option<Changed>), Error> + Send + 'static,
+    change: impl FnOnce(&mut Db) -> Result<(T, Option<ChangedIntegration>), Error> + Send + 'static,
 ) -> Result<T, Error> {
     let (state, caller) = (state.clone(), Arc::clone(caller));
     let work = async move {
         let (outcome, changed) = state.pool.write_tx(change).await?;
         state.relay.wake();
         if let Some((hook, team_id)) = changed {
-            confirm(&state, &caller, hook, team_id).await?;
+            verify_creator(&state, &caller, hook, team_id).await?;
         }
         Ok(outcome)
     };
@@ -38,7 +38,7 @@ pub(crate) async fn commit<T: Send + 'static>(
 
 /// Pauses the changed integration if the caller has lost access. The identity service answers from its database, not from
 /// a cache.
-async fn confirm(
+async fn verify_creator(
     state: &AppState,
     caller: &CurrentUser,
     hook: Hook,

@@ -5,7 +5,7 @@ use crate::auth::CurrentUser;
 
 /// The creator of an integration: who configured it last, and with which credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Queryable)]
-pub(crate) struct Maker {
+pub(crate) struct IntegrationCreator {
     pub(crate) created_by: Option<UserId>,
     /// The OAuth client, if there was one.
     pub(crate) client_id: Option<String>,
@@ -13,7 +13,7 @@ pub(crate) struct Maker {
     pub(crate) session_id: Option<String>,
 }
 
-impl Maker {
+impl IntegrationCreator {
     pub(crate) fn of(caller: &CurrentUser) -> Self {
         // An identity service of an earlier version reports neither client nor session; the id is then empty.
         let named = |id: &Option<String>| Some(id.clone().unwrap_or_default());

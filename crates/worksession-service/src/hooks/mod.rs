@@ -1,7 +1,7 @@
 //! What chats of team projects and webhooks, the two kinds of integration, have in common.
 //!
 //! An integration's address is stored encrypted, bound to one revision. The caller who sets it becomes its creator
-//! ([`Maker`]). An integration that an OAuth client or an SSO session created is paused when that access ends. A team's is
+//! ([`IntegrationCreator`]). An integration that an OAuth client or an SSO session created is paused when that access ends. A team's is
 //! also paused when its creator no longer manages the team. An authorized user can adopt it. Mails go to its [`contacts`].
 
 mod address;
@@ -14,8 +14,8 @@ mod pausing;
 mod queries;
 
 pub(crate) use address::read_address;
-pub(crate) use committing::{Changed, commit};
+pub(crate) use committing::{ChangedIntegration, commit};
 pub(crate) use hook::{ACTIVE, Hook, OFF, PAUSED, Target, WebhookId};
 pub(crate) use lost_access::LostAccess;
-pub(crate) use maker::Maker;
+pub(crate) use maker::IntegrationCreator;
 pub(crate) use pausing::{Recipients, pause, recipients};

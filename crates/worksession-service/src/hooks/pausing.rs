@@ -4,7 +4,7 @@ use auth_types::TeamId;
 use auth_types::wire::{Contact, ExistenceQuestion};
 use chrono::{DateTime, Utc};
 use db_kit::Db;
-use event_types::MailText;
+use event_types::MailTemplate;
 
 use super::queries::{self, Paused};
 use super::{LostAccess, Target, contacts};
@@ -58,7 +58,7 @@ pub(crate) fn pause(
     for (contact, mut hooks) in mails.into_values() {
         let more = hooks.len().saturating_sub(NAMED);
         hooks.truncate(NAMED);
-        let text = MailText::HooksPaused {
+        let text = MailTemplate::HooksPaused {
             username: contact.username.clone(),
             reason: lost.reason().to_owned(),
             hooks,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::queries;
-use crate::departures::{self, Departure};
+use crate::departures::{self, Erasure};
 use crate::error::Error;
 use crate::hooks::{self, LostAccess, Recipients, contacts};
 use crate::state::{AppState, State};
@@ -39,7 +39,7 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
     let read = delivery.event().and_then(|event| Change::read(&event));
     let (id, change) = match read {
         Ok(read) => read,
-        Err(reason) => return Verdict::Park(reason),
+        Err(reason) => return Verdict::DeadLetter(reason),
     };
     // This comes first, so that requests are validated again from now on. A repetition is harmless.
     if let Some(user) = change.user() {
@@ -48,7 +48,7 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
     if let Change::User(_) | Change::Member { manages: true, .. } = change {
         return Verdict::Ack;
     }
-    let considered = consider(state, eraser, id, change).await;
+    let considered = verify_and_store(state, eraser, id, change).await;
     considered.unwrap_or_else(|cause| {
         log::warn!("the identity event {id} will be retried: {cause}");
         Verdict::Retry
@@ -56,17 +56,17 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
 }
 
 /// Applies a change that the identity service confirms. An error is transient.
-async fn consider(
+async fn verify_and_store(
     state: &State,
     eraser: &Notify,
     id: Uuid,
     change: Change,
 ) -> Result<Verdict, String> {
     match judge(state, &change).await? {
-        Belief::True => {}
-        Belief::Old => return Ok(Verdict::Ack),
-        Belief::Forged => {
-            return Ok(Verdict::Park(format!(
+        EventCheck::True => {}
+        EventCheck::Old => return Ok(Verdict::Ack),
+        EventCheck::Forged => {
+            return Ok(Verdict::DeadLetter(format!(
                 "forged: {change:?}, but the identity service reports that it still exists"
             )));
         }
@@ -86,13 +86,13 @@ async fn consider(
             eraser.notify_one();
             Ok(Verdict::Ack)
         }
-        Err(cause) if cause.is_lasting() => Ok(Verdict::Park(cause.to_string())),
+        Err(cause) if cause.is_lasting() => Ok(Verdict::DeadLetter(cause.to_string())),
         Err(cause) => Err(cause.to_string()),
     }
 }
 
 /// What the identity service says about an event.
-enum Belief {
+enum EventCheck {
     True,
     /// The event is outdated, because events have no order.
     Old,
@@ -101,18 +101,18 @@ enum Belief {
 }
 
 /// Asks the identity service before a change removes something.
-async fn judge(state: &AppState, change: &Change) -> Result<Belief, String> {
+async fn judge(state: &AppState, change: &Change) -> Result<EventCheck, String> {
     let Some(question) = change.question() else {
-        return Ok(Belief::True);
+        return Ok(EventCheck::True);
     };
     let answer = state
         .identity
         .existence(&state.sealers.questions, &question)
         .await?;
     Ok(match change {
-        Change::Member { .. } if answer.role >= Some(TeamRole::Admin) => Belief::Old,
-        Change::UserGone(_) | Change::Team { .. } if answer.exists => Belief::Forged,
-        _ => Belief::True,
+        Change::Member { .. } if answer.role >= Some(TeamRole::Admin) => EventCheck::Old,
+        Change::UserGone(_) | Change::Team { .. } if answer.exists => EventCheck::Forged,
+        _ => EventCheck::True,
     })
 }
 
@@ -140,14 +140,14 @@ fn apply(db: &mut Db, change: &Change, now: NaiveDateTime) -> QueryResult<()> {
     match change {
         Change::User(_) | Change::LostAccess(_) | Change::Member { manages: true, .. } => Ok(()),
         Change::Member { user, team, .. } => contacts::forget_manager(db, *user, *team).map(drop),
-        Change::UserGone(user) => departures::note(db, Departure::User(*user), now),
+        Change::UserGone(user) => departures::note(db, Erasure::User(*user), now),
         Change::Team { id, name, at, gone } => {
             if !queries::heed(db, *id, *at, *gone)? {
                 return Ok(());
             }
             team_projects::queries::rename_team(db, *id, name)?;
             if *gone {
-                departures::note(db, Departure::Team(*id), now)?;
+                departures::note(db, Erasure::Team(*id), now)?;
             }
             Ok(())
         }

@@ -66,12 +66,12 @@ impl Place {
 
 /// A complete leaderboard at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Board {
+pub(super) struct Leaderboard {
     rows: Vec<BoardRow>,
     by_user: HashMap<UserId, usize>,
 }
 
-impl Board {
+impl Leaderboard {
     pub(super) fn new(mut rows: Vec<BoardRow>) -> Self {
         rows.sort_by_key(BoardRow::place);
         let by_user = rows.iter().map(|row| row.user_id).zip(0..).collect();
@@ -128,7 +128,7 @@ mod tests {
             limit in 1_usize..9,
         ) {
             let rows: Vec<_> = rows.iter().zip(1..).map(|((points, second), id)| row(id, *points, *second)).collect();
-            let board = Board::new(rows.clone());
+            let board = Leaderboard::new(rows.clone());
             let (mut seen, mut after) = (Vec::new(), None);
             loop {
                 let (page, next) = board.page(after, limit);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_cursor_has_one_spelling() {
-        let (_, next) = Board::new(vec![row(1, 5, 0), row(2, 4, 0)]).page(None, 1);
+        let (_, next) = Leaderboard::new(vec![row(1, 5, 0), row(2, 4, 0)]).page(None, 1);
         let text = next.unwrap();
         assert!(Place::read(&text).is_ok());
         for other in [

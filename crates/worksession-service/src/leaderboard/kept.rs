@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use moka::sync::Cache;
 use tokio::sync::Mutex;
 
-use super::board::Board;
+use super::board::Leaderboard;
 use super::wire::Period;
 
 /// The capacity of the cache in users on all boards: about 50 MB, or four of the largest boards.
@@ -23,7 +23,7 @@ pub(super) struct Key {
 /// Leaderboards, cached for a few seconds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Boards {
-    kept: Option<Cache<Key, Arc<Board>>>,
+    kept: Option<Cache<Key, Arc<Leaderboard>>>,
     /// Locked while a request reads a board from the database. The others wait and share the result.
     pub(super) reading: Arc<Mutex<()>>,
 }
@@ -32,7 +32,8 @@ impl Boards {
     /// Creates a cache whose boards expire after `life`; zero disables it.
     pub(crate) fn new(life: Duration) -> Self {
         let cache = || {
-            let weight = |_: &Key, board: &Arc<Board>| u32::try_from(board.len()).unwrap_or(1) + 1;
+            let weight =
+                |_: &Key, board: &Arc<Leaderboard>| u32::try_from(board.len()).unwrap_or(1) + 1;
             Cache::builder()
                 .max_capacity(KEPT_USERS)
                 .weigher(weight)
@@ -45,11 +46,11 @@ impl Boards {
         }
     }
 
-    pub(super) fn find(&self, key: &Key) -> Option<Arc<Board>> {
+    pub(super) fn find(&self, key: &Key) -> Option<Arc<Leaderboard>> {
         self.kept.as_ref()?.get(key)
     }
 
-    pub(super) fn keep(&self, key: Key, board: &Arc<Board>) {
+    pub(super) fn keep(&self, key: Key, board: &Arc<Leaderboard>) {
         if let Some(kept) = &self.kept {
             kept.insert(key, Arc::clone(board));
         }

@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use db_kit::DbError;
 use tokio::time::timeout;
 
-use super::board::Board;
+use super::board::Leaderboard;
 use super::kept::Key;
 use super::queries;
 use super::wire::Period;
@@ -37,7 +37,7 @@ pub(super) async fn board(
     state: &AppState,
     scope: i64,
     period: Period,
-) -> Result<Arc<Board>, Error> {
+) -> Result<Arc<Leaderboard>, Error> {
     let utc = Periods::of(state.clock.now_naive().date());
     let key = Key {
         scope,
@@ -57,7 +57,7 @@ pub(super) async fn board(
     if let Some(board) = state.boards.find(&key) {
         return Ok(board);
     }
-    let read = move |db: &mut _| Ok::<_, Error>(Board::new(queries::rows(db, &key)?));
+    let read = move |db: &mut _| Ok::<_, Error>(Leaderboard::new(queries::rows(db, &key)?));
     let board = Arc::new(state.pool.read(read).await?);
     state.boards.keep(key, &board);
     Ok(board)

@@ -5,14 +5,14 @@ use chrono::NaiveDateTime;
 use serde::Serialize;
 
 use super::queries::NewsRow;
-use super::wire::{Earned, Member, TeamNews, TeamProject, Timer};
+use super::wire::{Earned, Member, TeamEvent, TeamProject, TimerEvent};
 use crate::error::Error;
 use crate::sessions::Status;
 use crate::sessions::record::RecordRow;
 
 /// The result of one read of the database.
 #[derive(Debug)]
-pub(super) enum Batch {
+pub(super) enum UpdateBatch {
     /// In the order in which the changes happened.
     Changes {
         /// Where a client that received only a part of the batch resumes.
@@ -23,7 +23,7 @@ pub(super) enum Batch {
     TooMuch,
 }
 
-impl Batch {
+impl UpdateBatch {
     /// Whether there is nothing to send.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::Changes { changes, .. } if changes.is_empty())
@@ -59,7 +59,7 @@ impl Change {
             .filter(|_| moved && submitted)
             .map(|answer| json(&serde_json::from_str::<Earned>(answer).map_err(Error::internal)?));
         let news = row.team_id.filter(|_| moved).map(|team_id| {
-            json(&TeamNews {
+            json(&TeamEvent {
                 session_id: row.session.session_id.clone(),
                 user: Member {
                     id: row.user_id,
@@ -83,7 +83,7 @@ impl Change {
             team: row.team_id,
             points: points.transpose()?,
             news: news.transpose()?,
-            timer: json(&Timer {
+            timer: json(&TimerEvent {
                 session: row.session.into(),
             })?,
         })

@@ -24,7 +24,7 @@ pub(super) fn heartbeat(position: Option<NaiveDateTime>) -> Bytes {
 
 /// What a client has received, according to its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LastEvent {
+pub(super) enum LastEventId {
     /// Nothing: the client starts anew.
     None,
     /// Everything up to this time.
@@ -33,7 +33,7 @@ pub(super) enum LastEvent {
     Unreadable,
 }
 
-impl LastEvent {
+impl LastEventId {
     /// Parses the header `Last-Event-ID`.
     pub(super) fn read(header: Option<&[u8]>) -> Self {
         let Some(header) = header else {
@@ -66,10 +66,10 @@ mod tests {
             "id: 1795251600123456\nevent: timer\ndata: {}\n\n".as_bytes()
         );
         assert_eq!(
-            LastEvent::read(Some(b"1795251600123456")),
-            LastEvent::At(at)
+            LastEventId::read(Some(b"1795251600123456")),
+            LastEventId::At(at)
         );
-        assert_eq!(LastEvent::read(None), LastEvent::None);
+        assert_eq!(LastEventId::read(None), LastEventId::None);
         for odd in [
             "",
             "-1",
@@ -80,8 +80,8 @@ mod tests {
             "\u{663}",
         ] {
             assert_eq!(
-                LastEvent::read(Some(odd.as_bytes())),
-                LastEvent::Unreadable,
+                LastEventId::read(Some(odd.as_bytes())),
+                LastEventId::Unreadable,
                 "{odd:?}"
             );
         }

@@ -11,7 +11,7 @@ use service_kit::metrics::Metrics;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::timeout;
 
-use super::change::Batch;
+use super::change::UpdateBatch;
 use super::config::LiveConfig;
 
 /// Batches that a stream can lag behind before it receives `reset`.
@@ -23,20 +23,20 @@ const TRY_AGAIN: u64 = 30;
 
 /// The state that the streams of this process share with the task that reads changes for them.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct StreamHub {
     config: LiveConfig,
     /// The number of open streams, for each user with any.
     users: Mutex<HashMap<UserId, usize>>,
     streams: watch::Sender<usize>,
     figure: IntGauge,
-    batches: broadcast::Sender<Arc<Batch>>,
+    batches: broadcast::Sender<Arc<UpdateBatch>>,
     /// The time up to which all changes were sent to the streams; none while nothing is read.
     position: watch::Sender<Option<NaiveDateTime>>,
     changed: Notify,
     stopping: watch::Sender<bool>,
 }
 
-impl Hub {
+impl StreamHub {
     /// Creates a hub without streams.
     ///
     /// # Errors
@@ -103,7 +103,9 @@ impl Hub {
     }
 
     /// Subscribes to batches. Returns them with the time up to which earlier ones reach; none if the database is not read.
-    pub(super) async fn join(&self) -> Option<(broadcast::Receiver<Arc<Batch>>, NaiveDateTime)> {
+    pub(super) async fn join(
+        &self,
+    ) -> Option<(broadcast::Receiver<Arc<UpdateBatch>>, NaiveDateTime)> {
         // In this order a change that is read between the two steps arrives twice rather than never.
         let batches = self.batches.subscribe();
         let mut position = self.position.subscribe();
@@ -134,7 +136,7 @@ impl Hub {
         self.changed.notified().await;
     }
 
-    pub(super) fn hand_out(&self, batch: Batch, position: NaiveDateTime) {
+    pub(super) fn hand_out(&self, batch: UpdateBatch, position: NaiveDateTime) {
         if !batch.is_empty() {
             // An error means that the last stream has just ended.
             drop(self.batches.send(Arc::new(batch)));
@@ -160,7 +162,7 @@ impl Hub {
 
 /// The registration of one open stream, until it is dropped.
 pub(super) struct Place {
-    hub: Arc<Hub>,
+    hub: Arc<StreamHub>,
     user: UserId,
 }
 

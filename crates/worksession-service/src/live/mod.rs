@@ -2,7 +2,7 @@
 //! projects of the user's teams.
 //!
 //! The source is the database, not the broker. While streams are open, one task per process ([`tail`]) reads the
-//! recent changes of all processes. It passes them to all streams through the [`Hub`]. Each stream sends what its
+//! recent changes of all processes. It passes them to all streams through the [`StreamHub`]. Each stream sends what its
 //! user may see now: token and memberships are revalidated every few seconds. Every event is sent at least once. A client
 //! that was away too long or reads too slowly receives `reset`, and calls `GET /api/sync/status`.
 
@@ -18,7 +18,7 @@ mod tail;
 mod wire;
 
 pub use config::LiveConfig;
-pub(crate) use hub::Hub;
+pub(crate) use hub::StreamHub;
 pub(crate) use routes::configure;
 pub(crate) use tail::spawn;
 

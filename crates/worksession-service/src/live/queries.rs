@@ -18,7 +18,7 @@ const AHEAD: TimeDelta = TimeDelta::hours(1);
 const AT_ONCE: usize = 500;
 
 #[derive(Debug, Queryable)]
-pub(super) struct Head {
+pub(super) struct UpdateHead {
     pub(super) session_id: String,
     pub(super) seq: i64,
     pub(super) status: Status,
@@ -57,7 +57,7 @@ pub(super) struct Span {
 }
 
 /// Returns up to [`MOST_HEADS`] sessions of all users that changed in the range.
-pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<Head>> {
+pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<UpdateHead>> {
     let heads = diesel::sql_query(
         "SELECT session_id, seq, status FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001",
     );

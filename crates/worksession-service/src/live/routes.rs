@@ -7,7 +7,7 @@ use service_kit::Problem;
 use service_kit::http::{RequestId, endpoint};
 use utoipa::ToSchema;
 
-use super::frame::LastEvent;
+use super::frame::LastEventId;
 use super::stream::{self, Asked};
 use crate::auth::{Caller, SessionsRead};
 use crate::error::{Error, ErrorBody};
@@ -60,7 +60,7 @@ pub(crate) async fn get(
     }
     let asked = Asked {
         token: token(&request)?.to_owned(),
-        last: LastEvent::read(request.headers().get(LAST_EVENT_ID).map(|id| id.as_bytes())),
+        last: LastEventId::read(request.headers().get(LAST_EVENT_ID).map(|id| id.as_bytes())),
         user: caller.into(),
         request_id,
     };

@@ -6,7 +6,7 @@ use service_kit::http::RequestId;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::auth::{CurrentUser, Refusal, Scope, SessionsRead, Teams};
+use crate::auth::{AuthFailure, CurrentUser, Scope, SessionsRead, Teams};
 use crate::state::State;
 
 /// Intervals for which validation may be unavailable before the stream ends: half a minute by default.
@@ -59,12 +59,12 @@ impl Recheck {
                     self.user = user;
                 }
                 // The user's own events continue for a while. Team events do not, because the user may have left the team.
-                Err(Refusal::Unavailable) if vouched.elapsed() < every * UNANSWERED => {
+                Err(AuthFailure::Unavailable) if vouched.elapsed() < every * UNANSWERED => {
                     let teams = standing.borrow().teams.clone();
                     change(&standing, Standing { teams, sure: false });
                 }
-                Err(Refusal::Unavailable) => return "unverified",
-                Ok(_) | Err(Refusal::NoToken | Refusal::BadToken) => {
+                Err(AuthFailure::Unavailable) => return "unverified",
+                Ok(_) | Err(AuthFailure::NoToken | AuthFailure::BadToken) => {
                     let expired = self.state.clock.now() >= self.user.token_expires_at;
                     return if expired { "expired" } else { "revoked" };
                 }

@@ -14,8 +14,8 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::OVERLAP;
-use super::change::{Batch, Change};
-use super::frame::{self, LastEvent};
+use super::change::{Change, UpdateBatch};
+use super::frame::{self, LastEventId};
 use super::queries::{self, MOST_MISSED, Span};
 use super::standing::{Recheck, Standing};
 use crate::auth::CurrentUser;
@@ -32,7 +32,7 @@ pub(super) struct Asked {
     pub(super) user: Arc<CurrentUser>,
     pub(super) token: String,
     pub(super) request_id: RequestId,
-    pub(super) last: LastEvent,
+    pub(super) last: LastEventId,
 }
 
 /// Opens a stream and returns its frames. When the client disconnects they are dropped, which ends the stream's task.
@@ -83,7 +83,7 @@ struct Stream {
     state: State,
     user: UserId,
     request_id: RequestId,
-    last: LastEvent,
+    last: LastEventId,
     frames: mpsc::Sender<Bytes>,
     standing: watch::Receiver<Standing>,
     /// Whether a team event was withheld because the last validation was not answered.
@@ -95,7 +95,7 @@ impl Stream {
     /// the client. Frames that are already buffered can still arrive.
     async fn run(
         mut self,
-        batches: broadcast::Receiver<Arc<Batch>>,
+        batches: broadcast::Receiver<Arc<UpdateBatch>>,
         position: NaiveDateTime,
         recheck: impl Future<Output = &'static str>,
     ) {
@@ -105,7 +105,7 @@ impl Stream {
             () = frames.closed() => End::Silent,
             () = hub.stopped() => End::Told("shutdown"),
             reason = recheck => End::Told(reason),
-            end = self.tell_all(batches, position) => end,
+            end = self.send_all(batches, position) => end,
         };
         if let End::Told(reason) = end {
             let last = frame::end(&json!({ "reason": reason }).to_string());
@@ -114,13 +114,13 @@ impl Stream {
         }
     }
 
-    async fn tell_all(
+    async fn send_all(
         &mut self,
-        batches: broadcast::Receiver<Arc<Batch>>,
+        batches: broadcast::Receiver<Arc<UpdateBatch>>,
         position: NaiveDateTime,
     ) -> End {
         match self.begin(position).await {
-            Ok(()) => self.pass_on(batches).await,
+            Ok(()) => self.forward_updates(batches).await,
             Err(end) => end,
         }
     }
@@ -131,18 +131,18 @@ impl Stream {
             .await?;
         let now = self.state.clock.now();
         match self.last {
-            LastEvent::None => {}
-            LastEvent::At(at) if (now.naive_utc() - at).abs() <= MISSED => {
-                self.make_up(at, position).await?;
+            LastEventId::None => {}
+            LastEventId::At(at) if (now.naive_utc() - at).abs() <= MISSED => {
+                self.send_missed(at, position).await?;
             }
-            LastEvent::At(_) | LastEvent::Unreadable => self.reset("unknown", position).await?,
+            LastEventId::At(_) | LastEventId::Unreadable => self.reset("unknown", position).await?,
         }
         let hello = json!({ "server_time": now }).to_string();
         self.send(frame::event("hello", position, &hello)).await
     }
 
     /// Sends the changes after `at` again, because the client may have missed them.
-    async fn make_up(&mut self, at: NaiveDateTime, position: NaiveDateTime) -> Result<(), End> {
+    async fn send_missed(&mut self, at: NaiveDateTime, position: NaiveDateTime) -> Result<(), End> {
         let (user, after) = (self.user, at - OVERLAP);
         let teams = self.standing.borrow().teams.clone();
         let span = Span {
@@ -171,7 +171,7 @@ impl Stream {
     }
 
     /// Sends the batches until there is a reason to end.
-    async fn pass_on(&mut self, mut batches: broadcast::Receiver<Arc<Batch>>) -> End {
+    async fn forward_updates(&mut self, mut batches: broadcast::Receiver<Arc<UpdateBatch>>) -> End {
         let every = self.state.live.config().heartbeat_seconds;
         let mut heartbeats = interval(Duration::from_secs(every));
         heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -179,7 +179,7 @@ impl Stream {
         loop {
             let step = tokio::select! {
                 biased;
-                Ok(()) = self.standing.changed() => self.make_known().await,
+                Ok(()) = self.standing.changed() => self.report_withheld().await,
                 batch = batches.recv() => self.pass(batch).await,
                 _ = heartbeats.tick() => {
                     // The position is read first: its batch is already queued, so an empty queue means that the batch was sent.
@@ -193,20 +193,20 @@ impl Stream {
         }
     }
 
-    async fn pass(&mut self, batch: Result<Arc<Batch>, RecvError>) -> Result<(), End> {
+    async fn pass(&mut self, batch: Result<Arc<UpdateBatch>, RecvError>) -> Result<(), End> {
         let batch = match batch {
             Ok(batch) => batch,
             Err(RecvError::Lagged(_)) => return self.ask_again("behind").await,
             Err(RecvError::Closed) => return Err(End::Told("shutdown")),
         };
         match batch.as_ref() {
-            Batch::Changes { before, changes } => {
+            UpdateBatch::Changes { before, changes } => {
                 for change in changes {
                     self.tell(change, *before).await?;
                 }
                 Ok(())
             }
-            Batch::TooMuch => self.ask_again("too_much").await,
+            UpdateBatch::TooMuch => self.ask_again("too_much").await,
         }
     }
 
@@ -237,7 +237,7 @@ impl Stream {
     }
 
     /// Sends `reset` if events were withheld, as soon as a validation is answered again.
-    async fn make_known(&mut self) -> Result<(), End> {
+    async fn report_withheld(&mut self) -> Result<(), End> {
         if self.withheld && self.standing.borrow().sure {
             self.withheld = false;
             return self.ask_again("withheld").await;

@@ -4,9 +4,9 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 
 use super::OVERLAP;
-use super::change::{Batch, Change};
-use super::queries::{self, Head, MOST_HEADS, NewsRow, Span};
-use crate::chore::Chore;
+use super::change::{Change, UpdateBatch};
+use super::queries::{self, MOST_HEADS, NewsRow, Span, UpdateHead};
+use crate::chore::BackgroundJob;
 use crate::error::Error;
 use crate::sessions::Status;
 use crate::state::{AppState, State};
@@ -17,8 +17,8 @@ const EVERY: Duration = Duration::from_millis(250);
 const REST: Duration = Duration::from_millis(20);
 
 /// Starts the job that reads changes and passes them to the streams, while any is open.
-pub(crate) fn spawn(state: State) -> Chore {
-    Chore::of(async move {
+pub(crate) fn spawn(state: State) -> BackgroundJob {
+    BackgroundJob::of(async move {
         let mut streams = state.live.streams();
         while streams.wait_for(|open| *open > 0).await.is_ok() {
             follow(&state).await;
@@ -28,7 +28,7 @@ pub(crate) fn spawn(state: State) -> Chore {
 
 /// Reads changes until no stream is open.
 async fn follow(state: &AppState) {
-    let mut reader = Reader::default();
+    let mut reader = UpdateReader::default();
     let mut down = false;
     while !state.live.rest() {
         match reader.look(state).await {
@@ -49,7 +49,7 @@ async fn follow(state: &AppState) {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct UpdateReader {
     /// When the last read began; none before the first read, which only sets the baseline.
     looked: Option<NaiveDateTime>,
     /// Changes before this time were skipped.
@@ -58,7 +58,7 @@ struct Reader {
     known: HashMap<String, (i64, Status)>,
 }
 
-impl Reader {
+impl UpdateReader {
     async fn look(&mut self, state: &AppState) -> Result<(), Error> {
         let now = state.clock.now_naive();
         let last = self.looked.unwrap_or(now);
@@ -69,7 +69,7 @@ impl Reader {
         if heads.len() >= MOST_HEADS {
             self.floor = now;
             self.known.clear();
-            state.live.hand_out(Batch::TooMuch, now);
+            state.live.hand_out(UpdateBatch::TooMuch, now);
         } else {
             let rows = match self.looked {
                 Some(_) => self.news(state, &heads).await?,
@@ -83,8 +83,8 @@ impl Reader {
     }
 
     /// Returns the sessions that changed since the last read.
-    async fn news(&self, state: &AppState, heads: &[Head]) -> Result<Vec<NewsRow>, Error> {
-        let seen = |head: &&Head| {
+    async fn news(&self, state: &AppState, heads: &[UpdateHead]) -> Result<Vec<NewsRow>, Error> {
+        let seen = |head: &&UpdateHead| {
             let known = self.known.get(&head.session_id);
             known.is_none_or(|(seq, _)| *seq != head.seq)
         };
@@ -104,11 +104,11 @@ impl Reader {
         &mut self,
         before: NaiveDateTime,
         since: NaiveDateTime,
-        heads: &[Head],
+        heads: &[UpdateHead],
         mut rows: Vec<NewsRow>,
-    ) -> Batch {
+    ) -> UpdateBatch {
         let told = std::mem::take(&mut self.known);
-        let head = |head: &Head| (head.session_id.clone(), (head.seq, head.status));
+        let head = |head: &UpdateHead| (head.session_id.clone(), (head.seq, head.status));
         self.known = heads.iter().map(head).collect();
         rows.sort_unstable_by_key(|row| (row.changed_at, row.seq));
         let mut changes = Vec::with_capacity(rows.len());
@@ -122,6 +122,6 @@ impl Reader {
                 Err(cause) => log::error!("the change of session {id} cannot be sent: {cause}"),
             }
         }
-        Batch::Changes { before, changes }
+        UpdateBatch::Changes { before, changes }
     }
 }

@@ -8,7 +8,7 @@ use crate::sessions::record::SessionRecord;
 
 /// The data of `timer`: one of the user's sessions changed.
 #[derive(Debug, Serialize)]
-pub(super) struct Timer {
+pub(super) struct TimerEvent {
     /// In the format of `GET /api/sessions/{id}`.
     pub(super) session: SessionRecord,
 }
@@ -27,7 +27,7 @@ pub(super) struct Earned {
 
 /// The data of `team`: a session on a project of one of the user's teams started or ended.
 #[derive(Debug, Serialize)]
-pub(super) struct TeamNews {
+pub(super) struct TeamEvent {
     pub(super) session_id: String,
     pub(super) user: Member,
     pub(super) project: TeamProject,

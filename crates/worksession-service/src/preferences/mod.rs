@@ -6,7 +6,7 @@ pub(crate) mod routes;
 mod service;
 mod wire;
 
-pub(crate) use model::{SettingsRow, SettingsSql};
+pub(crate) use model::{PreferencesRow, PreferencesSql};
 pub(crate) use queries::{get_or_default, list};
 pub(crate) use routes::configure;
 pub(crate) use wire::{CurrentPreferences, Preferences};

@@ -6,10 +6,10 @@ use super::wire::Preferences;
 use crate::columns::SqlOf;
 use crate::schema::user_settings;
 
-/// A user's preferences as stored; [`SettingsRow::default`] for a user who never changed any.
+/// A user's preferences as stored; [`PreferencesRow::default`] for a user who never changed any.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_settings)]
-pub(crate) struct SettingsRow {
+pub(crate) struct PreferencesRow {
     /// An IANA time zone name.
     pub(crate) timezone: String,
     /// The last change that counts for the limit of one per day.
@@ -18,9 +18,9 @@ pub(crate) struct SettingsRow {
     pub(crate) preferences: Preferences,
 }
 
-pub(crate) type SettingsSql = SqlOf<SettingsRow>;
+pub(crate) type PreferencesSql = SqlOf<PreferencesRow>;
 
-impl Default for SettingsRow {
+impl Default for PreferencesRow {
     fn default() -> Self {
         Self {
             timezone: Tz::UTC.name().to_owned(),
@@ -38,7 +38,7 @@ impl Default for SettingsRow {
     }
 }
 
-impl SettingsRow {
+impl PreferencesRow {
     /// Returns the time zone of the user's local days. Only valid names are stored.
     pub(crate) fn tz(&self) -> Tz {
         self.timezone.parse().unwrap_or(Tz::UTC)
@@ -48,7 +48,7 @@ impl SettingsRow {
 /// The changes of a PUT. Absent fields stay as they are.
 #[derive(Debug, AsChangeset)]
 #[diesel(table_name = user_settings)]
-pub(super) struct SettingsChanges {
+pub(super) struct PreferencesChanges {
     pub(super) timezone: Option<String>,
     pub(super) timezone_changed_at: Option<NaiveDateTime>,
     pub(super) daily_goal: Option<i32>,

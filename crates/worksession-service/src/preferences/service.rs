@@ -3,7 +3,7 @@ use chrono::{NaiveDateTime, TimeDelta};
 use chrono_tz::Tz;
 use db_kit::Db;
 
-use super::model::SettingsRow;
+use super::model::PreferencesRow;
 use super::queries;
 use super::wire::PutPreferencesRequest;
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub(super) async fn update(
     state: &AppState,
     user: UserId,
     request: PutPreferencesRequest,
-) -> Result<SettingsRow, Error> {
+) -> Result<PreferencesRow, Error> {
     let now = state.clock.now_naive();
     let mut changes = request.changes(now)?;
     let change = move |db: &mut Db| {
@@ -42,7 +42,7 @@ struct ZoneChange {
 
 /// Allows one change per day. The same zone is no change, and the first change from the default does not count.
 fn change_zone(
-    current: &SettingsRow,
+    current: &PreferencesRow,
     wished: &str,
     now: NaiveDateTime,
 ) -> Result<ZoneChange, Error> {
@@ -78,7 +78,7 @@ mod tests {
     /// Applies changes at the given hours, and returns which ones were allowed.
     fn walk(steps: &[(i64, Tz)]) -> Vec<bool> {
         let start = NaiveDateTime::default();
-        let mut row = SettingsRow::default();
+        let mut row = PreferencesRow::default();
         steps
             .iter()
             .map(|(hours, zone)| {
@@ -125,10 +125,10 @@ mod tests {
     #[test]
     fn the_wait_is_rounded_up_to_whole_seconds() {
         let start = NaiveDateTime::default();
-        let row = SettingsRow {
+        let row = PreferencesRow {
             timezone: "Europe/Berlin".to_owned(),
             timezone_changed_at: Some(start),
-            ..SettingsRow::default()
+            ..PreferencesRow::default()
         };
         let refused = change_zone(
             &row,

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::model::{SettingsChanges, SettingsRow};
+use super::model::{PreferencesChanges, PreferencesRow};
 use crate::error::Error;
 use crate::schema::user_settings;
 
@@ -40,9 +40,9 @@ pub(crate) struct PutPreferencesRequest {
 
 impl PutPreferencesRequest {
     /// Checks the limits and returns the changes. The time of a new zone and the change number are not set yet.
-    pub(super) fn changes(self, updated_at: NaiveDateTime) -> Result<SettingsChanges, Error> {
+    pub(super) fn changes(self, updated_at: NaiveDateTime) -> Result<PreferencesChanges, Error> {
         let (short, long) = (self.short_break_duration, self.long_break_duration);
-        Ok(SettingsChanges {
+        Ok(PreferencesChanges {
             daily_goal: number("daily_goal", self.daily_goal, 1..=24)?,
             default_duration: number("default_duration", self.default_duration, 1..=480)?,
             short_break_duration: number("short_break_duration", short, 1..=60)?,
@@ -84,8 +84,8 @@ pub(crate) struct CurrentPreferences {
     timezone: String,
 }
 
-impl From<SettingsRow> for CurrentPreferences {
-    fn from(row: SettingsRow) -> Self {
+impl From<PreferencesRow> for CurrentPreferences {
+    fn from(row: PreferencesRow) -> Self {
         Self {
             preferences: row.preferences,
             timezone: row.timezone,
@@ -101,8 +101,8 @@ pub(crate) struct PreferencesResponse {
     current: CurrentPreferences,
 }
 
-impl From<SettingsRow> for PreferencesResponse {
-    fn from(row: SettingsRow) -> Self {
+impl From<PreferencesRow> for PreferencesResponse {
+    fn from(row: PreferencesRow) -> Self {
         Self {
             success: true,
             current: row.into(),
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn read(body: serde_json::Value) -> Result<SettingsChanges, String> {
+    fn read(body: serde_json::Value) -> Result<PreferencesChanges, String> {
         let request = serde_json::from_value::<PutPreferencesRequest>(body)
             .map_err(|error| error.to_string())?;
         let changes = request.changes(NaiveDateTime::default());

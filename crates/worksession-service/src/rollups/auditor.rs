@@ -5,7 +5,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use prometheus::{IntCounter, Registry};
 
 use super::{boards, rebuild};
-use crate::chore::Chore;
+use crate::chore::BackgroundJob;
 use crate::config::AuditConfig;
 use crate::error::Error;
 use crate::state::{AppState, State};
@@ -15,12 +15,12 @@ const TOLD: usize = 5;
 
 /// The counters of the audits.
 #[derive(Debug, Clone)]
-pub(crate) struct Figures {
+pub(crate) struct RollupAuditMetrics {
     users: IntCounter,
     differing: IntCounter,
 }
 
-impl Figures {
+impl RollupAuditMetrics {
     /// Registers the counters.
     ///
     /// # Errors
@@ -46,11 +46,11 @@ impl Figures {
 
 /// Compares the rollups of some users with their sessions once a night, and prunes old boards. Each night takes the
 /// next users, so that all of them get their turn. The job checks each `every` whether a new night has begun.
-pub(crate) fn spawn(state: State, figures: Figures, every: Duration) -> Chore {
+pub(crate) fn spawn(state: State, figures: RollupAuditMetrics, every: Duration) -> BackgroundJob {
     let config = state.config.audit;
     let mut last = night(state.clock.now(), config);
     let failure = "the nightly audit of the rollups failed";
-    Chore::spawn(every, failure, state, move |state| {
+    BackgroundJob::spawn(every, failure, state, move |state| {
         let now = night(state.clock.now(), config);
         let begun = now > last;
         last = last.max(now);
@@ -69,7 +69,11 @@ fn night(now: DateTime<Utc>, config: AuditConfig) -> NaiveDate {
     (now - TimeDelta::hours(config.hour.into())).date_naive()
 }
 
-async fn audit(state: &AppState, figures: &Figures, night: NaiveDate) -> Result<(), Error> {
+async fn audit(
+    state: &AppState,
+    figures: &RollupAuditMetrics,
+    night: NaiveDate,
+) -> Result<(), Error> {
     if let Err(cause) = boards::prune(state).await {
         log::warn!("old leaderboards could not be deleted: {cause}");
     }

@@ -9,8 +9,8 @@ pub(crate) mod rebuild;
 mod split;
 mod wire;
 
-pub(crate) use auditor::Figures;
+pub(crate) use auditor::RollupAuditMetrics;
 pub(crate) use model::{Standing, StandingSql};
 pub(crate) use queries::{drop_boards_of, standings};
-pub(crate) use split::{Split, Sums};
+pub(crate) use split::{Breakdown, Sums};
 pub(crate) use wire::{PointsSummary, SessionStats, StreakSummary};

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
 use serde::Serialize;
 
-use crate::rules::streaks::{Mark, Streak};
+use crate::rules::streaks::{LocalInstant, Streak};
 
 /// The totals of a user, with the sums of the requested day, week and month. All zero for a user who has never
 /// submitted.
@@ -63,7 +63,7 @@ impl Standing {
         let mark = self
             .streak_last_start
             .zip(self.streak_last_offset)
-            .map(|(at, offset)| Mark { at, offset });
+            .map(|(at, offset)| LocalInstant { at, offset });
         Streak {
             run: self.streak_run,
             longest: self.streak_longest,

@@ -32,13 +32,13 @@ impl std::ops::AddAssign for Sums {
 /// How a day or month divides by hour, category or project. It is JSON in the row of the day or month
 /// (`{"9": [sessions, minutes, points in hundredths]}`): a year takes at most 366 rows for any breakdown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Split(BTreeMap<String, Sums>);
+pub(crate) struct Breakdown(BTreeMap<String, Sums>);
 
-impl Split {
+impl Breakdown {
     /// Parses the column; null is empty.
     ///
     /// # Errors
-    /// When the text is not in the form of [`Split::to_text`].
+    /// When the text is not in the form of [`Breakdown::to_text`].
     pub(crate) fn read(text: Option<&str>) -> Result<Self, Error> {
         let parts: BTreeMap<String, (i64, i64, i64)> =
             serde_json::from_str(text.unwrap_or("{}")).map_err(Error::internal)?;
@@ -90,14 +90,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_stored_breakdown_reads_back(parts in prop::collection::vec((".{0,12}", 0_i64..3, 0_i64..500, 0_i64..9_000), 0..20)) {
-            let mut split = Split::default();
+            let mut split = Breakdown::default();
             let mut total = Sums::default();
             for (key, sessions, minutes, points) in parts {
                 let sums = Sums { sessions, minutes, points: Points(points) };
                 split.add(&key, sums);
                 total += sums;
             }
-            prop_assert_eq!(&Split::read(Some(&split.to_text().unwrap())).unwrap(), &split);
+            prop_assert_eq!(&Breakdown::read(Some(&split.to_text().unwrap())).unwrap(), &split);
             let mut again = Sums::default();
             for (_, sums) in split.into_parts() {
                 again += sums;
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_text_of_another_format_is_no_breakdown() {
-        assert_eq!(Split::read(None).unwrap(), Split::default());
+        assert_eq!(Breakdown::read(None).unwrap(), Breakdown::default());
         for text in ["", "[]", r#"{"9": 1}"#, r#"{"9": [1, 2]}"#] {
-            assert!(Split::read(Some(text)).is_err(), "{text}");
+            assert!(Breakdown::read(Some(text)).is_err(), "{text}");
         }
     }
 }

@@ -111,7 +111,7 @@ impl Work {
 
 /// Returns the most credited minutes in any 24 hours that overlap `own`. Looking back from its end is not enough: a
 /// user who submits the last session first would evade the check.
-pub(crate) fn busiest_day(own: &Work, others: &[Work]) -> i32 {
+pub(crate) fn max_minutes_in_24h(own: &Work, others: &[Work]) -> i32 {
     let all = || others.iter().chain([own]);
     // The sum is largest in a window that begins with a session or ends with one.
     let windows = all().flat_map(|work| {
@@ -140,8 +140,8 @@ impl Severity {
 }
 
 /// Returns the signs in the times of a submit that arrived at `received_at`. `credited_in_24h` is the result of
-/// [`busiest_day`].
-pub(crate) fn signs_in_times(
+/// [`max_minutes_in_24h`].
+pub(crate) fn detect_flags(
     started_at: NaiveDateTime,
     received_at: NaiveDateTime,
     client_start: NaiveDateTime,
@@ -196,7 +196,7 @@ mod tests {
         let base = "2026-11-20T09:00:00".parse::<NaiveDateTime>().unwrap();
         let after = |seconds| base + TimeDelta::seconds(seconds);
         let signs = |start, end, minutes| {
-            signs_in_times(base, after(1500), after(start), after(end), minutes)
+            detect_flags(base, after(1500), after(start), after(end), minutes)
         };
         assert_eq!(signs(0, 1500, 720), []);
         assert_eq!(signs(120, 1620, 0), []);
@@ -223,11 +223,14 @@ mod tests {
             (vec![work(-20, 8), work(-12, 8)], 2),
             (vec![work(51, 8), work(60, 8)], 2),
         ] {
-            assert_eq!(busiest_day(&own, &others), hours * 60, "{others:?}");
+            assert_eq!(max_minutes_in_24h(&own, &others), hours * 60, "{others:?}");
         }
         // The session has no credit, but the day around it is long.
         let nothing = work(24, 0);
-        assert_eq!(busiest_day(&nothing, &[work(8, 8), work(16, 8)]), 16 * 60);
+        assert_eq!(
+            max_minutes_in_24h(&nothing, &[work(8, 8), work(16, 8)]),
+            16 * 60
+        );
     }
 
     #[test]

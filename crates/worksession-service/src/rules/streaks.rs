@@ -13,7 +13,7 @@ const DATE_LINE_BRIDGE: TimeDelta = TimeDelta::hours(36);
 
 /// The start of a session, with the offset of the user's zone at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct LocalInstant {
     /// UTC.
     pub(crate) at: NaiveDateTime,
     /// Seconds east of UTC.
@@ -24,8 +24,8 @@ pub(crate) struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Day {
     pub(crate) date: NaiveDate,
-    pub(crate) first: Mark,
-    pub(crate) last: Mark,
+    pub(crate) first: LocalInstant,
+    pub(crate) last: LocalInstant,
 }
 
 impl Day {
@@ -34,7 +34,7 @@ impl Day {
     pub(crate) fn with(
         before: Option<(Self, i32)>,
         date: NaiveDate,
-        mark: Mark,
+        mark: LocalInstant,
         minutes: i32,
     ) -> Self {
         let alone = Self {
@@ -78,12 +78,12 @@ pub(crate) struct Streak {
     /// The longest run of all time.
     pub(crate) longest: i32,
     /// The latest counted day, with the last start in it.
-    pub(crate) last: Option<(NaiveDate, Mark)>,
+    pub(crate) last: Option<(NaiveDate, LocalInstant)>,
 }
 
 /// A streak after a session, and the run on the session's own day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Advanced {
+pub(crate) struct StreakUpdate {
     pub(crate) streak: Streak,
     /// The streak that multiplies the session's points.
     pub(crate) at_session: i32,
@@ -101,7 +101,12 @@ impl Streak {
     /// Returns the streak after the session that started at `session`, on `day`, which already includes it. `counts`
     /// is whether the day now has enough minutes. Returns none if only [`recount`] can tell: a later day counted
     /// already, or the day began earlier than it seemed and may follow another.
-    pub(crate) fn advance(&self, day: &Day, session: Mark, counts: bool) -> Option<Advanced> {
+    pub(crate) fn advance(
+        &self,
+        day: &Day,
+        session: LocalInstant,
+        counts: bool,
+    ) -> Option<StreakUpdate> {
         let Some((last_date, last_mark)) = self.last else {
             return Some(self.extended(day, counts, 0));
         };
@@ -123,15 +128,15 @@ impl Streak {
             last: Some((day.date, day.last)),
             ..*self
         };
-        Some(Advanced {
+        Some(StreakUpdate {
             streak,
             at_session: self.run,
         })
     }
 
-    fn extended(&self, day: &Day, counts: bool, run_before: i32) -> Advanced {
+    fn extended(&self, day: &Day, counts: bool, run_before: i32) -> StreakUpdate {
         if !counts {
-            return Advanced {
+            return StreakUpdate {
                 streak: *self,
                 at_session: run_before,
             };
@@ -142,7 +147,7 @@ impl Streak {
             longest: self.longest.max(run),
             last: Some((day.date, day.last)),
         };
-        Advanced {
+        StreakUpdate {
             streak,
             at_session: run,
         }
@@ -151,7 +156,7 @@ impl Streak {
 
 /// Computes the streak over all counted days, which are in the order of their dates, and the run on `session`. That is
 /// the day of the session that caused the recount, and is among `counted` if it counts.
-pub(crate) fn recount(counted: &[Day], session: &Day) -> Advanced {
+pub(crate) fn recount(counted: &[Day], session: &Day) -> StreakUpdate {
     let mut streak = Streak::default();
     let mut at_session = None;
     for day in counted {
@@ -164,11 +169,11 @@ pub(crate) fn recount(counted: &[Day], session: &Day) -> Advanced {
         }
     }
     let at_session = at_session.unwrap_or_else(|| streak.run_before(session));
-    Advanced { streak, at_session }
+    StreakUpdate { streak, at_session }
 }
 
 /// Runs [`recount`] with `session` instead of its older state in `counted`. `counts` is whether it has enough minutes.
-pub(crate) fn recount_with(counted: &[Day], session: &Day, counts: bool) -> Advanced {
+pub(crate) fn recount_with(counted: &[Day], session: &Day, counts: bool) -> StreakUpdate {
     let mut counted = counted.to_vec();
     if counts {
         counted.retain(|other| other.date != session.date);
@@ -189,7 +194,7 @@ impl Streak {
 
 /// Whether `day` continues a run that ends on `date` with a session at `mark`. It is the next date, or the one after
 /// it if only a change of zone skipped a date and the starts are close.
-fn follows(date: NaiveDate, mark: Mark, day: &Day) -> bool {
+fn follows(date: NaiveDate, mark: LocalInstant, day: &Day) -> bool {
     let next = date + Days::new(1);
     if day.date == next {
         return true;

@@ -4,26 +4,26 @@ use auth_types::TeamId;
 use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
 use super::badges;
-use super::integrity::{self, Sign, Work, signs_in_times};
+use super::integrity::{self, Sign, Work, detect_flags};
 use super::locked::{self, Given, Plan};
 use super::points::{Points, award};
-use super::streaks::{self, Advanced, DAY_COUNTS_FROM, Day, Mark};
+use super::streaks::{self, DAY_COUNTS_FROM, Day, LocalInstant, StreakUpdate};
 use super::time::{
-    self, Completion, Credit, LocalMoment, Measured, Periods, local_moment, month_of,
+    self, Completion, Credit, LocalMoment, MeasuredTimes, Periods, local_moment, month_of,
     within_day_cap, zone,
 };
 use crate::error::Error;
-use crate::rollups::{PointsSummary, Split, Standing, StreakSummary, Sums};
+use crate::rollups::{Breakdown, PointsSummary, Standing, StreakSummary, Sums};
 use crate::sessions::events;
 use crate::sessions::model::{NewFlag, SessionRow, Status};
 use crate::sessions::submit::rows::{
-    Attempt, BadgeRow, BoardRow, CategoryRow, DayRow, Facts, HourRow, Loaded, MonthRow, Outcome,
-    Rows, SubmittedSession, TotalsRow,
+    Attempt, BadgeRow, BoardRow, CategoryRow, DayRow, Facts, HourRow, LoadedSubmit, MonthRow,
+    Outcome, Rows, SubmittedSession, TotalsRow,
 };
 use crate::sessions::wire::{Submission, SubmitResponse};
 
 /// Decides an attempt on the session that was loaded for it.
-pub(crate) fn decide(attempt: &Attempt, loaded: Option<Loaded>) -> Outcome {
+pub(crate) fn decide(attempt: &Attempt, loaded: Option<LoadedSubmit>) -> Outcome {
     let Some(loaded) = loaded else {
         return Outcome::Refused(match attempt.submission.session_id {
             Some(_) => Error::SessionNotFound,
@@ -49,7 +49,7 @@ pub(crate) fn decide(attempt: &Attempt, loaded: Option<Loaded>) -> Outcome {
 }
 
 /// Whether the streak with this session depends on all counted days.
-pub(crate) fn needs_counted_days(loaded: &Loaded) -> bool {
+pub(crate) fn needs_counted_days(loaded: &LoadedSubmit) -> bool {
     let Some(facts) = &loaded.facts else {
         return false;
     };
@@ -60,7 +60,7 @@ pub(crate) fn needs_counted_days(loaded: &Loaded) -> bool {
 }
 
 /// Whether the credit within 24 hours may become too much with this session.
-pub(crate) fn may_be_long_day(loaded: &Loaded) -> bool {
+pub(crate) fn may_be_long_day(loaded: &LoadedSubmit) -> bool {
     loaded.facts.as_ref().is_some_and(|facts| {
         Sign::may_be_long_day(facts.around.minutes_near + loaded.session.planned_duration)
     })
@@ -86,8 +86,8 @@ fn submitted_before(attempt: &Attempt, session: SessionRow, differing: &[&str]) 
     }
 }
 
-fn mark(session: &SessionRow, moment: &LocalMoment) -> Mark {
-    Mark {
+fn mark(session: &SessionRow, moment: &LocalMoment) -> LocalInstant {
+    LocalInstant {
         at: session.started_at,
         offset: moment.offset,
     }
@@ -96,7 +96,7 @@ fn mark(session: &SessionRow, moment: &LocalMoment) -> Mark {
 /// An attempt on a session that is not yet submitted.
 struct Case<'a> {
     attempt: &'a Attempt,
-    loaded: &'a Loaded,
+    loaded: &'a LoadedSubmit,
     session: &'a SessionRow,
     facts: &'a Facts,
     /// The session's start on the user's calendar.
@@ -114,7 +114,7 @@ struct Earned {
     minutes: i32,
     points: Points,
     /// The streak with the session, and the run that multiplies its points.
-    advanced: Advanced,
+    advanced: StreakUpdate,
     /// The session's day, including the session.
     day: Day,
     /// Whether the day counts for streaks now.
@@ -122,7 +122,7 @@ struct Earned {
 }
 
 impl<'a> Case<'a> {
-    fn new(attempt: &'a Attempt, loaded: &'a Loaded, facts: &'a Facts) -> Self {
+    fn new(attempt: &'a Attempt, loaded: &'a LoadedSubmit, facts: &'a Facts) -> Self {
         let (session, now) = (&loaded.session, attempt.now.naive_utc());
         Self {
             attempt,
@@ -202,7 +202,7 @@ impl<'a> Case<'a> {
         let Credit {
             completion,
             minutes,
-        } = time::credit(&Measured {
+        } = time::credit(&MeasuredTimes {
             planned: session.planned_duration,
             started_at: session.started_at,
             stopped_at: session.ended_at.unwrap_or(self.now),
@@ -275,11 +275,11 @@ impl<'a> Case<'a> {
         let near = self.facts.around.minutes_near + earned.minutes;
         let credited_in_24h = if Sign::may_be_long_day(near) {
             let own = Work::new(self.session.started_at, earned.minutes);
-            integrity::busiest_day(&own, &self.loaded.work_near)
+            integrity::max_minutes_in_24h(&own, &self.loaded.work_near)
         } else {
             near
         };
-        signs_in_times(
+        detect_flags(
             self.session.started_at,
             self.now,
             self.attempt.submission.start_time,
@@ -339,7 +339,7 @@ impl<'a> Case<'a> {
             points: earned.points,
         };
         let with = |text: &Option<String>, key: &str| {
-            let mut split = Split::read(text.as_deref())?;
+            let mut split = Breakdown::read(text.as_deref())?;
             split.add(key, sums);
             split.to_text()
         };

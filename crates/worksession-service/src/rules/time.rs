@@ -40,7 +40,7 @@ pub(crate) struct Credit {
 
 /// The input of [`credit`]. All times are UTC; intervals are half-open.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredTimes {
     /// Planned minutes.
     pub(crate) planned: i32,
     /// The server's start.
@@ -57,7 +57,7 @@ pub(crate) struct Measured {
 
 /// Credits the shorter of the client's and the server's duration. The credit never exceeds the plan, and never covers
 /// time of the session before or after.
-pub(crate) fn credit(measured: &Measured) -> Credit {
+pub(crate) fn credit(measured: &MeasuredTimes) -> Credit {
     let from = measured
         .previous_end
         .map_or(measured.started_at, |end| end.max(measured.started_at));

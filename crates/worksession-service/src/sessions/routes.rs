@@ -4,7 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use service_kit::Problem;
 use service_kit::http::{Json, Path, RequestId, endpoint};
 
-use super::start::{self, Order};
+use super::start::{self, StartOrder};
 use super::submit;
 use super::wire::{PreSessionResponse, StartRequest, StartResponse, SubmitRequest, SubmitResponse};
 use super::{edit, export, history, model, queries};
@@ -154,7 +154,7 @@ async fn start(
     body: Json<StartRequest>,
 ) -> Result<HttpResponse, Error> {
     let plan = body.into_inner()?.try_into()?;
-    let order = Order {
+    let order = StartOrder {
         plan,
         client,
         idempotency_key: idempotency_key(request.headers())?,

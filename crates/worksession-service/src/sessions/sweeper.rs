@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use db_kit::outbox;
 
 use super::{events, queries};
-use crate::chore::Chore;
+use crate::chore::BackgroundJob;
 use crate::error::Error;
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
 use crate::state::State;
@@ -14,9 +14,9 @@ use crate::sync;
 const BATCH: i32 = 100;
 
 /// Abandons sessions that nobody submits within twelve hours of their planned end; now, and then each `every`.
-pub(crate) fn spawn(state: State, every: Duration) -> Chore {
+pub(crate) fn spawn(state: State, every: Duration) -> BackgroundJob {
     let failure = "sessions that nobody submitted could not be abandoned";
-    Chore::spawn(every, failure, state, sweep)
+    BackgroundJob::spawn(every, failure, state, sweep)
 }
 
 async fn sweep(state: State) -> Result<(), Error> {

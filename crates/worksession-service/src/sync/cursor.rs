@@ -6,9 +6,9 @@ use crate::error::Error;
 /// The number of the last change that a client has seen. Clients treat its text as opaque. The leading letter leaves
 /// room for another kind of cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cursor(i64);
+pub(super) struct SyncCursor(i64);
 
-impl Cursor {
+impl SyncCursor {
     /// Before every change, including rows without a number (0).
     pub(super) const BEGINNING: Self = Self(-1);
 
@@ -23,13 +23,13 @@ impl Cursor {
     }
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for SyncCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "c{}", self.0)
     }
 }
 
-impl FromStr for Cursor {
+impl FromStr for SyncCursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -61,7 +61,9 @@ mod tests {
             "c9223372036854775808",
             "\u{663}",
         ] {
-            let refused = text.parse::<Cursor>().map_err(|error| error.to_string());
+            let refused = text
+                .parse::<SyncCursor>()
+                .map_err(|error| error.to_string());
             assert_eq!(refused, Err("since is not a cursor".to_owned()), "{text:?}");
         }
     }
@@ -69,8 +71,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_cursor_parses_back(seq in 0..=i64::MAX) {
-            let cursor = Cursor::after(seq);
-            prop_assert_eq!(cursor.to_string().parse::<Cursor>().ok(), Some(cursor));
+            let cursor = SyncCursor::after(seq);
+            prop_assert_eq!(cursor.to_string().parse::<SyncCursor>().ok(), Some(cursor));
         }
     }
 }

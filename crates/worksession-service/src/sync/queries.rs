@@ -4,8 +4,8 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
-use super::cursor::Cursor;
-use crate::preferences::{SettingsRow, SettingsSql};
+use super::cursor::SyncCursor;
+use crate::preferences::{PreferencesRow, PreferencesSql};
 use crate::projects::{ProjectRow, ProjectSql};
 use crate::sessions::record::{RecordRow, RecordSql};
 
@@ -35,7 +35,7 @@ pub(super) struct NewsRow {
     pub(super) changed_at: Option<NaiveDateTime>,
     pub(super) session: Option<RecordRow>,
     pub(super) project: Option<ProjectRow>,
-    pub(super) settings: Option<SettingsRow>,
+    pub(super) settings: Option<PreferencesRow>,
 }
 
 /// Returns the changes after `since`, up to [`CHANGES`] and one more in the order of their numbers, then the running
@@ -46,7 +46,7 @@ pub(super) struct NewsRow {
 /// and later changes get higher numbers. The response goes as far as the counter, or as its own last change if there
 /// are more. A `since` beyond the counter is older than a restore of the database: then the response starts from the
 /// beginning.
-pub(super) fn since(db: &mut Db, user: UserId, since: Cursor) -> QueryResult<Vec<NewsRow>> {
+pub(super) fn since(db: &mut Db, user: UserId, since: SyncCursor) -> QueryResult<Vec<NewsRow>> {
     type Row = (
         BigInt,
         Nullable<BigInt>,
@@ -55,7 +55,7 @@ pub(super) fn since(db: &mut Db, user: UserId, since: Cursor) -> QueryResult<Vec
         Nullable<Timestamp>,
         Nullable<RecordSql>,
         Nullable<ProjectSql>,
-        Nullable<SettingsSql>,
+        Nullable<PreferencesSql>,
     );
     let since = diesel::sql_query(include_str!("since.sql"))
         .bind::<BigInt, _>(user)

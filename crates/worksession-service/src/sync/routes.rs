@@ -2,7 +2,7 @@ use actix_web::web;
 use service_kit::Problem;
 use service_kit::http::{Query, endpoint};
 
-use super::cursor::Cursor;
+use super::cursor::SyncCursor;
 use super::status;
 use super::wire::{StatusQuery, SyncStatus};
 use crate::auth::{Caller, SessionsRead};
@@ -27,6 +27,6 @@ pub(crate) async fn get(
     query: Result<Query<StatusQuery>, Problem>,
 ) -> Result<web::Json<SyncStatus>, Error> {
     let since = query?.0.since;
-    let since = since.map_or(Ok(Cursor::BEGINNING), |text| text.parse())?;
+    let since = since.map_or(Ok(SyncCursor::BEGINNING), |text| text.parse())?;
     Ok(web::Json(status::status(&state, caller.id, since).await?))
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 
-use super::cursor::Cursor;
+use super::cursor::SyncCursor;
 use super::queries::{self, CHANGES, NewsRow};
 use super::wire::{Change, ChangeData, ChangeKind, SyncStatus};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::state::AppState;
 pub(super) async fn status(
     state: &AppState,
     user: UserId,
-    since: Cursor,
+    since: SyncCursor,
 ) -> Result<SyncStatus, Error> {
     let now = state.clock.now();
     let read = state.read(move |db| queries::since(db, user, since));
@@ -31,7 +31,7 @@ pub(super) async fn status(
     Ok(SyncStatus {
         success: true,
         server_time: now,
-        cursor: Cursor::after(last).to_string(),
+        cursor: SyncCursor::after(last).to_string(),
         more: last < counted,
         running_session: running.map(Into::into),
         changes: rows.into_iter().filter_map(change).collect(),

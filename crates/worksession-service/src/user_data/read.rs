@@ -4,7 +4,7 @@ use auth_types::UserId;
 use chrono::NaiveDateTime;
 use db_kit::{Db, DbError, Gather};
 
-use crate::preferences::{self, SettingsRow};
+use crate::preferences::{self, PreferencesRow};
 use crate::rollups::{self, Standing};
 use crate::rules::time::{Periods, local_moment};
 
@@ -13,7 +13,7 @@ pub(crate) type Reads = Gather<(UserId, NaiveDateTime), Found>;
 
 /// What is loaded for a user, with their current periods.
 pub(crate) struct Found {
-    pub(super) settings: SettingsRow,
+    pub(super) settings: PreferencesRow,
     pub(super) standing: Standing,
     pub(super) periods: Periods,
 }
@@ -21,11 +21,12 @@ pub(crate) struct Found {
 /// Reads the data of several users at once, in their order.
 pub(crate) fn read(db: &mut Db, asked: &[(UserId, NaiveDateTime)]) -> Result<Vec<Found>, DbError> {
     let users: Vec<UserId> = asked.iter().map(|(user, _)| *user).collect();
-    let known: HashMap<UserId, SettingsRow> = preferences::list(db, &users)?.into_iter().collect();
+    let known: HashMap<UserId, PreferencesRow> =
+        preferences::list(db, &users)?.into_iter().collect();
     let settings = users
         .iter()
         .map(|user| known.get(user).cloned().unwrap_or_default());
-    let settings: Vec<SettingsRow> = settings.collect();
+    let settings: Vec<PreferencesRow> = settings.collect();
     let of: Vec<(UserId, Periods)> = asked
         .iter()
         .zip(&settings)

@@ -3,7 +3,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use super::{deliveries, queries, revisions};
-use crate::chore::Chore;
+use crate::chore::BackgroundJob;
 use crate::error::Error;
 use crate::state::State;
 
@@ -13,9 +13,9 @@ const KEPT: TimeDelta = TimeDelta::days(30);
 const BATCH: i64 = 1_000;
 
 /// Deletes old deliveries, and what deleted webhooks left behind; now, and then each `every`.
-pub(crate) fn spawn(state: State, every: Duration) -> Chore {
+pub(crate) fn spawn(state: State, every: Duration) -> BackgroundJob {
     let failure = "old webhook deliveries could not be deleted";
-    Chore::spawn(every, failure, state, look)
+    BackgroundJob::spawn(every, failure, state, look)
 }
 
 async fn look(state: State) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::deliveries::{self, NewCall};
+use super::deliveries::{self, NewWebhookDelivery};
 use super::model::EVENTS;
 use super::queries;
 use crate::error::{Error, verdict};
@@ -30,13 +30,13 @@ const AT_ONCE: usize = 4;
 
 /// The data that all session events have.
 #[derive(Debug, Deserialize)]
-struct About {
+struct SessionSubject {
     session_id: Uuid,
     user: SessionUser,
     project: SessionProject,
 }
 
-impl About {
+impl SessionSubject {
     fn whose(&self) -> (UserId, Option<TeamId>) {
         (self.user.id, self.project.team_id)
     }
@@ -44,8 +44,8 @@ impl About {
 
 /// An event of which only the data is read.
 #[derive(Deserialize)]
-struct Telling {
-    data: About,
+struct SessionEnvelope {
+    data: SessionSubject,
 }
 
 /// Returns the ids of those outbox rows that a webhook subscribes to; only they enter this service's queue. Unreadable
@@ -55,7 +55,7 @@ pub(crate) fn listened(db: &mut Db, rows: &[OutboxRow]) -> Result<HashSet<String
         .iter()
         .filter(|row| row.routing_key.starts_with(SESSION));
     let told = sessions.map(|row| {
-        let read = serde_json::from_str::<Telling>(&row.body);
+        let read = serde_json::from_str::<SessionEnvelope>(&row.body);
         (&row.id, read.map(|telling| telling.data))
     });
     let told: Vec<_> = told.collect();
@@ -63,9 +63,9 @@ pub(crate) fn listened(db: &mut Db, rows: &[OutboxRow]) -> Result<HashSet<String
         return Ok(HashSet::new());
     }
     let read = told.iter().filter_map(|(_, about)| about.as_ref().ok());
-    let whose: Vec<_> = read.map(About::whose).collect();
+    let whose: Vec<_> = read.map(SessionSubject::whose).collect();
     let listening = queries::listening(db, &whose)?;
-    let hears = |about: About| listening.to(about.whose());
+    let hears = |about: SessionSubject| listening.to(about.whose());
     let heard = told
         .into_iter()
         .filter_map(|(id, about)| about.map_or(true, hears).then(|| id.clone()));
@@ -98,13 +98,13 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         Err(cause) => {
             log::warn!("{} webhook events will be retried: {cause}", read.len());
             let unheard =
-                |read: Result<_, String>| read.err().map_or(Verdict::Retry, Verdict::Park);
+                |read: Result<_, String>| read.err().map_or(Verdict::Retry, Verdict::DeadLetter);
             return read.into_iter().map(unheard).collect();
         }
     };
     let verdicts = read.into_iter().map(|read| async {
         match read {
-            Err(reason) => Verdict::Park(reason),
+            Err(reason) => Verdict::DeadLetter(reason),
             Ok((_, about)) if !listening.to(about.whose()) => Verdict::Ack,
             Ok((event, about)) => tell(state, event, about).await,
         }
@@ -115,7 +115,7 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         .await
 }
 
-async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
+async fn tell(state: &AppState, event: Event, about: SessionSubject) -> Verdict {
     let id = event.id;
     // An event that would make a delivery too long, for example, becomes a dead letter and delays no other.
     verdict(take_in(state, event, about).await, |cause| {
@@ -123,7 +123,7 @@ async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
     })
 }
 
-fn read(event: Event) -> Result<(Event, About), String> {
+fn read(event: Event) -> Result<(Event, SessionSubject), String> {
     if !EVENTS.contains(&event.event_type.as_str()) {
         return Err(format!("unknown event type {}", event.event_type));
     }
@@ -131,7 +131,7 @@ fn read(event: Event) -> Result<(Event, About), String> {
     Ok((event, about))
 }
 
-async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Error> {
+async fn take_in(state: &AppState, event: Event, about: SessionSubject) -> Result<(), Error> {
     let now = state.clock.now();
     state
         .pool
@@ -150,13 +150,18 @@ async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Err
 }
 
 /// Requests a delivery to each webhook that subscribes to the event.
-fn call(db: &mut Db, event: &Event, about: &About, now: DateTime<Utc>) -> Result<(), Error> {
+fn call(
+    db: &mut Db,
+    event: &Event,
+    about: &SessionSubject,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
     let listeners = queries::listeners(db, about.whose())?;
     for listener in listeners {
         if !listener.wants(&event.event_type) {
             continue;
         }
-        let call = NewCall {
+        let call = NewWebhookDelivery {
             webhook: listener.id,
             revision: listener.revision,
             user: about.user.id,

@@ -3,7 +3,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::{EventData, SessionAbandoned, SessionStarted, SessionSubmitted};
 
-use crate::hooks::{ACTIVE, Maker, WebhookId};
+use crate::hooks::{ACTIVE, IntegrationCreator, WebhookId};
 use crate::schema::webhooks;
 
 /// The most webhooks of one owner: the values of the column `slot`.
@@ -54,7 +54,7 @@ pub(crate) struct WebhookRow {
     pub(super) updated_at: NaiveDateTime,
     pub(super) secret_changed_at: NaiveDateTime,
     #[diesel(select_expression = (webhooks::created_by, webhooks::client_id, webhooks::session_id))]
-    pub(super) maker: Maker,
+    pub(super) maker: IntegrationCreator,
 }
 
 impl WebhookRow {

@@ -8,7 +8,7 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use super::model::{DELETED, Listener, Owner, WebhookRow};
 use crate::columns::columns;
-use crate::hooks::{ACTIVE, Maker, OFF, WebhookId};
+use crate::hooks::{ACTIVE, IntegrationCreator, OFF, WebhookId};
 use crate::schema::webhooks;
 
 pub(super) struct NewWebhook {
@@ -17,7 +17,7 @@ pub(super) struct NewWebhook {
     pub(super) origin: String,
     pub(super) events: String,
     pub(super) now: NaiveDateTime,
-    pub(super) maker: Maker,
+    pub(super) maker: IntegrationCreator,
 }
 
 /// Inserts a webhook into its owner's first free slot; none when all are taken. If several requests take a slot at
@@ -181,12 +181,12 @@ pub(super) fn switch_off(
 }
 
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct SubscriberIndex {
     users: HashSet<i64>,
     teams: HashSet<i64>,
 }
 
-impl Listening {
+impl SubscriberIndex {
     /// Whether a webhook receives a user's sessions on a project of that team.
     pub(super) fn to(&self, (user, team): (UserId, Option<TeamId>)) -> bool {
         self.users.contains(&user.get())
@@ -195,7 +195,10 @@ impl Listening {
 }
 
 /// Returns those of these users, and of the teams of their sessions, that have an active webhook.
-pub(super) fn listening(db: &mut Db, whose: &[(UserId, Option<TeamId>)]) -> QueryResult<Listening> {
+pub(super) fn listening(
+    db: &mut Db,
+    whose: &[(UserId, Option<TeamId>)],
+) -> QueryResult<SubscriberIndex> {
     let users: BTreeSet<UserId> = whose.iter().map(|(user, _)| *user).collect();
     let teams: BTreeSet<TeamId> = whose.iter().filter_map(|(_, team)| *team).collect();
     let users: Vec<i64> = users.into_iter().map(UserId::get).collect();
@@ -215,7 +218,7 @@ pub(super) fn listening(db: &mut Db, whose: &[(UserId, Option<TeamId>)]) -> Quer
             .select(webhooks::team_id)
             .load(conn))?
     };
-    Ok(Listening {
+    Ok(SubscriberIndex {
         users: of_users.into_iter().flatten().collect(),
         teams: of_teams.into_iter().flatten().collect(),
     })

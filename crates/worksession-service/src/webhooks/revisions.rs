@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use db_kit::Db;
 use diesel::QueryResult;
-use event_types::{MailText, WebhookDisabled};
+use event_types::{MailTemplate, WebhookDisabled};
 use service_kit::http::RequestId;
 
 use super::model::{Owner, WebhookRow};
@@ -56,7 +56,7 @@ pub(crate) fn switch_off(
         return Ok(());
     };
     contacts::tell(db, &state.sealers, Hook::Webhook(id), now, |username| {
-        MailText::WebhookSwitchedOff {
+        MailTemplate::WebhookSwitchedOff {
             username,
             webhook_id: off.webhook_id,
             description,

@@ -6,7 +6,7 @@ use super::wire::{
     WebhooksResponse, read_id,
 };
 use super::{deliveries, service};
-use crate::auth::{AdoptHooks, Caller, SessionsRead, WebhooksWrite};
+use crate::auth::{AdoptIntegrations, Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
 use crate::hooks::WebhookId;
 use crate::state::State;
@@ -155,7 +155,7 @@ pub(crate) async fn rotate_secret(
 pub(crate) async fn adopt(
     state: State,
     request_id: RequestId,
-    caller: Caller<AdoptHooks>,
+    caller: Caller<AdoptIntegrations>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<WebhookResponse>, Error> {
     let webhook = service::adopt(&state, caller.into(), read_id(&id)?, request_id).await?;

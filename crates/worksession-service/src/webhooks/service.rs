@@ -15,7 +15,9 @@ use super::wire::{
 use super::{revisions, target};
 use crate::auth::{CurrentUser, Scope, Teams};
 use crate::error::Error;
-use crate::hooks::{self, ACTIVE, Hook, Maker, OFF, PAUSED, WebhookId, contacts, read_address};
+use crate::hooks::{
+    self, ACTIVE, Hook, IntegrationCreator, OFF, PAUSED, WebhookId, contacts, read_address,
+};
 use crate::state::{AppState, State};
 
 pub(super) async fn list(
@@ -59,7 +61,7 @@ pub(super) async fn create(
             None => EVENTS.join(" "),
         },
         now: now.naive_utc(),
-        maker: Maker::of(&caller),
+        maker: IntegrationCreator::of(&caller),
     });
     let secret = target::new_secret();
     let goes_to = Arc::new(WebhookTarget {
@@ -130,7 +132,7 @@ pub(super) async fn update(
             let url = read_address("url", Some(address), &guard)?;
             row.origin = target::origin(&url);
             goes_to.url = url.into();
-            row.maker = Maker::of(&by);
+            row.maker = IntegrationCreator::of(&by);
         }
         if let Some(events) = &request.events {
             row.events = read_events(events)?;
@@ -154,7 +156,7 @@ pub(super) async fn adopt(
     id: WebhookId,
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
-    let maker = Maker::of(&caller);
+    let maker = IntegrationCreator::of(&caller);
     let edit = move |row: &mut WebhookRow, _: &mut _, _| {
         let is_paused = row.status == PAUSED;
         if is_paused {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use auth_types::{TeamId, TeamRole};
 use broker::Broker;
 use event_types::{
-    MailText, MembershipChanged, SessionRevoked, TeamRef, UserChanged, WebhookConfigured,
+    MailTemplate, MembershipChanged, SessionRevoked, TeamRef, UserChanged, WebhookConfigured,
     WebhookDue,
 };
 use futures_util::future::join_all;
@@ -459,7 +459,7 @@ async fn the_user_and_the_team_owner_each_get_one_mail_about_paused_integrations
         (mails.len() == 2).then_some(mails)
     })
     .await;
-    let text = |username: &str, hooks: Vec<String>, more| MailText::HooksPaused {
+    let text = |username: &str, hooks: Vec<String>, more| MailTemplate::HooksPaused {
         username: username.to_owned(),
         reason: "The application or sign-in that set it up no longer has access".to_owned(),
         hooks,

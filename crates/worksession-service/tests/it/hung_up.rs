@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_kit::{Api, wait_until};
+use test_kit::{ApiClient, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -14,7 +14,7 @@ use crate::rows;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Sends a request without the last byte of its body.
-async fn begin(api: &Api, method: &str, path: &str, token: &str, body: &Value) -> TcpStream {
+async fn begin(api: &ApiClient, method: &str, path: &str, token: &str, body: &Value) -> TcpStream {
     let address = api.base().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let body = body.to_string();

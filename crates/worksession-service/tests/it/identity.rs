@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
-use test_kit::{Api, TestDb, wait_until};
+use test_kit::{ApiClient, TestDb, wait_until};
 
 use crate::sign_in::{self, SignIn};
 
@@ -293,7 +293,7 @@ pub fn ada(scope: Option<String>) -> Value {
 
 /// The service with a database of its own.
 pub struct Service {
-    pub api: Api,
+    pub api: ApiClient,
     /// Moves the service's clock.
     pub clock: ManualClock,
     /// The service's clock.
@@ -377,7 +377,7 @@ impl Service {
     }
 
     /// Starts another process of the service on the same database.
-    pub async fn beside(&self) -> (worksession_service::Running, Api) {
+    pub async fn beside(&self) -> (worksession_service::Running, ApiClient) {
         run(&self.config, &self.deps).await
     }
 
@@ -412,11 +412,11 @@ impl Service {
 async fn run(
     config: &Value,
     deps: &worksession_service::Deps,
-) -> (worksession_service::Running, Api) {
+) -> (worksession_service::Running, ApiClient) {
     let config = serde_json::from_value(config.clone()).expect("the configuration fits");
     let running = worksession_service::start(config, deps.clone())
         .await
         .expect("starts");
-    let api = Api::new(format!("http://{}", running.addr()));
+    let api = ApiClient::new(format!("http://{}", running.addr()));
     (running, api)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use test_kit::{Api, Process, Reply, TestDb, wait_until};
+use test_kit::{ApiClient, Process, Reply, TestDb, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -104,7 +104,7 @@ async fn answer(mut stream: TcpStream, status: &'static str, body: &'static str)
 /// The program, which validates tokens at `identity`.
 struct Program {
     process: Process,
-    api: Api,
+    api: ApiClient,
     _database: TestDb,
     _data: tempfile::TempDir,
 }
@@ -126,7 +126,7 @@ impl Program {
         );
         let urls = process.wait_listening(&["worksession"]);
         Self {
-            api: Api::new(&*urls["worksession"]),
+            api: ApiClient::new(&*urls["worksession"]),
             process,
             _database: database,
             _data: data,

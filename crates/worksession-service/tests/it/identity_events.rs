@@ -56,7 +56,7 @@ impl World {
                         ears.lock().unwrap().push(event);
                         Verdict::Ack
                     }
-                    Err(reason) => Verdict::Park(reason.to_string()),
+                    Err(reason) => Verdict::DeadLetter(reason.to_string()),
                 };
                 async { verdict }
             },

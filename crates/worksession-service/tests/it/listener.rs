@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{ClientBuilder, Response};
 use serde_json::Value;
-use test_kit::Api;
+use test_kit::ApiClient;
 use tokio::time::timeout;
 
 /// After this time without an event, a test fails.
@@ -30,7 +30,7 @@ pub struct Block {
 }
 
 /// Requests a stream; returns the response once its head has arrived.
-pub async fn ask(api: &Api, token: &str, last_id: Option<&str>) -> Response {
+pub async fn ask(api: &ApiClient, token: &str, last_id: Option<&str>) -> Response {
     let client = ClientBuilder::new().no_proxy().build().unwrap();
     let mut request = client
         .get(format!("{}/api/events", api.base()))
@@ -44,7 +44,7 @@ pub async fn ask(api: &Api, token: &str, last_id: Option<&str>) -> Response {
 
 impl Listener {
     /// Opens a stream and reads up to its `hello`, which comes first if there is nothing to replay.
-    pub async fn open(api: &Api, token: &str) -> Self {
+    pub async fn open(api: &ApiClient, token: &str) -> Self {
         let mut listener = Self::resume(api, token, None).await;
         let (first, hello) = (listener.block().await, listener.block().await);
         assert_eq!(first.unwrap().retry, "2000");
@@ -53,7 +53,7 @@ impl Listener {
     }
 
     /// Opens a stream like a client that resumes.
-    pub async fn resume(api: &Api, token: &str, last_id: Option<&str>) -> Self {
+    pub async fn resume(api: &ApiClient, token: &str, last_id: Option<&str>) -> Self {
         let response = ask(api, token, last_id).await;
         assert_eq!(response.status(), 200);
         let header = |name| response.headers()[name].to_str().unwrap().to_owned();

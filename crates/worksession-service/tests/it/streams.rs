@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use serde_json::json;
-use test_kit::{Api, wait_until};
+use test_kit::{ApiClient, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -136,7 +136,7 @@ async fn a_shutdown_ends_the_streams_at_once() {
 }
 
 /// Opens a stream on a connection of its own, whose client buffers little.
-async fn raw(api: &Api, token: &str, accept: &str, receive: Option<u32>) -> TcpStream {
+async fn raw(api: &ApiClient, token: &str, accept: &str, receive: Option<u32>) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     if let Some(bytes) = receive {
         socket.set_recv_buffer_size(bytes).unwrap();

@@ -3,7 +3,7 @@
 use auth_types::{TeamId, TeamRole, UserId};
 use broker::{Broker, Outcome};
 use event_types::{
-    EventData, Exchange, IntegrationDisabled, Mail, MailRequested, MailText, MembershipChanged,
+    EventData, Exchange, IntegrationDisabled, Mail, MailRequested, MailTemplate, MembershipChanged,
     TeamRef, WebhookDisabled,
 };
 use secrecy::ExposeSecret;
@@ -90,7 +90,7 @@ async fn the_last_creator_of_a_chat_gets_one_mail_when_it_is_disabled() {
     let mails = mails(&service).await;
     assert_eq!(mails.len(), 1);
     assert_eq!(mails[0].to, "person8@example.com");
-    let text = MailText::ChatSwitchedOff {
+    let text = MailTemplate::ChatSwitchedOff {
         username: "person8".to_owned(),
         project_id: project,
         project: "Beacon".to_owned(),
@@ -146,7 +146,7 @@ async fn the_last_editor_of_a_webhook_gets_a_mail_when_it_is_disabled() {
         (&mails[0], &of_team, "person8", "the wall"),
         (&mails[1], &own, "person7", ""),
     ] {
-        let text = MailText::WebhookSwitchedOff {
+        let text = MailTemplate::WebhookSwitchedOff {
             username: username.to_owned(),
             webhook_id: webhook["id"].as_i64().unwrap(),
             description: description.to_owned(),

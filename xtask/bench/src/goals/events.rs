@@ -3,10 +3,10 @@
 
 use super::rounds::Options;
 use super::{memory, statements};
-use crate::crowd::Crowd;
+use crate::crowd::LoadUsers;
 use crate::load;
 use crate::percentile::per_mille;
-use crate::scene::Scene;
+use crate::scene::BenchEnvironment;
 use crate::table::{Goal, Row, Sample, Unit};
 use std::path::Path;
 use std::process::Command;
@@ -40,9 +40,9 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let (latency, busy) = steady(options, &bare)?;
     let chat = Chat::start()?;
     let hooks = &options.hooks;
-    let mut scene = Scene::services(hooks.interval_ms)?;
+    let mut scene = BenchEnvironment::services(hooks.interval_ms)?;
     let database = scene.database("worksession")?.to_owned();
-    let crowd = Crowd::gather(&scene, &chat, 1, hooks.projects)?;
+    let crowd = LoadUsers::gather(&scene, &chat, 1, hooks.projects)?;
     make_samples(&scene, &crowd, &chat, &database)?;
     let (mut samples, mut beside_many) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
@@ -130,8 +130,8 @@ fn sustained(events: usize) -> Result<f64> {
 /// Both run at a tenth of the pair's rate. The second row is the resident memory of the notifier at the end.
 fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
     let chat = Chat::start()?;
-    let mut scene = Scene::services(STEADY_INTERVAL_MS)?;
-    let crowd = Crowd::gather(&scene, &chat, STEADY_USERS, STEADY_PROJECTS)?;
+    let mut scene = BenchEnvironment::services(STEADY_INTERVAL_MS)?;
+    let crowd = LoadUsers::gather(&scene, &chat, STEADY_USERS, STEADY_PROJECTS)?;
     // The addresses of the hooks travel as events of their own.
     nap(Duration::from_secs(2))?;
     let database = scene.database("worksession")?.to_owned();
@@ -235,7 +235,12 @@ fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
 }
 
 /// Creates one real session with its event for each project, to be copied.
-fn make_samples(scene: &Scene, crowd: &Crowd, chat: &Chat, database: &str) -> Result {
+fn make_samples(
+    scene: &BenchEnvironment,
+    crowd: &LoadUsers,
+    chat: &Chat,
+    database: &str,
+) -> Result {
     let projects = crowd.projects.len();
     Postgres::execute(
         database,

@@ -2,10 +2,10 @@
 
 use super::limits::{self, Responder};
 use super::peers::{GLEWLWYD, OIDC_PROVIDER, TokenPeer, TokenServer, all_active};
-use super::refreshing::{CONNECTIONS, RefreshWords, refreshed};
+use super::refreshing::{CONNECTIONS, RefreshRequestShape, refreshed};
 use super::rounds::{Backend, Options, asked, both, rounds, told};
-use crate::load::{self, Shot};
-use crate::scene::{CLIENT, Scene, SignedIn};
+use crate::load::{self, LoadRequest};
+use crate::scene::{BenchEnvironment, CLIENT, SignedIn};
 use crate::table::{Goal, Row};
 use crate::wrk::Request;
 use serde_json::json;
@@ -45,7 +45,7 @@ pub(super) fn validate(options: &Options) -> Result<Vec<Row>> {
 }
 
 fn few(backend: Backend, work: String, options: &Options) -> Result<Row> {
-    let scene = Scene::set(backend, &["identity"], &[])?;
+    let scene = BenchEnvironment::set(backend, &["identity"], &[])?;
     let crowd = scene.sign_in(FEW)?;
     let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
     let row = Row {
@@ -59,7 +59,7 @@ fn few(backend: Backend, work: String, options: &Options) -> Result<Row> {
 
 /// Sends requests at a steady rate, each timed from when it was due.
 fn steady(work: String, options: &Options) -> Result<Row> {
-    let mut scene = Scene::set(Backend::Postgres, &["identity"], &[])?;
+    let mut scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &[])?;
     let crowd = scene.sign_in(FEW)?;
     let process = scene.process("identity")?;
     let count = usize::try_from(options.seconds * u64::from(STEADY))?;
@@ -69,7 +69,7 @@ fn steady(work: String, options: &Options) -> Result<Row> {
     };
     for _ in 0..options.rounds {
         let tokens = crowd.tokens.iter().cycle().take(count);
-        let shots = tokens.map(|token| Shot::get(token, PATH));
+        let shots = tokens.map(|token| LoadRequest::get(token, PATH));
         let outcome = load::fire(
             scene.address("identity")?,
             shots.collect(),
@@ -82,7 +82,7 @@ fn steady(work: String, options: &Options) -> Result<Row> {
 }
 
 fn many(work: String, options: &Options) -> Result<Row> {
-    let scene = Scene::set(Backend::Postgres, &["identity"], &[])?;
+    let scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &[])?;
     let crowd = scene.sign_in(options.tokens)?;
     let address = scene.address("identity")?;
     let keys = Client::new(address, "").json("/.well-known/jwks.json")?;
@@ -104,13 +104,16 @@ fn many(work: String, options: &Options) -> Result<Row> {
 
 /// Validates each token once, so that the service has cached as many of them as it can.
 fn remember(address: &str, crowd: &SignedIn) -> Result {
-    let shots = crowd.tokens.iter().map(|token| Shot::get(token, PATH));
+    let shots = crowd
+        .tokens
+        .iter()
+        .map(|token| LoadRequest::get(token, PATH));
     told(&load::drain(address, shots.collect(), CONNECTIONS)?, 200).map(drop)
 }
 
 fn unremembered(work: String, options: &Options) -> Result<Row> {
     let off = [("IDENTITY__TOKENS__REMEMBER", "false".to_owned())];
-    let scene = Scene::set(Backend::Postgres, &["identity"], &off)?;
+    let scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &off)?;
     let crowd = scene.sign_in(FEW)?;
     let (tables, select) = limits::ONE_SELECT;
     let scratch = scene.scratch(tables)?;
@@ -123,7 +126,7 @@ fn unremembered(work: String, options: &Options) -> Result<Row> {
 /// Measures a client that introspects tokens (RFC 7662), as a gateway does for each request.
 pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
     let mut rows = both(options, "introspect", |backend, work| {
-        let scene = Scene::set(backend, &["identity"], &[])?;
+        let scene = BenchEnvironment::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
         let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
         let row = Row::new(work, "a bare actix-web responder", Goal::Told);
@@ -144,7 +147,7 @@ fn introspect_beside(peer: &TokenPeer, goal: f64, options: &Options) -> Result<V
     let name = format!("introspect beside {}", peer.name);
     both(options, &name, |backend, work| {
         let mut server = peer.serve(FEW, 0)?;
-        let scene = Scene::set(backend, &["identity"], &[])?;
+        let scene = BenchEnvironment::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
         let row = Row::new(work, peer.described, Goal::AtLeast(goal));
         measure(row, scene, &crowd, Some(CLIENT), options, |time| {
@@ -156,7 +159,7 @@ fn introspect_beside(peer: &TokenPeer, goal: f64, options: &Options) -> Result<V
 /// Adds the rounds of a read to a row.
 fn measure(
     mut row: Row,
-    mut scene: Scene,
+    mut scene: BenchEnvironment,
     crowd: &SignedIn,
     client: Option<&str>,
     options: &Options,
@@ -184,7 +187,7 @@ fn measure(
 }
 
 /// Returns the size of a response in bytes.
-fn size(scene: &Scene, crowd: &SignedIn) -> Result<usize> {
+fn size(scene: &BenchEnvironment, crowd: &SignedIn) -> Result<usize> {
     let token = crowd.tokens.last().map_or("", String::as_str);
     let answer = Client::new(scene.address("identity")?, token).text(PATH)?;
     Ok(answer.len())
@@ -215,10 +218,10 @@ fn refresh_on(
     mut peer: Option<TokenServer>,
     options: &Options,
 ) -> Result<Row> {
-    let mut scene = Scene::set(backend, &["identity"], &[])?;
+    let mut scene = BenchEnvironment::set(backend, &["identity"], &[])?;
     let mut tokens = scene.sign_in(REFRESHES)?.refresh_tokens;
     let process = scene.process("identity")?;
-    let words = RefreshWords {
+    let words = RefreshRequestShape {
         path: "/api/auth/refresh",
         headers: String::new(),
         body: |token| json!({ "refresh_token": token }).to_string(),

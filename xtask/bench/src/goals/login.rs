@@ -4,7 +4,7 @@
 use super::rounds::{Backend, Options};
 use crate::load::at_once;
 use crate::percentile::per_mille;
-use crate::scene::Scene;
+use crate::scene::BenchEnvironment;
 use crate::table::{Goal, Row, Sample};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
 
 fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<Row> {
     let setting = [("IDENTITY__PASSWORD__BCRYPT_COST", cost.to_string())];
-    let mut scene = Scene::set(Backend::Sqlite, &["identity"], &setting)?;
+    let mut scene = BenchEnvironment::set(Backend::Sqlite, &["identity"], &setting)?;
     let process = scene.process("identity")?;
     let address = scene.address("identity")?;
     let mut tokens = Vec::new();

@@ -3,7 +3,7 @@
 use super::peers::{GLEWLWYD, REST, Resident};
 use super::rounds::{Backend, Options};
 use super::startup;
-use crate::scene::Scene;
+use crate::scene::BenchEnvironment;
 use crate::table::{Goal, Row, Sample, Unit};
 use crate::wrk::{self, Request};
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
         ("identity", "/api/auth/validate"),
         ("worksession", "/api/user/data"),
     ];
-    let mut scene = Scene::set(Backend::Postgres, &parts.map(|(part, _)| part), &[])?;
+    let mut scene = BenchEnvironment::set(Backend::Postgres, &parts.map(|(part, _)| part), &[])?;
     nap(REST)?;
     let mut rows = Vec::new();
     for (part, _) in parts {

@@ -3,7 +3,7 @@
 use super::rounds::{BACKENDS, Backend, Options, told};
 use super::worksession::{planned, starts};
 use crate::load;
-use crate::scene::Scene;
+use crate::scene::BenchEnvironment;
 use crate::table::{Goal, Row, Sample, Unit};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ const USER_DATA: Kind = ("user/data", "/api/user/data", [2.0, 2.0]);
 pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (n, backend) in BACKENDS.into_iter().enumerate() {
-        let scene = Scene::set(backend, &PARTS, &[])?;
+        let scene = BenchEnvironment::set(backend, &PARTS, &[])?;
         let crowd = scene.sign_in(REQUESTS)?;
         let read = |(_, route, _): Kind| -> Result {
             for token in &crowd.tokens {
@@ -102,7 +102,7 @@ fn row(work: String, each: f64, most: f64, against: &'static str) -> Row {
 }
 
 /// Returns the address of the service that has a route.
-fn address<'a>(scene: &'a Scene, route: &str) -> Result<&'a str> {
+fn address<'a>(scene: &'a BenchEnvironment, route: &str) -> Result<&'a str> {
     scene.address(match route.starts_with("/api/auth/") {
         true => "identity",
         false => "worksession",
@@ -110,7 +110,7 @@ fn address<'a>(scene: &'a Scene, route: &str) -> Result<&'a str> {
 }
 
 /// Returns the number of statements that requests of this route, which has one method, have needed so far.
-fn statements(scene: &Scene, route: &str) -> Result<f64> {
+fn statements(scene: &BenchEnvironment, route: &str) -> Result<f64> {
     let text = Client::new(address(scene, route)?, "").text("/metrics")?;
     let counters = text
         .lines()
@@ -122,7 +122,7 @@ fn statements(scene: &Scene, route: &str) -> Result<f64> {
 
 /// Measures the WAL flushes of a request while no relay writes: alone, and when requests can share a flush.
 fn flushes() -> Result<Vec<Row>> {
-    let mut scene = Scene::set(Backend::Postgres, &PARTS, &[])?;
+    let mut scene = BenchEnvironment::set(Backend::Postgres, &PARTS, &[])?;
     let tokens = scene.sign_in(TOGETHER)?.tokens;
     let few = tokens.get(..REQUESTS).unwrap_or_default();
     scene.broker()?.kill();
@@ -157,7 +157,11 @@ fn flushes() -> Result<Vec<Row>> {
 }
 
 /// Returns the flushes of each request.
-fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>) -> Result<f64> {
+fn flushed(
+    scene: &BenchEnvironment,
+    requests: usize,
+    work: impl FnOnce() -> Result<Sample>,
+) -> Result<f64> {
     let requests = f64::from(u32::try_from(requests)?);
     let before = at_rest(scene)?;
     work()?;
@@ -171,7 +175,7 @@ fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>
 }
 
 /// Returns the flushes so far, once all processes have reported theirs.
-fn at_rest(scene: &Scene) -> Result<f64> {
+fn at_rest(scene: &BenchEnvironment) -> Result<f64> {
     let (begun, mut since) = (Instant::now(), Instant::now());
     let mut told = wal_syncs(scene)?;
     // Sometimes the server itself has something to write.
@@ -184,7 +188,7 @@ fn at_rest(scene: &Scene) -> Result<f64> {
     Ok(told)
 }
 
-fn wal_syncs(scene: &Scene) -> Result<f64> {
+fn wal_syncs(scene: &BenchEnvironment) -> Result<f64> {
     let database = scene.database("worksession")?;
     // A session reports its statistics within a second.
     nap(HEARD * 2)?;

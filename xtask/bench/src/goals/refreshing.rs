@@ -1,7 +1,7 @@
 //! Refreshes tokens, at the product or at a peer.
 
 use super::rounds::written;
-use crate::load::{self, Shot};
+use crate::load::{self, LoadRequest};
 use crate::table::Sample;
 use serde_json::Value;
 use xtask_kit::cmd::{Result, fail};
@@ -11,7 +11,7 @@ use xtask_stand::http::text;
 pub(super) const CONNECTIONS: usize = 32;
 
 /// The parts of a program's refresh request.
-pub(super) struct RefreshWords {
+pub(super) struct RefreshRequestShape {
     pub(super) path: &'static str,
     /// Header lines, each ending in `\r\n`.
     pub(super) headers: String,
@@ -23,11 +23,11 @@ pub(super) struct RefreshWords {
 pub(super) fn refreshed(
     process: u32,
     address: &str,
-    words: &RefreshWords,
+    words: &RefreshRequestShape,
     tokens: &mut Vec<String>,
 ) -> Result<Sample> {
     let shots = tokens.iter();
-    let shots = shots.map(|token| Shot::post("", words.path, (words.body)(token)));
+    let shots = shots.map(|token| LoadRequest::post("", words.path, (words.body)(token)));
     let shots = shots.collect();
     let (sample, outcome) = written(process, 200, || {
         load::drain_with(&words.headers, address, shots, CONNECTIONS)

@@ -1,6 +1,6 @@
 //! How work is measured: on which database, and in rounds that alternate with its limit.
 
-use crate::load::Outcome;
+use crate::load::LoadResult;
 use crate::table::{Row, Sample};
 use crate::wrk;
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ pub(super) fn asked(program: u32, request: &wrk::Request<'_>, time: Duration) ->
 }
 
 /// Returns the rate and the latencies of a load. Fails unless all responses have this status.
-pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
+pub(super) fn told(outcome: &LoadResult, status: u16) -> Result<Sample> {
     if outcome.with_status(status) != outcome.latencies.len() {
         return fail(format!("not all returned {status}: {:?}", outcome.statuses));
     }
@@ -148,8 +148,8 @@ pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
 pub(super) fn written(
     process: u32,
     status: u16,
-    load: impl FnOnce() -> Result<Outcome>,
-) -> Result<(Sample, Outcome)> {
+    load: impl FnOnce() -> Result<LoadResult>,
+) -> Result<(Sample, LoadResult)> {
     let before = system::cpu_time(process)?;
     let outcome = load()?;
     let used = system::cpu_time(process)? - before;

@@ -3,8 +3,8 @@
 use super::limits::{self, Responder};
 use super::rounds::{Backend, Options, asked, both, rounds, told, written};
 use super::statements;
-use crate::load::{self, Shot};
-use crate::scene::Scene;
+use crate::load::{self, LoadRequest};
+use crate::scene::BenchEnvironment;
 use crate::table::{Goal, Row, Sample};
 use crate::wrk::Request;
 use serde_json::json;
@@ -75,7 +75,7 @@ fn read(
     goal: Goal,
     options: &Options,
 ) -> Result<Row> {
-    let mut scene = Scene::set(backend, &PARTS, settings)?;
+    let mut scene = BenchEnvironment::set(backend, &PARTS, settings)?;
     let crowd = scene.sign_in(READERS)?;
     let address = scene.address("worksession")?;
     let token = crowd.tokens.first().map_or("", String::as_str);
@@ -129,7 +129,7 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
         With::NoMemory => &settings,
         With::Everything | With::NoBroker => &[],
     };
-    let mut scene = Scene::set(backend, &PARTS, settings)?;
+    let mut scene = BenchEnvironment::set(backend, &PARTS, settings)?;
     let with_broker = with != With::NoBroker;
     let tokens = scene.sign_in(STARTERS)?.tokens;
     let limit = Writes::prepare(backend, &scene, limits::TWO_INSERTS, "two_inserts")?;
@@ -185,10 +185,11 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
 }
 
 /// Returns a start for each token.
-pub(super) fn starts<'a>(tokens: impl Iterator<Item = &'a String>, note: &str) -> Vec<Shot> {
+pub(super) fn starts<'a>(tokens: impl Iterator<Item = &'a String>, note: &str) -> Vec<LoadRequest> {
     let plan =
         json!({"category": "coding", "duration": PLANNED, "project_id": "none", "note": note});
-    let shot = |token: &String| Shot::post(token, "/api/clienta_timer_start", plan.to_string());
+    let shot =
+        |token: &String| LoadRequest::post(token, "/api/clienta_timer_start", plan.to_string());
     tokens.map(shot).collect()
 }
 
@@ -199,7 +200,7 @@ pub(super) fn submit(options: &Options) -> Result<Vec<Row>> {
 }
 
 fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
-    let mut scene = Scene::set(backend, &PARTS, &[])?;
+    let mut scene = BenchEnvironment::set(backend, &PARTS, &[])?;
     let tokens = scene.sign_in(SUBMITTERS)?.tokens;
     let limit = Writes::prepare(backend, &scene, limits::EIGHT_UPSERTS, "eight_upserts")?;
     let process = scene.process("worksession")?;
@@ -229,7 +230,7 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
     })
 }
 
-fn show_statements(scene: &Scene, options: &Options) -> Result {
+fn show_statements(scene: &BenchEnvironment, options: &Options) -> Result {
     match scene.database("worksession") {
         Ok(database) if options.statements => statements::show(database),
         _ => Ok(()),
@@ -238,7 +239,11 @@ fn show_statements(scene: &Scene, options: &Options) -> Result {
 
 /// Creates a past session for each user, which began `slot` half hours ago, and returns its submit. It is started as usual
 /// and then moved back in time.
-pub(super) fn planned(scene: &Scene, tokens: &[String], slot: i64) -> Result<Vec<Shot>> {
+pub(super) fn planned(
+    scene: &BenchEnvironment,
+    tokens: &[String],
+    slot: i64,
+) -> Result<Vec<LoadRequest>> {
     let starts = starts(tokens.iter(), &format!("slot {slot}"));
     told(
         &load::drain(scene.address("worksession")?, starts, CONNECTIONS)?,
@@ -249,7 +254,8 @@ pub(super) fn planned(scene: &Scene, tokens: &[String], slot: i64) -> Result<Vec
         "category": "coding", "project_id": "none", "duration": PLANNED, "note": "done",
         "start_time": start, "end_time": end,
     });
-    let submit = |token: &String| Shot::post(token, "/api/pomodoro/submit", done.to_string());
+    let submit =
+        |token: &String| LoadRequest::post(token, "/api/pomodoro/submit", done.to_string());
     Ok(tokens.iter().map(submit).collect())
 }
 
@@ -262,7 +268,7 @@ enum Writes {
 impl Writes {
     fn prepare(
         backend: Backend,
-        scene: &Scene,
+        scene: &BenchEnvironment,
         (tables, script): (&str, &'static str),
         work: &'static str,
     ) -> Result<Self> {

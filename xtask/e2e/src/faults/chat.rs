@@ -3,7 +3,7 @@
 //! It has incoming webhooks `/hook/PROJECT/REVISION` in Slack's format, and Matrix rooms `!pPROJECT:…`, in which a repeated
 //! transaction id shows nothing again.
 
-use super::dice::Dice;
+use super::dice::SeededRandom;
 use super::marks::HOOK_TOKEN;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Write};
@@ -61,7 +61,7 @@ struct State {
     /// The body of each Matrix transaction, by its path.
     transactions: BTreeMap<String, String>,
     odd: Vec<String>,
-    dice: Dice,
+    dice: SeededRandom,
 }
 
 impl Chat {
@@ -73,7 +73,7 @@ impl Chat {
             shown: BTreeSet::new(),
             transactions: BTreeMap::new(),
             odd: Vec::new(),
-            dice: Dice::new(seed, 1_000),
+            dice: SeededRandom::new(seed, 1_000),
         }));
         let state = Arc::clone(&shared);
         let serve = move |stream| serve(&state, BufReader::new(stream));

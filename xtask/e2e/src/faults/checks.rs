@@ -1,8 +1,8 @@
 //! The checks at the end of a run, through the APIs and in the databases.
 
-use super::load::{Ledger, Load, Start};
+use super::load::{AnswerLog, Load, Start};
 use super::marks::GONE;
-use super::stand::{Part, Stand};
+use super::stand::{FaultStand, Part};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ impl Findings {
 
 /// Waits until nothing is pending, and returns how long that took, or a sentence that says what still is.
 pub(super) fn drain(
-    stand: &Stand,
+    stand: &FaultStand,
     told: &dyn Fn(&str),
 ) -> Result<std::result::Result<Duration, String>> {
     let begun = Instant::now();
@@ -80,7 +80,7 @@ pub(super) fn drain(
 }
 
 /// Describes what is pending in the databases.
-fn waiting(stand: &Stand) -> Result<String> {
+fn waiting(stand: &FaultStand) -> Result<String> {
     let mut found = Vec::new();
     let mut ask = |part: Part, what: &str, sql: &str| -> Result {
         let rows = stand.rows(part, sql)?;
@@ -111,7 +111,11 @@ fn waiting(stand: &Stand) -> Result<String> {
 }
 
 /// Compares everything with the ledger.
-pub(super) fn check(stand: &Stand, load: &Load<'_>, shown: &BTreeSet<usize>) -> Result<Findings> {
+pub(super) fn check(
+    stand: &FaultStand,
+    load: &Load<'_>,
+    shown: &BTreeSet<usize>,
+) -> Result<Findings> {
     let mut findings = Findings::default();
     findings.add(
         "responses that no outage explains",
@@ -130,7 +134,7 @@ pub(super) fn check(stand: &Stand, load: &Load<'_>, shown: &BTreeSet<usize>) -> 
 }
 
 /// Checks that each accepted start has exactly one session, and that there are no others.
-fn sessions(stand: &Stand, starts: &[Start], findings: &mut Findings) -> Result {
+fn sessions(stand: &FaultStand, starts: &[Start], findings: &mut Findings) -> Result {
     let rows = stand.rows(
         Part::Worksession,
         "SELECT planning_note, session_id FROM sessions",
@@ -164,7 +168,7 @@ fn sessions(stand: &Stand, starts: &[Start], findings: &mut Findings) -> Result 
 
 /// Checks that each session can be read by the user who started it.
 fn presessions(
-    stand: &Stand,
+    stand: &FaultStand,
     load: &Load<'_>,
     starts: &[Start],
     findings: &mut Findings,
@@ -188,7 +192,7 @@ fn presessions(
 /// Checks that every start was shown, or, on the project whose hook disappears, that its outcome says why not. The outcome
 /// that the team sees must agree.
 fn notices(
-    stand: &Stand,
+    stand: &FaultStand,
     starts: &[Start],
     shown: &BTreeSet<usize>,
     findings: &mut Findings,
@@ -236,7 +240,7 @@ fn notices(
 
 /// Checks that the chats of healthy projects were told once of each session's end. Such a message contains no note, so the
 /// notifier's own rows are counted.
-fn endings(stand: &Stand, ledger: &Ledger, findings: &mut Findings) -> Result {
+fn endings(stand: &FaultStand, ledger: &AnswerLog, findings: &mut Findings) -> Result {
     let told = stand.rows(
         Part::Notifier,
         "SELECT session_id FROM deliveries WHERE kind = 'finished' AND state = 'delivered'",
@@ -257,7 +261,7 @@ fn endings(stand: &Stand, ledger: &Ledger, findings: &mut Findings) -> Result {
 }
 
 /// Checks that the rollups contain the credited minutes, and equal what is computed from the sessions.
-fn minutes(stand: &Stand, load: &Load<'_>, findings: &mut Findings) -> Result {
+fn minutes(stand: &FaultStand, load: &Load<'_>, findings: &mut Findings) -> Result {
     let ledger = lock(&load.ledger.minutes).clone();
     let mut differing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
@@ -289,7 +293,7 @@ fn minutes(stand: &Stand, load: &Load<'_>, findings: &mut Findings) -> Result {
 }
 
 /// Checks that no event was unroutable.
-fn aside(stand: &Stand, findings: &mut Findings) -> Result {
+fn aside(stand: &FaultStand, findings: &mut Findings) -> Result {
     for part in Part::ALL {
         let rows = stand.rows(
             part,
@@ -304,7 +308,7 @@ fn aside(stand: &Stand, findings: &mut Findings) -> Result {
 }
 
 /// Checks that every address has received its mail.
-fn mails(stand: &Stand, ledger: &Ledger, findings: &mut Findings) {
+fn mails(stand: &FaultStand, ledger: &AnswerLog, findings: &mut Findings) {
     let taken = stand.mail.taken();
     let asked = lock(&ledger.mails);
     let lost = asked.iter().filter(|address| !taken.contains_key(*address));

@@ -91,7 +91,7 @@ fn explain(note: usize, call: &Call, faults: &[Fault]) -> Copy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kinds::{Kind, Seen};
+    use super::super::kinds::{FaultObservation, Kind};
     use super::super::stand::Part;
     use super::*;
 
@@ -110,7 +110,7 @@ mod tests {
             kind,
             from,
             until: from + Duration::from_secs(1),
-            seen: Seen::default(),
+            seen: FaultObservation::default(),
         }
     }
 

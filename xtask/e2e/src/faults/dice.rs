@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// Marsaglia's xorshift64*: good enough to choose faults, and the same on every machine.
 #[derive(Clone)]
-pub(super) struct Dice(u64);
+pub(super) struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     /// Creates the generator for one of those who use this seed.
     pub(super) fn new(seed: u64, thrower: u64) -> Self {
         let mixed =
@@ -53,12 +53,12 @@ impl Dice {
 
 #[cfg(test)]
 mod tests {
-    use super::Dice;
+    use super::SeededRandom;
 
     #[test]
     fn a_seed_throws_the_same_again_and_another_seed_throws_otherwise() {
         let throw = |seed| {
-            let mut dice = Dice::new(seed, 0);
+            let mut dice = SeededRandom::new(seed, 0);
             let mut items: Vec<u32> = (0..50).collect();
             dice.shuffle(&mut items);
             items

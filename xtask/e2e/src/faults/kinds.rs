@@ -1,10 +1,10 @@
 //! The kinds of faults: what each breaks, for how long, and how it is repaired.
 
-use super::dice::Dice;
-use super::line::{Line, Way};
+use super::dice::SeededRandom;
+use super::line::{TcpProxy, Way};
 use super::load::Load;
 use super::marks::{GONE, HEALTHY};
-use super::stand::{Part, Stand};
+use super::stand::{FaultStand, Part};
 use super::{chat, mail};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -137,13 +137,13 @@ impl Kind {
 
 /// What a fault acts on.
 pub(super) struct Scene<'a> {
-    pub(super) stand: &'a Stand,
+    pub(super) stand: &'a FaultStand,
     pub(super) load: &'a Load<'a>,
 }
 
 /// What was observed of a fault, apart from its times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct FaultObservation {
     /// Whether the removed hook was shown as switched off, with the reason.
     pub(super) was_off: bool,
 }
@@ -160,7 +160,7 @@ impl Scene<'_> {
     }
 
     /// Breaks something, waits, and repairs it.
-    pub(super) fn play(&self, kind: Kind, dice: &mut Dice) -> Result<Seen> {
+    pub(super) fn play(&self, kind: Kind, dice: &mut SeededRandom) -> Result<FaultObservation> {
         let stand = self.stand;
         let to_broker = |part| Ok(&stand.member(part)?.to_broker);
         let to_database = |part| Ok(&stand.member(part)?.to_database);
@@ -236,10 +236,10 @@ impl Scene<'_> {
             Kind::MailHangsUp => self.mail(mail::Mood::HangingUp, dice)?,
             Kind::MailCutsAnswer => stand.mail.set(mail::Mood::CuttingAnswer),
         }
-        Ok(Seen::default())
+        Ok(FaultObservation::default())
     }
 
-    fn kill(&self, parts: &[Part], dice: &mut Dice) -> Result {
+    fn kill(&self, parts: &[Part], dice: &mut SeededRandom) -> Result {
         for part in parts {
             lock(&self.stand.member(*part)?.service).kill();
         }
@@ -250,7 +250,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    fn cut(&self, lines: &[&Line], dice: &mut Dice) -> Result {
+    fn cut(&self, lines: &[&TcpProxy], dice: &mut SeededRandom) -> Result {
         for line in lines {
             line.cut();
         }
@@ -262,7 +262,7 @@ impl Scene<'_> {
     }
 
     /// Stalls connections. Afterwards they resume or break, with equal probability.
-    fn stall(&self, lines: &[&Line], dice: &mut Dice) -> Result {
+    fn stall(&self, lines: &[&TcpProxy], dice: &mut SeededRandom) -> Result {
         let way = if dice.one_in(2) {
             Way::ToServer
         } else {
@@ -283,7 +283,7 @@ impl Scene<'_> {
     }
 
     /// Changes one project's chat, or sometimes all of them.
-    fn chat(&self, mood: chat::Mood, dice: &mut Dice) -> Result {
+    fn chat(&self, mood: chat::Mood, dice: &mut SeededRandom) -> Result {
         let first = dice.below(HEALTHY);
         let projects = if dice.one_in(3) {
             0..HEALTHY
@@ -300,7 +300,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    fn mail(&self, mood: mail::Mood, dice: &mut Dice) -> Result {
+    fn mail(&self, mood: mail::Mood, dice: &mut SeededRandom) -> Result {
         self.stand.mail.set(mood);
         nap(dice.millis(300, 3_000))?;
         self.stand.mail.set(mail::Mood::Well);
@@ -308,7 +308,7 @@ impl Scene<'_> {
     }
 
     /// Removes the hook until it is shown as off, or for 20 s if another fault prevents that. Then its owner sets a new one.
-    fn lose_hook(&self, dice: &mut Dice) -> Result<Seen> {
+    fn lose_hook(&self, dice: &mut SeededRandom) -> Result<FaultObservation> {
         let revision = self.load.revision.load(Ordering::SeqCst);
         self.stand.chat.remove_hook(GONE, revision);
         let was_off = came_true(Duration::from_secs(20), Duration::from_millis(200), || {
@@ -316,7 +316,7 @@ impl Scene<'_> {
         })?;
         nap(dice.millis(0, 1_500))?;
         self.load.new_hook()?;
-        Ok(Seen { was_off })
+        Ok(FaultObservation { was_off })
     }
 }
 
@@ -332,11 +332,14 @@ fn start(rabbit: &mut PrivateRabbit) -> Result {
     rabbit.resume()
 }
 
-fn all<'a>(line: impl Fn(Part) -> Result<&'a Line>) -> Result<Vec<&'a Line>> {
+fn all<'a>(line: impl Fn(Part) -> Result<&'a TcpProxy>) -> Result<Vec<&'a TcpProxy>> {
     Part::ALL.into_iter().map(line).collect()
 }
 
-fn one<'a>(dice: &mut Dice, line: impl Fn(Part) -> Result<&'a Line>) -> Result<Vec<&'a Line>> {
+fn one<'a>(
+    dice: &mut SeededRandom,
+    line: impl Fn(Part) -> Result<&'a TcpProxy>,
+) -> Result<Vec<&'a TcpProxy>> {
     let part = Part::ALL.get(dice.below(Part::ALL.len())).copied();
     Ok(vec![line(part.unwrap_or(Part::Notifier))?])
 }

@@ -16,7 +16,7 @@ pub(super) enum Way {
 }
 
 /// Forwards a local port to a server, until the tool ends.
-pub(super) struct Line {
+pub(super) struct TcpProxy {
     pub(super) port: u16,
     shared: Arc<Shared>,
 }
@@ -43,7 +43,7 @@ struct Pair {
     over: AtomicBool,
 }
 
-impl Line {
+impl TcpProxy {
     /// Creates a line to a server at `HOST:PORT`.
     pub(super) fn to(server: &str) -> Result<Self> {
         let shared = Arc::new(Shared {
@@ -57,7 +57,7 @@ impl Line {
         Ok(Self { port, shared })
     }
 
-    /// Breaks every connection and lets none through until [`Line::restore`].
+    /// Breaks every connection and lets none through until [`TcpProxy::restore`].
     pub(super) fn cut(&self) {
         let mut state = lock(&self.shared.state);
         state.refusing = true;
@@ -67,7 +67,7 @@ impl Line {
         self.shared.changed.notify_all();
     }
 
-    /// Forwards nothing in this direction until [`Line::restore`]; then everything arrives.
+    /// Forwards nothing in this direction until [`TcpProxy::restore`]; then everything arrives.
     pub(super) fn stall(&self, way: Way) {
         lock(&self.shared.state).stalled = Some(way);
     }
@@ -159,7 +159,7 @@ impl Pair {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Way, listen};
+    use super::{TcpProxy, Way, listen};
     use std::io::{Read, Write};
     use std::net::TcpStream;
     use std::time::Duration;
@@ -173,7 +173,7 @@ mod tests {
         format!("127.0.0.1:{}", listen("127.0.0.1", echo).unwrap())
     }
 
-    fn client(line: &Line) -> TcpStream {
+    fn client(line: &TcpProxy) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", line.port)).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_millis(300)))
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_line_is_whole_cut_and_whole_again() {
-        let line = Line::to(&echo()).unwrap();
+        let line = TcpProxy::to(&echo()).unwrap();
         let mut before = client(&line);
         assert_eq!(said(&mut before, b"one"), Some(3));
         line.cut();
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_while_it_stalled_arrives_and_what_was_lost_does_not() {
-        let line = Line::to(&echo()).unwrap();
+        let line = TcpProxy::to(&echo()).unwrap();
         let mut stream = client(&line);
         assert_eq!(said(&mut stream, b"one"), Some(3));
         for way in [Way::ToServer, Way::ToClient] {

@@ -3,9 +3,9 @@
 //! A request without a response, or with a 5xx, may have taken effect. It is repeated unchanged, with the same
 //! `Idempotency-Key`, until it is answered.
 
-use super::dice::Dice;
+use super::dice::SeededRandom;
 use super::marks::{GONE, HOOK_TOKEN, MATRIX};
-use super::stand::{Part, Stand};
+use super::stand::{FaultStand, Part};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -45,7 +45,7 @@ pub(super) struct Person {
 
 /// What the services have confirmed.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct AnswerLog {
     pub(super) starts: Mutex<Vec<Start>>,
     /// The credited minutes of each user.
     pub(super) minutes: Mutex<BTreeMap<usize, i64>>,
@@ -63,23 +63,23 @@ pub(super) struct Ledger {
 
 /// The users, their projects and their ledger.
 pub(super) struct Load<'a> {
-    stand: &'a Stand,
+    stand: &'a FaultStand,
     pub(super) people: Vec<Person>,
     /// The number of each team project. The project whose hook disappears is the last one.
     pub(super) projects: Vec<i64>,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: AnswerLog,
     /// The revision of the hook that disappears.
     pub(super) revision: AtomicUsize,
 }
 
 impl<'a> Load<'a> {
     /// Creates accounts, teams, projects and hooks before the first fault.
-    pub(super) fn prepare(stand: &'a Stand) -> Result<Self> {
+    pub(super) fn prepare(stand: &'a FaultStand) -> Result<Self> {
         let mut load = Self {
             stand,
             people: Vec::new(),
             projects: Vec::new(),
-            ledger: Ledger::default(),
+            ledger: AnswerLog::default(),
             revision: AtomicUsize::new(0),
         };
         for project in 0..=GONE {
@@ -152,7 +152,7 @@ impl<'a> Load<'a> {
     }
 
     /// Starts and submits sessions for one user until the end.
-    pub(super) fn live(&self, index: usize, mut dice: Dice) -> Result {
+    pub(super) fn live(&self, index: usize, mut dice: SeededRandom) -> Result {
         let Some(person) = self.people.get(index) else {
             return fail("no such user");
         };
@@ -262,7 +262,7 @@ impl<'a> Load<'a> {
     }
 
     /// Creates accounts with an address until the end. Each address gets a mail for its verification.
-    pub(super) fn newcomers(&self, mut dice: Dice) -> Result {
+    pub(super) fn newcomers(&self, mut dice: SeededRandom) -> Result {
         let mut client =
             Client::new(self.stand.address(Part::Identity)?, "").with_patience(PATIENCE);
         for n in 0.. {

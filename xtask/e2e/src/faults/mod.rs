@@ -18,11 +18,11 @@ mod service;
 mod stand;
 mod storm;
 
-use dice::Dice;
+use dice::SeededRandom;
 use kinds::{Kind, Scene};
 use load::Load;
 use marks::{GONE, MATRIX};
-use stand::{Part, Stand};
+use stand::{FaultStand, Part};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::Ordering;
@@ -59,7 +59,7 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
         system::build(options.release, &Part::ALL.map(Part::binary))?;
     }
     println!("seed {}, {} faults", options.seed, options.faults);
-    let stand = Stand::start(options.seed, options.release)?;
+    let stand = FaultStand::start(options.seed, options.release)?;
     let outcome = run(&stand, options);
     if outcome.is_err() && !interrupted() {
         match stand.keep_logs() {
@@ -70,7 +70,7 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
     outcome
 }
 
-fn run(stand: &Stand, options: &FaultOptions) -> Result {
+fn run(stand: &FaultStand, options: &FaultOptions) -> Result {
     let load = Load::prepare(stand)?;
     let begun = Instant::now();
     let scene = Scene { stand, load: &load };
@@ -79,11 +79,11 @@ fn run(stand: &Stand, options: &FaultOptions) -> Result {
         for index in 0..load.people.len() {
             let (load, dice) = (
                 &load,
-                Dice::new(options.seed, 100 + u64::try_from(index).unwrap_or(0)),
+                SeededRandom::new(options.seed, 100 + u64::try_from(index).unwrap_or(0)),
             );
             working.push(scope.spawn(move || load.live(index, dice)));
         }
-        let newcomers = Dice::new(options.seed, 3);
+        let newcomers = SeededRandom::new(options.seed, 3);
         working.push(scope.spawn(|| load.newcomers(newcomers)));
         let told = |n: usize, kind: Kind| {
             progress(
@@ -117,7 +117,7 @@ fn run(stand: &Stand, options: &FaultOptions) -> Result {
 }
 
 fn conclude(
-    stand: &Stand,
+    stand: &FaultStand,
     load: &Load<'_>,
     options: &FaultOptions,
     faults: &[storm::Fault],
@@ -236,7 +236,7 @@ fn conclude(
 }
 
 /// Prints a progress line. On a terminal it replaces the line before.
-fn progress(stand: &Stand, load: &Load<'_>, begun: Instant, what: &str) {
+fn progress(stand: &FaultStand, load: &Load<'_>, begun: Instant, what: &str) {
     let line = format!(
         "{:>4.0} s  {:>5} starts, {:>5} shown  {what}",
         begun.elapsed().as_secs_f64(),

@@ -2,7 +2,7 @@
 //! database and the broker through a line that can break.
 
 use super::chat::Chat;
-use super::line::Line;
+use super::line::TcpProxy;
 use super::mail::Mail;
 use super::service::Service;
 use std::path::PathBuf;
@@ -46,12 +46,12 @@ pub(super) struct Member {
     address: String,
     /// The URL of the database, bypassing the line.
     database: String,
-    pub(super) to_database: Line,
-    pub(super) to_broker: Line,
+    pub(super) to_database: TcpProxy,
+    pub(super) to_broker: TcpProxy,
 }
 
 /// The product and its servers.
-pub(super) struct Stand {
+pub(super) struct FaultStand {
     // Dropped in this order: the product before its servers.
     members: Vec<Member>,
     pub(super) postgres: Mutex<Postgres>,
@@ -70,7 +70,7 @@ const SETTINGS: [(&str, &str); 3] = [
     ("RUST_LOG", "info"),
 ];
 
-impl Stand {
+impl FaultStand {
     pub(super) fn start(seed: u64, release: bool) -> Result<Self> {
         let postgres = Postgres::durable()?;
         let rabbit = PrivateRabbit::installed()?;
@@ -97,9 +97,9 @@ impl Stand {
         let amqp = lock(&self.rabbit).url.clone();
         let (login, server) = split(&database)?;
         let (server, name) = server.split_once('/').unwrap_or((server, ""));
-        let to_database = Line::to(server)?;
+        let to_database = TcpProxy::to(server)?;
         let (broker_login, broker) = split(&amqp)?;
-        let to_broker = Line::to(broker)?;
+        let to_broker = TcpProxy::to(broker)?;
         let port = free_port()?;
         // One folder for all three: keys that are not configured are created there once.
         let data = self.folder.path().join("data");

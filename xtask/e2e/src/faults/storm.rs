@@ -1,7 +1,7 @@
 //! Causes faults at random moments, several at once if they break different components.
 
-use super::dice::Dice;
-use super::kinds::{Component, Kind, Scene, Seen};
+use super::dice::SeededRandom;
+use super::kinds::{Component, FaultObservation, Kind, Scene};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -21,18 +21,18 @@ pub(super) struct Fault {
     pub(super) from: Instant,
     /// When it was repaired.
     pub(super) until: Instant,
-    pub(super) seen: Seen,
+    pub(super) seen: FaultObservation,
 }
 
 /// The kinds of faults in random order, each once a round.
-struct Deck {
-    dice: Dice,
+struct FaultDeck {
+    dice: SeededRandom,
     cards: Vec<Kind>,
     rounds: usize,
 }
 
-impl Deck {
-    fn new(dice: Dice) -> Self {
+impl FaultDeck {
+    fn new(dice: SeededRandom) -> Self {
         Self {
             dice,
             cards: Vec::new(),
@@ -61,8 +61,8 @@ pub(super) fn play(
     seed: u64,
     told: &(dyn Fn(usize, Kind) + Sync),
 ) -> Result<Vec<Fault>> {
-    let mut deck = Deck::new(Dice::new(seed, 1));
-    let mut gaps = Dice::new(seed, 2);
+    let mut deck = FaultDeck::new(SeededRandom::new(seed, 1));
+    let mut gaps = SeededRandom::new(seed, 2);
     let busy = Mutex::new(BTreeSet::new());
     let played = Mutex::new(Vec::new());
     let failures = Mutex::new(Vec::new());
@@ -85,7 +85,7 @@ pub(super) fn play(
             };
             lock(&busy).extend(kind.breaks());
             told(n + 1, kind);
-            let mut dice = Dice::new(seed, 10_000 + u64::try_from(n)?);
+            let mut dice = SeededRandom::new(seed, 10_000 + u64::try_from(n)?);
             let (busy, played, failures) = (&busy, &played, &failures);
             scope.spawn(move || {
                 let from = Instant::now();
@@ -121,14 +121,14 @@ pub(super) fn play(
 
 #[cfg(test)]
 mod tests {
-    use super::super::dice::Dice;
+    use super::super::dice::SeededRandom;
     use super::super::kinds::Kind;
-    use super::Deck;
+    use super::FaultDeck;
     use std::collections::BTreeSet;
 
     #[test]
     fn a_round_has_each_of_its_kinds_once_and_four_rounds_have_all() {
-        let mut deck = Deck::new(Dice::new(1, 1));
+        let mut deck = FaultDeck::new(SeededRandom::new(1, 1));
         let mut all = BTreeSet::new();
         for round in 0..4 {
             let count = Kind::all().filter(|kind| kind.is_in_round(round)).count();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_broken_is_left_alone() {
-        let mut deck = Deck::new(Dice::new(1, 1));
+        let mut deck = FaultDeck::new(SeededRandom::new(1, 1));
         let busy: BTreeSet<_> = Kind::BrokerKilled.breaks().iter().copied().collect();
         let mut drawn = BTreeSet::new();
         while let Some(kind) = deck.draw(&busy) {

@@ -1,6 +1,6 @@
 //! A RabbitMQ broker with a virtual host for the tests.
 
-use super::restricted::Restricted;
+use super::restricted::RestrictedVhost;
 use super::{Source, apt, free_port};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ pub struct Rabbit {
     /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`
     pub url: String,
     /// A virtual host with the users and permissions of production, if it could be created.
-    pub(super) restricted: Option<Restricted>,
+    pub(super) restricted: Option<RestrictedVhost>,
     _vhost: Option<Vhost>,
     _private: Option<PrivateRabbit>,
 }
@@ -72,7 +72,7 @@ impl Rabbit {
         let vhost = vhost.ok()?;
         let url = format!("amqp://guest:guest@127.0.0.1:5672/{}", vhost.name);
         println!("RabbitMQ: found, {url}");
-        let restricted = Restricted::make("127.0.0.1:5672", control, true);
+        let restricted = RestrictedVhost::make("127.0.0.1:5672", control, true);
         let restricted = restricted.map_err(|e| println!("RabbitMQ: no restricted users: {e}"));
         Some(Self {
             restricted: restricted.ok(),
@@ -86,7 +86,7 @@ impl Rabbit {
         let control = |args: &[&str]| private.control(args).map(drop);
         Ok(Self {
             url: private.url.clone(),
-            restricted: Some(Restricted::make(&address, control, false)?),
+            restricted: Some(RestrictedVhost::make(&address, control, false)?),
             _vhost: None,
             _private: Some(private),
         })

@@ -12,7 +12,7 @@ const DEFINITIONS: &str = "deploy/rabbitmq/definitions.json";
 
 /// A virtual host in which each part of the product has its own user. Users belong to the whole broker, so their names end
 /// in the virtual host's: `NAME-VHOST`. The password is the name.
-pub(super) struct Restricted {
+pub(super) struct RestrictedVhost {
     /// `amqp://USER-VHOST:USER-VHOST@HOST:PORT/VHOST`. The tests replace `USER`.
     pub(super) url: String,
     vhost: String,
@@ -20,7 +20,7 @@ pub(super) struct Restricted {
     is_to_be_removed: bool,
 }
 
-impl Restricted {
+impl RestrictedVhost {
     const USERS: [&str; 5] = ["identity", "worksession", "notifier", "parked", "consumer"];
 
     pub(super) fn make(
@@ -47,7 +47,7 @@ impl Restricted {
     }
 }
 
-impl Drop for Restricted {
+impl Drop for RestrictedVhost {
     fn drop(&mut self) {
         if !self.is_to_be_removed {
             return;

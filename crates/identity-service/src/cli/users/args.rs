@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 
 use crate::accounts::rules::Password;
-use crate::cli::context::{Failure, moment};
+use crate::cli::context::{CommandError, moment};
 use crate::page::PAGE;
 
 /// The maximum number of bytes read from standard input; no password is longer.
@@ -111,7 +111,7 @@ pub(in crate::cli) struct PasswordArg {
 
 impl PasswordArg {
     /// Reads the password from standard input, if the option is set.
-    pub(super) fn read(&self) -> Result<Option<Password>, Failure> {
+    pub(super) fn read(&self) -> Result<Option<Password>, CommandError> {
         if !self.password_stdin {
             return Ok(None);
         }
@@ -129,11 +129,13 @@ impl PasswordArg {
                 .take(MAX_PASSWORD_INPUT)
                 .read_to_string(&mut text)
         };
-        read.map_err(|error| Failure::Refused(format!("the password cannot be read: {error}")))?;
+        read.map_err(|error| {
+            CommandError::Refused(format!("the password cannot be read: {error}"))
+        })?;
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.contains(['\n', '\r']) {
-            return Err(Failure::Usage(
+            return Err(CommandError::Usage(
                 "standard input contains more than one line; a password is one line".into(),
             ));
         }

@@ -4,11 +4,11 @@ use super::args::UserArg;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::accounts::rules::name_to_look_up;
-use crate::cli::context::{Context, Failure};
+use crate::cli::context::{CommandError, Context};
 
 /// Returns the account that the arguments name. A text of digits is an id. If it matches another account's name as
 /// well, that is an error.
-pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow, Failure> {
+pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow, CommandError> {
     let (id, name) = match (&user.id, &user.user) {
         (Some(id), _) => (Some(*id), None),
         (None, Some(text)) => (
@@ -16,7 +16,7 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
             Some(name_to_look_up(text)),
         ),
         (None, None) => {
-            return Err(Failure::Usage(
+            return Err(CommandError::Usage(
                 "no account given: pass a username or --id".into(),
             ));
         }
@@ -38,17 +38,17 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
         .await?;
     match (id, by_id, by_name) {
         (Some(_), Some(by_id), Some(by_name)) if by_id.id != by_name.id => {
-            Err(Failure::Usage(format!(
+            Err(CommandError::Usage(format!(
                 "{} is the id of {} and the name of the account {}; choose one with --id",
                 by_id.id, by_id.username, by_name.id
             )))
         }
         (Some(_), Some(account), _) | (None, _, Some(account)) => Ok(account),
-        (Some(id), None, Some(by_name)) => Err(Failure::UserNotFound(format!(
+        (Some(id), None, Some(by_name)) => Err(CommandError::UserNotFound(format!(
             "there is no account with the id {id}; for the account of that name, use --id {}",
             by_name.id
         ))),
-        (Some(id), None, None) => Err(Failure::UserNotFound(format!(
+        (Some(id), None, None) => Err(CommandError::UserNotFound(format!(
             "there is no account with the id {id}; {} lists all",
             context.command("users list")
         ))),
@@ -56,7 +56,7 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
             let name = name.unwrap_or_default();
             let part: String = name.chars().take(3).collect();
             let search = context.command(&format!("users list {part}"));
-            Err(Failure::UserNotFound(format!(
+            Err(CommandError::UserNotFound(format!(
                 "there is no account named {name}; {search} finds similar ones"
             )))
         }
@@ -64,7 +64,10 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
 }
 
 /// Returns the id of the account with this name.
-pub(in crate::cli) async fn find_named(context: &Context, name: String) -> Result<UserId, Failure> {
+pub(in crate::cli) async fn find_named(
+    context: &Context,
+    name: String,
+) -> Result<UserId, CommandError> {
     let user = UserArg {
         user: Some(name),
         id: None,

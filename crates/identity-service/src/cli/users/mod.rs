@@ -12,14 +12,14 @@ pub(super) use self::args::UsersCommand;
 use self::find::find;
 pub(super) use self::find::find_named;
 use self::show::{described, listed, named, plan, standing, with_password_line};
-use super::context::{Context, Failure};
+use super::context::{CommandError, Context};
 use crate::accounts::rules::{Email, Password, Username};
-use crate::admin::model::{NewUser, Updated};
+use crate::admin::model::{NewUser, UserUpdate};
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, AdminUserResponse, SearchQuery, UpdateUserRequest};
 use service_kit::cli::output::count;
 
-pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), CommandError> {
     match command {
         UsersCommand::Create {
             username,
@@ -74,7 +74,7 @@ pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), 
     }
 }
 
-async fn create(context: &Context, new: NewUser) -> Result<(), Failure> {
+async fn create(context: &Context, new: NewUser) -> Result<(), CommandError> {
     let made = service::create(&context.app, new, &context.origin).await?;
     context.show(&made, |made| {
         let role = made.user.user.role;
@@ -83,17 +83,21 @@ async fn create(context: &Context, new: NewUser) -> Result<(), Failure> {
     })
 }
 
-async fn list(context: &Context, search: SearchQuery) -> Result<(), Failure> {
+async fn list(context: &Context, search: SearchQuery) -> Result<(), CommandError> {
     context.show(&service::search(&context.app, search).await?, listed)
 }
 
-async fn show(context: &Context, user: &UserArg) -> Result<(), Failure> {
+async fn show(context: &Context, user: &UserArg) -> Result<(), CommandError> {
     let account = find(context, user).await?;
     let user = service::get(&context.app, account.id).await?;
     context.show(&AdminUserResponse { user }, |shown| described(&shown.user))
 }
 
-async fn set_role(context: &Context, user: &UserArg, role: AccountRole) -> Result<(), Failure> {
+async fn set_role(
+    context: &Context,
+    user: &UserArg,
+    role: AccountRole,
+) -> Result<(), CommandError> {
     let changes = UpdateUserRequest {
         role: Some(role),
         ..UpdateUserRequest::default()
@@ -109,9 +113,9 @@ async fn set_premium(
     user: &UserArg,
     tier: PremiumTier,
     until: Option<DateTime<Utc>>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if tier == PremiumTier::Free && until.is_some() {
-        return Err(Failure::Usage(
+        return Err(CommandError::Usage(
             "--until requires --tier PREMIUM: FREE has no end".into(),
         ));
     }
@@ -123,7 +127,7 @@ async fn set_premium(
     change(context, user, changes, |user| format!("has {}", plan(user))).await
 }
 
-async fn set_active(context: &Context, user: &UserArg, active: bool) -> Result<(), Failure> {
+async fn set_active(context: &Context, user: &UserArg, active: bool) -> Result<(), CommandError> {
     let changes = UpdateUserRequest {
         is_active: Some(active),
         ..UpdateUserRequest::default()
@@ -140,13 +144,13 @@ async fn change(
     user: &UserArg,
     changes: UpdateUserRequest,
     now: impl FnOnce(&AdminUser) -> String,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let account = find(context, user).await?;
     let updated = service::update(&context.app, account.id, changes, &context.origin).await?;
     tell(context, &updated, now)
 }
 
-async fn remove_totp(context: &Context, user: &UserArg) -> Result<(), Failure> {
+async fn remove_totp(context: &Context, user: &UserArg) -> Result<(), CommandError> {
     let account = find(context, user).await?;
     let updated = service::remove_totp(&context.app, account.id, &context.origin).await?;
     tell(context, &updated, |_| "has no second factor".to_owned())
@@ -154,9 +158,9 @@ async fn remove_totp(context: &Context, user: &UserArg) -> Result<(), Failure> {
 
 fn tell(
     context: &Context,
-    updated: &Updated,
+    updated: &UserUpdate,
     now: impl FnOnce(&AdminUser) -> String,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     context.show(updated, |changed| {
         let (who, now) = (named(&changed.user), now(&changed.user));
         match (changed.changed, changed.sessions_ended) {
@@ -171,7 +175,7 @@ async fn reset_password(
     context: &Context,
     user: &UserArg,
     password: Option<Password>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let account = find(context, user).await?;
     let reset =
         service::reset_password(&context.app, account.id, password, &context.origin).await?;
@@ -182,11 +186,11 @@ async fn reset_password(
     })
 }
 
-async fn revoke_sessions(context: &Context, user: &UserArg) -> Result<(), Failure> {
+async fn revoke_sessions(context: &Context, user: &UserArg) -> Result<(), CommandError> {
     let account = find(context, user).await?;
     let sessions_ended =
         service::revoke_sessions(&context.app, account.id, &context.origin).await?;
-    let revoked = Updated {
+    let revoked = UserUpdate {
         changed: sessions_ended > 0,
         sessions_ended,
         user: service::get(&context.app, account.id).await?,

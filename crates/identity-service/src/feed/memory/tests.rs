@@ -17,18 +17,18 @@ fn ada() -> UserId {
 /// Returns a cache whose feed has just been read.
 fn alive() -> Memory {
     let memory = Memory::new(true);
-    memory.caught_up_at(Moment::now());
+    memory.caught_up_at(ClockReading::now());
     memory
 }
 
-fn remember(memory: &Memory, ticket: Ticket) {
+fn remember(memory: &Memory, ticket: CacheTicket) {
     let (session, account) = (SessionState::sample(), AccountRow::sample(ada()));
     memory.remember(ticket, SID, session, &Arc::new(account));
-    memory.remember_teams(ticket, ada(), &Arc::from([]));
+    memory.insert_teams(ticket, ada(), &Arc::from([]));
     let now = DateTime::UNIX_EPOCH;
     let times = (now, now + TimeDelta::seconds(60));
     for what in ASKED {
-        memory.remember_answer(ticket, question(what), b"yes".to_vec(), times);
+        memory.insert_answer(ticket, question(what), b"yes".to_vec(), times);
     }
 }
 
@@ -55,11 +55,11 @@ fn answers(memory: &Memory, seconds: i64) -> bool {
 #[test]
 fn a_response_is_cached_for_its_lifetime_until_anything_changes() {
     for subject in [
-        Subject::Session(SID.to_owned()),
-        Subject::User("2".parse().unwrap()),
-        Subject::Teams,
-        Subject::Keys,
-        Subject::Client("app".to_owned()),
+        ChangeSubject::Session(SID.to_owned()),
+        ChangeSubject::User("2".parse().unwrap()),
+        ChangeSubject::Teams,
+        ChangeSubject::Keys,
+        ChangeSubject::Client("app".to_owned()),
     ] {
         let memory = alive();
         remember(&memory, memory.ticket().unwrap());
@@ -113,12 +113,12 @@ fn known(memory: &Memory) -> (bool, bool, bool) {
 #[test]
 fn a_cached_value_is_kept_until_its_subject_changes() {
     for (subject, left) in [
-        (Subject::Session(SID.to_owned()), (false, true, true)),
-        (Subject::User(ada()), (true, false, false)),
-        (Subject::Teams, (true, true, false)),
-        (Subject::Keys, (true, true, true)),
+        (ChangeSubject::Session(SID.to_owned()), (false, true, true)),
+        (ChangeSubject::User(ada()), (true, false, false)),
+        (ChangeSubject::Teams, (true, true, false)),
+        (ChangeSubject::Keys, (true, true, true)),
         (
-            Subject::Session("c2f7a5f0-52f1-4c41-8f53-0d9f1c0b7e02".to_owned()),
+            ChangeSubject::Session("c2f7a5f0-52f1-4c41-8f53-0d9f1c0b7e02".to_owned()),
             (true, true, true),
         ),
     ] {
@@ -134,12 +134,12 @@ fn a_cached_value_is_kept_until_its_subject_changes() {
 fn a_value_read_before_a_change_is_never_cached() {
     // A change of the same subject, of another one, of everything, and an outage: the row may be older than any of them.
     let changes: [fn(&Memory); 4] = [
-        |memory| memory.forget(&[Subject::Session(SID.to_owned())]),
-        |memory| memory.forget(&[Subject::Teams]),
+        |memory| memory.forget(&[ChangeSubject::Session(SID.to_owned())]),
+        |memory| memory.forget(&[ChangeSubject::Teams]),
         Memory::forget_all,
         |memory| {
             memory.feed_went_down();
-            memory.caught_up_at(Moment::now());
+            memory.caught_up_at(ClockReading::now());
         },
     ];
     for change in changes {
@@ -157,13 +157,13 @@ fn a_value_read_before_a_change_is_never_cached() {
 fn emptying_the_cache_removes_everything_even_within_one_clock_tick() {
     let memory = alive();
     for _ in 0..2_000 {
-        memory.caught_up_at(Moment::now());
+        memory.caught_up_at(ClockReading::now());
         remember(&memory, memory.ticket().unwrap());
         memory.forget_all();
         assert_eq!(known(&memory), (false, false, false));
     }
     remember(&memory, memory.ticket().unwrap());
-    memory.forget(&[Subject::Teams]);
+    memory.forget(&[ChangeSubject::Teams]);
     remember(&memory, memory.ticket().unwrap());
     assert_eq!(known(&memory), (true, true, true));
 }
@@ -172,15 +172,15 @@ fn emptying_the_cache_removes_everything_even_within_one_clock_tick() {
 fn a_cache_is_not_used_while_its_feed_is_silent_or_down() {
     let memory = Memory::new(true);
     assert!(memory.ticket().is_none());
-    memory.caught_up_at(Moment::now());
+    memory.caught_up_at(ClockReading::now());
     remember(&memory, memory.ticket().unwrap());
     memory.feed_went_down();
     assert!(memory.ticket().is_none());
-    memory.caught_up_at(Moment::now());
+    memory.caught_up_at(ClockReading::now());
     assert_eq!(known(&memory), (false, false, false));
 
     let switched_off = Memory::new(false);
-    switched_off.caught_up_at(Moment::now());
+    switched_off.caught_up_at(ClockReading::now());
     assert!(switched_off.ticket().is_none());
 }
 
@@ -188,7 +188,7 @@ fn a_cache_is_not_used_while_its_feed_is_silent_or_down() {
 fn each_change_of_the_signing_keys_starts_a_new_generation() {
     let memory = alive();
     let before = memory.keys_generation();
-    memory.forget(&[Subject::Keys]);
+    memory.forget(&[ChangeSubject::Keys]);
     assert_eq!(memory.keys_generation(), before + 1);
     memory.forget_all();
     assert_eq!(memory.keys_generation(), before + 2);
@@ -201,7 +201,7 @@ fn readers_concurrent_with_a_revocation_leave_no_earlier_value_in_the_cache() {
     let revoked = AtomicBool::new(false);
     for _ in 0..200 {
         memory.forget_all();
-        memory.caught_up_at(Moment::now());
+        memory.caught_up_at(ClockReading::now());
         revoked.store(false, Ordering::SeqCst);
         let together = Barrier::new(4);
         std::thread::scope(|scope| {
@@ -216,7 +216,7 @@ fn readers_concurrent_with_a_revocation_leave_no_earlier_value_in_the_cache() {
             }
             together.wait();
             revoked.store(true, Ordering::SeqCst);
-            memory.forget(&[Subject::Session(SID.to_owned())]);
+            memory.forget(&[ChangeSubject::Session(SID.to_owned())]);
         });
         assert!(
             !known(&memory).0,

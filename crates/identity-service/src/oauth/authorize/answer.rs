@@ -6,12 +6,12 @@ use url::Url;
 
 /// The error that a client gets instead of a code (RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct AuthorizationError {
     pub(crate) code: &'static str,
     pub(crate) description: Cow<'static, str>,
 }
 
-impl Refusal {
+impl AuthorizationError {
     pub(super) fn new(code: &'static str, description: impl Into<Cow<'static, str>>) -> Self {
         let description = description.into();
         Self { code, description }
@@ -24,20 +24,20 @@ impl Refusal {
 
 /// The target of the responses to a request, once its client and redirect URI are known to be valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReplyTo {
+pub(crate) struct ResponseRedirect {
     pub(super) redirect_uri: Url,
     pub(super) state: Option<String>,
 }
 
-impl ReplyTo {
+impl ResponseRedirect {
     /// Returns the redirect URI with an authorization code.
     pub(super) fn code(&self, code: &str, issuer: &str) -> Url {
         self.address(&[("code", code)], issuer)
     }
 
     /// Returns the redirect URI with an error.
-    pub(super) fn refusal(&self, refusal: Refusal, issuer: &str) -> Url {
-        let Refusal { code, description } = refusal;
+    pub(super) fn refusal(&self, refusal: AuthorizationError, issuer: &str) -> Url {
+        let AuthorizationError { code, description } = refusal;
         self.address(
             &[("error", code), ("error_description", &description)],
             issuer,
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_redirect_uri_keeps_its_own_query_and_scheme() {
-        let reply_to = ReplyTo {
+        let reply_to = ResponseRedirect {
             redirect_uri: Url::parse("https://app.example.com/cb?a=%2F+b").unwrap(),
             state: None,
         };
@@ -79,13 +79,13 @@ mod tests {
             reply_to.code("c", ISSUER).as_str(),
             "https://app.example.com/cb?a=%2F+b&code=c&iss=https%3A%2F%2Fid.example.com"
         );
-        let native = ReplyTo {
+        let native = ResponseRedirect {
             redirect_uri: Url::parse("com.example.app:/cb").unwrap(),
             state: Some("x".to_owned()),
         };
         assert_eq!(
             native
-                .refusal(Refusal::new("access_denied", "No"), ISSUER)
+                .refusal(AuthorizationError::new("access_denied", "No"), ISSUER)
                 .as_str(),
             "com.example.app:/cb?error=access_denied&error_description=No&state=x&iss=https%3A%2F%2Fid.example.com"
         );
@@ -94,7 +94,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_state_is_returned_unchanged_and_affects_nothing_else(state in "\\PC{1,60}") {
-            let reply_to = ReplyTo {
+            let reply_to = ResponseRedirect {
                 redirect_uri: Url::parse("https://app.example.com/cb").unwrap(),
                 state: Some(state.clone()),
             };

@@ -2,8 +2,8 @@
 
 use chrono::NaiveDateTime;
 
-use super::answer::Refusal;
-use super::request::Request;
+use super::answer::AuthorizationError;
+use super::request::AuthorizationRequest;
 
 /// How a request reached the authorization endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,39 +26,43 @@ pub(crate) enum Decision {
 
 /// The next step of an authorization request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum AuthorizeStep {
     SignIn,
     Ask,
     Grant,
     Deny,
-    Refuse(Refusal),
+    Refuse(AuthorizationError),
 }
 
 /// Decides the next step. `is_allowed` says whether the client already has consent or needs none.
 pub(super) fn next_step(
-    request: &Request,
+    request: &AuthorizationRequest,
     way: Way,
     signed_in_at: Option<NaiveDateTime>,
     is_allowed: bool,
     now: NaiveDateTime,
-) -> Step {
+) -> AuthorizeStep {
     let prompt = request.prompt;
     let fresh = signed_in_at.is_some_and(|at| !prompt.login && request.freshness.covers(at, now));
     if !fresh {
         return match prompt.none || way == Way::Bearer {
-            true => Step::Refuse(Refusal::new("login_required", "a new sign-in is required")),
-            false => Step::SignIn,
+            true => AuthorizeStep::Refuse(AuthorizationError::new(
+                "login_required",
+                "a new sign-in is required",
+            )),
+            false => AuthorizeStep::SignIn,
         };
     }
-    let consent_required = Refusal::new("consent_required", "the user must be asked for consent");
+    let consent_required =
+        AuthorizationError::new("consent_required", "the user must be asked for consent");
     match way {
-        Way::Answered(Decision::Allow) => Step::Grant,
-        Way::Answered(Decision::Deny) => Step::Deny,
-        Way::Bearer if prompt.consent => Step::Refuse(consent_required),
-        Way::Bearer => Step::Grant,
-        Way::Browser if is_allowed && !prompt.consent => Step::Grant,
-        Way::Browser if prompt.none => Step::Refuse(consent_required),
-        Way::Browser => Step::Ask,
+        Way::Answered(Decision::Allow) => AuthorizeStep::Grant,
+        Way::Answered(Decision::Deny) => AuthorizeStep::Deny,
+        Way::Bearer if prompt.consent => AuthorizeStep::Refuse(consent_required),
+        Way::Bearer => AuthorizeStep::Grant,
+        Way::Browser if is_allowed && !prompt.consent => AuthorizeStep::Grant,
+        Way::Browser if prompt.none => AuthorizeStep::Refuse(consent_required),
+        Way::Browser => AuthorizeStep::Ask,
     }
 }
 
@@ -79,21 +83,21 @@ mod tests {
         DateTime::from_timestamp(seconds, 0).unwrap().naive_utc()
     }
 
-    fn request(query: &str) -> Request {
+    fn request(query: &str) -> AuthorizationRequest {
         let query = format!("response_type=code&{query}");
         let client = OAuthClient::sample();
-        Request::parse(&client, &Parameters::parse(&query), true).unwrap()
+        AuthorizationRequest::parse(&client, &Parameters::parse(&query), true).unwrap()
     }
 
     /// Returns the name of the next step, or the code of the authorization error.
     fn step(query: &str, way: Way, age: Option<i64>, is_allowed: bool) -> &'static str {
         let signed_in_at = age.map(|age| at(NOW - age));
         match next_step(&request(query), way, signed_in_at, is_allowed, at(NOW)) {
-            Step::SignIn => "sign in",
-            Step::Ask => "ask",
-            Step::Grant => "grant",
-            Step::Deny => "deny",
-            Step::Refuse(refusal) => refusal.code,
+            AuthorizeStep::SignIn => "sign in",
+            AuthorizeStep::Ask => "ask",
+            AuthorizeStep::Grant => "grant",
+            AuthorizeStep::Deny => "deny",
+            AuthorizeStep::Refuse(refusal) => refusal.code,
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Parameters(Vec<(String, String)>);
 
 /// Why a parameter cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(super) enum ParameterError {
     /// The parameter is repeated, and programs could read different values (RFC 6749 section 3.1).
     Doubled,
     /// The value has control characters or is not valid UTF-8.
@@ -53,16 +53,16 @@ impl Parameters {
     }
 
     /// Returns the value of a parameter. A parameter without a value counts as omitted (RFC 6749 section 3.1).
-    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Unreadable> {
+    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, ParameterError> {
         let mut given = self.0.iter().filter(|(known, _)| known == name);
         let Some((_, value)) = given.next() else {
             return Ok(None);
         };
         if given.next().is_some() {
-            return Err(Unreadable::Doubled);
+            return Err(ParameterError::Doubled);
         }
         if value.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
-            return Err(Unreadable::Garbled);
+            return Err(ParameterError::Garbled);
         }
         Ok(Some(value.as_str()).filter(|value| !value.is_empty()))
     }
@@ -73,7 +73,7 @@ impl Parameters {
     }
 
     /// Returns the first parameter that cannot be read.
-    pub(super) fn unreadable(&self) -> Option<(&str, Unreadable)> {
+    pub(super) fn unreadable(&self) -> Option<(&str, ParameterError)> {
         self.0
             .iter()
             .find_map(|(name, _)| Some((name.as_str(), self.get(name).err()?)))
@@ -134,12 +134,15 @@ mod tests {
             Parameters::parse("state=&scope=openid&client_id=a&client_id=a&foo=1&foo=2&nonce=%00");
         assert_eq!(given.get("state"), Ok(None));
         assert_eq!(given.get("scope"), Ok(Some("openid")));
-        assert_eq!(given.get("client_id"), Err(Unreadable::Doubled));
-        assert_eq!(given.get("nonce"), Err(Unreadable::Garbled));
+        assert_eq!(given.get("client_id"), Err(ParameterError::Doubled));
+        assert_eq!(given.get("nonce"), Err(ParameterError::Garbled));
         assert_eq!(given.get("foo"), Ok(None));
-        assert_eq!(given.unreadable(), Some(("client_id", Unreadable::Doubled)));
+        assert_eq!(
+            given.unreadable(),
+            Some(("client_id", ParameterError::Doubled))
+        );
         let blank_and_not = Parameters::parse("state=&state=x");
-        assert_eq!(blank_and_not.get("state"), Err(Unreadable::Doubled));
+        assert_eq!(blank_and_not.get("state"), Err(ParameterError::Doubled));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use auth_types::ScopeSet;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use url::Url;
 
-use super::answer::{Refusal, ReplyTo};
-use super::parameters::{Parameters, SIGNED_IN_AFTER, Unreadable};
+use super::answer::{AuthorizationError, ResponseRedirect};
+use super::parameters::{ParameterError, Parameters, SIGNED_IN_AFTER};
 use crate::oauth::clients::GrantType;
 use crate::oauth::clients::model::OAuthClient;
-use crate::oauth::pkce::Challenge;
+use crate::oauth::pkce::CodeChallenge;
 
 /// The maximum length of a nonce. Clients send some random bytes.
 const MAX_NONCE_CHARS: usize = 512;
@@ -17,12 +17,12 @@ const MAX_QUERY_BYTES: usize = 3_800;
 
 /// A valid authorization request.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct AuthorizationRequest {
     pub(super) scope: ScopeSet,
-    pub(super) challenge: Option<Challenge>,
+    pub(super) challenge: Option<CodeChallenge>,
     pub(super) nonce: Option<String>,
     pub(super) prompt: Prompt,
-    pub(super) freshness: Freshness,
+    pub(super) freshness: MaxAge,
 }
 
 /// The parameter `prompt` (OpenID Connect Core section 3.1.2.1).
@@ -38,7 +38,7 @@ pub(super) struct Prompt {
 
 /// The limits on the age of the sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Freshness {
+pub(super) struct MaxAge {
     max_age: Option<TimeDelta>,
     after: Option<DateTime<Utc>>,
 }
@@ -60,7 +60,7 @@ pub(super) fn client_id(parameters: &Parameters) -> Result<&str, &'static str> {
 pub(super) fn reply_to(
     client: &OAuthClient,
     parameters: &Parameters,
-) -> Result<(String, ReplyTo), &'static str> {
+) -> Result<(String, ResponseRedirect), &'static str> {
     let given = match parameters.get("redirect_uri") {
         Ok(Some(given)) => given,
         Ok(None) => return Err("The request has no redirect_uri"),
@@ -71,50 +71,50 @@ pub(super) fn reply_to(
     let redirect_uri = known.ok_or("The redirect_uri is not registered for this client")?;
     // An unreadable state is not sent back either.
     let state = parameters.value("state").map(str::to_owned);
-    let reply_to = ReplyTo {
+    let reply_to = ResponseRedirect {
         redirect_uri,
         state,
     };
     Ok((given.to_owned(), reply_to))
 }
 
-impl Request {
+impl AuthorizationRequest {
     /// Validates the parameters of a client's request. The error is for the client.
     pub(super) fn parse(
         client: &OAuthClient,
         parameters: &Parameters,
         allow_plain: bool,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, AuthorizationError> {
         if let Some((name, why)) = parameters.unreadable() {
-            return Err(Refusal::invalid(match why {
-                Unreadable::Doubled => format!("the parameter {name} is given twice"),
-                Unreadable::Garbled => {
+            return Err(AuthorizationError::invalid(match why {
+                ParameterError::Doubled => format!("the parameter {name} is given twice"),
+                ParameterError::Garbled => {
                     format!("the parameter {name} has characters that none can have")
                 }
             }));
         }
         check_kind(parameters)?;
         if !client.may_use(GrantType::AuthorizationCode) {
-            return Err(Refusal::new(
+            return Err(AuthorizationError::new(
                 "unauthorized_client",
                 "the client is not registered for the grant type authorization_code",
             ));
         }
         let get = |name| parameters.value(name);
-        let challenge = Challenge::parse(
+        let challenge = CodeChallenge::parse(
             get("code_challenge"),
             get("code_challenge_method"),
             allow_plain,
         )
-        .map_err(Refusal::invalid)?;
+        .map_err(AuthorizationError::invalid)?;
         // RFC 9700 section 2.1.1: only PKCE proves that a public client redeems its own code.
         if client.is_public() && challenge.is_none() {
-            return Err(Refusal::invalid(
+            return Err(AuthorizationError::invalid(
                 "a public client must send a code_challenge",
             ));
         }
-        if client.requires_pkce_s256 && !challenge.as_ref().is_some_and(Challenge::is_s256) {
-            return Err(Refusal::invalid(
+        if client.requires_pkce_s256 && !challenge.as_ref().is_some_and(CodeChallenge::is_s256) {
+            return Err(AuthorizationError::invalid(
                 "code_challenge with code_challenge_method=S256 is required",
             ));
         }
@@ -123,14 +123,14 @@ impl Request {
             .as_ref()
             .is_some_and(|nonce| nonce.chars().count() > MAX_NONCE_CHARS)
         {
-            return Err(Refusal::invalid("nonce is too long"));
+            return Err(AuthorizationError::invalid("nonce is too long"));
         }
         Ok(Self {
             scope: scope_for(client, get("scope"))?,
             challenge,
             nonce,
             prompt: Prompt::parse(get("prompt").unwrap_or_default())?,
-            freshness: Freshness {
+            freshness: MaxAge {
                 max_age: get("max_age").map(seconds).transpose()?,
                 after: get(SIGNED_IN_AFTER).and_then(moment),
             },
@@ -139,12 +139,15 @@ impl Request {
 
     /// Whether the request limits the age of the sign-in.
     pub(super) fn wants_new_sign_in(&self) -> bool {
-        self.prompt.login || self.freshness != Freshness::default()
+        self.prompt.login || self.freshness != MaxAge::default()
     }
 }
 
 /// Returns the scope that a client gets: the requested one, or all that it may have if it requests none.
-pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<ScopeSet, Refusal> {
+pub(crate) fn scope_for(
+    client: &OAuthClient,
+    asked: Option<&str>,
+) -> Result<ScopeSet, AuthorizationError> {
     let Some(asked) = asked else {
         return Ok(client.scope);
     };
@@ -152,7 +155,7 @@ pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<Sco
     asked
         .filter(|asked| !asked.is_empty() && client.scope.includes(*asked))
         .ok_or_else(|| {
-            Refusal::new(
+            AuthorizationError::new(
                 "invalid_scope",
                 "the scope is unknown, or exceeds what this client may request",
             )
@@ -160,21 +163,24 @@ pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<Sco
 }
 
 /// Checks the response type and mode. Refuses request objects and registration parameters.
-fn check_kind(parameters: &Parameters) -> Result<(), Refusal> {
+fn check_kind(parameters: &Parameters) -> Result<(), AuthorizationError> {
     for (name, code) in [
         ("request", "request_not_supported"),
         ("request_uri", "request_uri_not_supported"),
         ("registration", "registration_not_supported"),
     ] {
         if parameters.value(name).is_some() {
-            return Err(Refusal::new(code, "the parameters must be in the query"));
+            return Err(AuthorizationError::new(
+                code,
+                "the parameters must be in the query",
+            ));
         }
     }
     match parameters.value("response_type") {
         Some("code") => {}
-        None => return Err(Refusal::invalid("response_type is missing")),
+        None => return Err(AuthorizationError::invalid("response_type is missing")),
         Some(_) => {
-            return Err(Refusal::new(
+            return Err(AuthorizationError::new(
                 "unsupported_response_type",
                 "response_type must be code",
             ));
@@ -182,12 +188,12 @@ fn check_kind(parameters: &Parameters) -> Result<(), Refusal> {
     }
     match parameters.value("response_mode") {
         None | Some("query") => Ok(()),
-        Some(_) => Err(Refusal::invalid("response_mode must be query")),
+        Some(_) => Err(AuthorizationError::invalid("response_mode must be query")),
     }
 }
 
 impl Prompt {
-    fn parse(text: &str) -> Result<Self, Refusal> {
+    fn parse(text: &str) -> Result<Self, AuthorizationError> {
         let mut prompt = Self::default();
         for word in text.split(' ').filter(|word| !word.is_empty()) {
             match word {
@@ -195,17 +201,19 @@ impl Prompt {
                 // When users sign in again, they choose the account.
                 "login" | "select_account" => prompt.login = true,
                 "consent" => prompt.consent = true,
-                _ => return Err(Refusal::invalid("prompt has an unknown value")),
+                _ => return Err(AuthorizationError::invalid("prompt has an unknown value")),
             }
         }
         if prompt.none && (prompt.login || prompt.consent) {
-            return Err(Refusal::invalid("prompt=none must be the only value"));
+            return Err(AuthorizationError::invalid(
+                "prompt=none must be the only value",
+            ));
         }
         Ok(prompt)
     }
 }
 
-impl Freshness {
+impl MaxAge {
     /// Whether a sign-in at this time is recent enough.
     pub(super) fn covers(self, signed_in_at: NaiveDateTime, now: NaiveDateTime) -> bool {
         let young = self.max_age.is_none_or(|most| now - signed_in_at <= most);
@@ -216,8 +224,8 @@ impl Freshness {
     }
 }
 
-fn seconds(text: &str) -> Result<TimeDelta, Refusal> {
-    let refusal = Refusal::invalid("max_age must be a number of seconds");
+fn seconds(text: &str) -> Result<TimeDelta, AuthorizationError> {
+    let refusal = AuthorizationError::invalid("max_age must be a number of seconds");
     let seconds: u32 = text.parse().map_err(|_| refusal)?;
     Ok(TimeDelta::seconds(seconds.into()))
 }

@@ -18,9 +18,9 @@ use crate::auth;
 use crate::error::Error;
 use crate::oauth::consents;
 use crate::oauth::scopes::{self, Line};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
+use crate::pages::layout::PageFrame;
 use crate::pages::visitor::{Visitor, sign_in_path};
 use crate::pages::wants_page;
 
@@ -61,7 +61,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn authorize(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let parameters = Parameters::parse(req.query_string());
@@ -90,7 +90,10 @@ pub(super) struct ConsentForm {
     decision: Decision,
 }
 
-async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+async fn answer(
+    form: Form<ConsentForm>,
+    origin: RequestContext,
+) -> actix_web::Result<HttpResponse> {
     let is_own = form.is_own();
     let (visitor, fields) = form.by_anybody();
     let parameters = Parameters::parse(&fields.request);
@@ -112,7 +115,7 @@ async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<Ht
 #[derive(Template)]
 #[template(path = "consent.html")]
 struct ConsentPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     client: &'a str,
     username: &'a str,
     /// The host to which the browser returns, or the scheme if there is no host.

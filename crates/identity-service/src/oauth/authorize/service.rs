@@ -1,10 +1,10 @@
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-use super::answer::{Refusal, ReplyTo};
-use super::decide::{Step, Way, next_step};
+use super::answer::{AuthorizationError, ResponseRedirect};
+use super::decide::{AuthorizeStep, Way, next_step};
 use super::parameters::Parameters;
-use super::request::{self, Request};
+use super::request::{self, AuthorizationRequest};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -12,8 +12,8 @@ use crate::oauth::clients;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::codes::{self, NewCode};
 use crate::oauth::consents;
-use crate::oauth::pkce::Challenge;
-use crate::origin::Origin;
+use crate::oauth::pkce::CodeChallenge;
+use crate::origin::RequestContext;
 
 /// The outcome of an authorization request.
 pub(super) enum Outcome {
@@ -30,7 +30,7 @@ pub(super) enum Outcome {
 /// The request for consent that the page shows.
 pub(super) struct Question {
     pub(super) client: OAuthClient,
-    pub(super) request: Request,
+    pub(super) request: AuthorizationRequest,
     pub(super) redirect_uri: Url,
     pub(super) parameters: Parameters,
 }
@@ -43,7 +43,7 @@ pub(super) async fn authorize(
     user: Option<&CurrentUser>,
     way: Way,
     looks_only: bool,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Outcome, Error> {
     let good = match read(app, &parameters).await? {
         Ok(good) => good,
@@ -63,17 +63,19 @@ pub(super) async fn authorize(
         now.naive_utc(),
     );
     match (step, user) {
-        (Step::Grant, Some(_)) if looks_only => Ok(Outcome::Reply(good.reply_to.redirect_uri)),
-        (Step::Grant, Some(user)) => grant(app, user, good, way, origin).await,
-        (Step::Deny, Some(user)) => deny(app, user, good, origin).await,
-        (Step::Refuse(refusal), _) => Ok(good.refused(app, refusal)),
-        (Step::Ask, _) => Ok(Outcome::Ask(Box::new(Question {
+        (AuthorizeStep::Grant, Some(_)) if looks_only => {
+            Ok(Outcome::Reply(good.reply_to.redirect_uri))
+        }
+        (AuthorizeStep::Grant, Some(user)) => grant(app, user, good, way, origin).await,
+        (AuthorizeStep::Deny, Some(user)) => deny(app, user, good, origin).await,
+        (AuthorizeStep::Refuse(refusal), _) => Ok(good.refused(app, refusal)),
+        (AuthorizeStep::Ask, _) => Ok(Outcome::Ask(Box::new(Question {
             redirect_uri: good.reply_to.redirect_uri,
             client: good.client,
             request: good.request,
             parameters,
         }))),
-        (Step::SignIn | Step::Grant | Step::Deny, _) => {
+        (AuthorizeStep::SignIn | AuthorizeStep::Grant | AuthorizeStep::Deny, _) => {
             let anew = user.is_some() || good.request.wants_new_sign_in();
             Ok(Outcome::SignIn(parameters.after_sign_in(anew, now)))
         }
@@ -83,14 +85,14 @@ pub(super) async fn authorize(
 /// A valid request with its client.
 struct Good {
     client: OAuthClient,
-    request: Request,
+    request: AuthorizationRequest,
     /// The redirect URI exactly as in the request.
     redirect_uri: String,
-    reply_to: ReplyTo,
+    reply_to: ResponseRedirect,
 }
 
 impl Good {
-    fn refused(&self, app: &App, refusal: Refusal) -> Outcome {
+    fn refused(&self, app: &App, refusal: AuthorizationError) -> Outcome {
         Outcome::Reply(self.reply_to.refusal(refusal, &app.base_url))
     }
 }
@@ -111,7 +113,7 @@ async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome
         Err(why) => return Ok(Err(Outcome::Bad(why))),
     };
     Ok(
-        match Request::parse(&client, parameters, app.allow_plain_pkce) {
+        match AuthorizationRequest::parse(&client, parameters, app.allow_plain_pkce) {
             Ok(request) => Ok(Good {
                 client,
                 request,
@@ -140,7 +142,7 @@ async fn grant(
     user: &CurrentUser,
     good: Good,
     way: Way,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Outcome, Error> {
     let allowed_by = match way {
         Way::Browser => None,
@@ -160,7 +162,10 @@ async fn grant(
         challenge: good.request.challenge,
     };
     let asks = !good.client.is_first_party;
-    let pkce = code.challenge.as_ref().map_or("none", Challenge::method);
+    let pkce = code
+        .challenge
+        .as_ref()
+        .map_or("none", CodeChallenge::method);
     let is_other = good.client.pkce_seen.as_deref() != Some(pkce);
     let origin = origin.clone().of(user);
     let user = user.clone();
@@ -186,7 +191,7 @@ async fn deny(
     app: &App,
     user: &CurrentUser,
     good: Good,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Outcome, Error> {
     let (user_id, client_id) = (user.account.id, good.client.id.clone());
     let origin = origin.clone().of(user);
@@ -194,6 +199,6 @@ async fn deny(
         consents::service::deny(change, user_id, &client_id, "page")
     })
     .await?;
-    let refusal = Refusal::new("access_denied", "the user denied the access");
+    let refusal = AuthorizationError::new("access_denied", "the user denied the access");
     Ok(good.refused(app, refusal))
 }

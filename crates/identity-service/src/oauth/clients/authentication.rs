@@ -12,7 +12,7 @@ use super::service::{find_client, known_client};
 use crate::app::App;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// The maximum length of a client id.
 const MAX_ID_CHARS: usize = 64;
@@ -36,7 +36,7 @@ pub(crate) async fn authenticate(
     app: &App,
     headers: &HeaderMap,
     form: &OAuthForm,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<OAuthClient, OAuthError> {
     let presented = presented(headers, form)?;
     match registered(app, &presented).await? {
@@ -51,7 +51,7 @@ pub(crate) async fn authenticate_known(
     app: &App,
     headers: &HeaderMap,
     form: &OAuthForm,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Arc<OAuthClient>, OAuthError> {
     let presented = presented(headers, form)?;
     if let Some(client) = known_client(app, &presented.id).filter(|client| presented.is(client)) {
@@ -63,7 +63,7 @@ pub(crate) async fn authenticate_known(
         return refuse(app, &presented, origin);
     };
     if let Some(ticket) = ticket {
-        app.memory.remember_client(ticket, &client);
+        app.memory.insert_client(ticket, &client);
     }
     Ok(client)
 }
@@ -79,7 +79,7 @@ async fn registered(app: &App, presented: &Presented) -> Result<Option<OAuthClie
     Ok(found.filter(|client| presented.is(client)))
 }
 
-fn refuse<T>(app: &App, presented: &Presented, origin: &Origin) -> Result<T, OAuthError> {
+fn refuse<T>(app: &App, presented: &Presented, origin: &RequestContext) -> Result<T, OAuthError> {
     let now = app.clock.now();
     app.limits
         .check_client(origin.address, &presented.id, now)?;

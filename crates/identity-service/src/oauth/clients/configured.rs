@@ -11,13 +11,13 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::change::Change;
 use crate::error::Error;
-use crate::origin::{Origin, Via};
+use crate::origin::{RequestChannel, RequestContext};
 use crate::tokens::SigningAlgorithm;
 
 /// Makes the clients match the configuration, and deletes those that it no longer has. The sessions of a deleted client
 /// end. So do those of a client that loses scopes or changes its first-party status, because their tokens carry both.
 pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(), Error> {
-    let origin = Origin::local(Via::System);
+    let origin = RequestContext::local(RequestChannel::System);
     let is_rsa = |it: &ConfiguredClient| it.client.id_token_alg == SigningAlgorithm::Rs256;
     if clients.iter().any(is_rsa) {
         app.keys(SigningAlgorithm::Rs256).signing_key().await?;

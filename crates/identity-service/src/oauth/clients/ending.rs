@@ -11,7 +11,7 @@ use crate::audit::{Action, Entry};
 use crate::change::Change;
 use crate::error::Error;
 use crate::oauth::consents;
-use crate::origin::{Origin, Via};
+use crate::origin::{RequestChannel, RequestContext};
 use crate::sessions;
 
 /// How many sessions or consents one transaction ends. Small batches keep others from waiting.
@@ -31,7 +31,11 @@ pub(crate) fn delete(change: &mut Change<'_>, id: &str) -> Result<bool, Error> {
 }
 
 /// Deletes the consents for a client in batches, so that [`delete`] finds few.
-pub(crate) async fn end_consents(app: &App, id: &str, origin: &Origin) -> Result<(), Error> {
+pub(crate) async fn end_consents(
+    app: &App,
+    id: &str,
+    origin: &RequestContext,
+) -> Result<(), Error> {
     loop {
         let id = id.to_owned();
         let batch = app.change(origin, move |change| end_some_consents(change, &id));
@@ -42,9 +46,13 @@ pub(crate) async fn end_consents(app: &App, id: &str, origin: &Origin) -> Result
 }
 
 /// Ends every session of a client in batches. Returns their number.
-pub(crate) async fn end_sessions(app: &App, id: &str, origin: &Origin) -> Result<usize, Error> {
+pub(crate) async fn end_sessions(
+    app: &App,
+    id: &str,
+    origin: &RequestContext,
+) -> Result<usize, Error> {
     // The caller's own session may be among those that end, so it is not checked.
-    let origin = Origin {
+    let origin = RequestContext {
         standing: None,
         ..origin.clone()
     };
@@ -66,7 +74,7 @@ pub(crate) async fn end_orphaned_sessions(app: &App) -> Result<usize, Error> {
     let gone = app.read(queries::list_gone).await?;
     let mut ended = 0;
     for id in gone {
-        ended += end_sessions(app, &id, &Origin::local(Via::System)).await?;
+        ended += end_sessions(app, &id, &RequestContext::local(RequestChannel::System)).await?;
     }
     Ok(ended)
 }
@@ -74,7 +82,7 @@ pub(crate) async fn end_orphaned_sessions(app: &App) -> Result<usize, Error> {
 fn end_some_consents(change: &mut Change<'_>, id: &str) -> Result<usize, Error> {
     let users = consents::queries::delete_some(change.db, id, BATCH.into())?;
     for user_id in &users {
-        change.client_shut_out(*user_id, id)?;
+        change.publish_client_revoked(*user_id, id)?;
     }
     Ok(users.len())
 }

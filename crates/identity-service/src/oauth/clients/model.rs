@@ -155,7 +155,7 @@ impl From<&OAuthClient> for ClientRow {
 }
 
 /// A client with the secret that was just generated, if it has one.
-pub(crate) struct WithSecret {
+pub(crate) struct ClientWithSecret {
     pub(crate) client: OAuthClient,
     pub(crate) secret: Option<SecretString>,
 }

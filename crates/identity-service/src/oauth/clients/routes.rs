@@ -12,7 +12,7 @@ use super::{NewClient, service};
 use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(
@@ -52,7 +52,7 @@ async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Err
 async fn create_client(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: Origin,
+    origin: RequestContext,
     body: Json<CreateOAuthClientRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let new = NewClient::try_from(body.into_inner()?)?;
@@ -90,7 +90,7 @@ async fn get_client(
 async fn delete_client(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: Origin,
+    origin: RequestContext,
     id: Result<Path<(String,)>, Problem>,
 ) -> actix_web::Result<HttpResponse> {
     let Path((id,)) = id?;
@@ -112,7 +112,7 @@ async fn delete_client(
 async fn rotate_secret(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: Origin,
+    origin: RequestContext,
     id: Result<Path<(String,)>, Problem>,
 ) -> actix_web::Result<HttpResponse> {
     let Path((id,)) = id?;

@@ -5,12 +5,12 @@ use serde_json::json;
 use service_kit::crypto::random_token;
 use uuid::Uuid;
 
-use super::model::{ClientRow, OAuthClient, WithSecret, hash_secret};
+use super::model::{ClientRow, ClientWithSecret, OAuthClient, hash_secret};
 use super::{NewClient, ending, queries};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::tokens::SigningAlgorithm;
 
 pub(crate) use super::authentication::{authenticate, authenticate_known};
@@ -44,8 +44,8 @@ pub(crate) async fn list(app: &App) -> Result<Vec<OAuthClient>, Error> {
 pub(crate) async fn create(
     app: &App,
     new: NewClient,
-    origin: &Origin,
-) -> Result<WithSecret, Error> {
+    origin: &RequestContext,
+) -> Result<ClientWithSecret, Error> {
     if new.id_token_alg == SigningAlgorithm::Rs256 {
         // The key is generated now, so that every replica has published it before the first ID token is verified.
         app.keys(SigningAlgorithm::Rs256).signing_key().await?;
@@ -64,15 +64,15 @@ pub(crate) async fn create(
         change.audit(&Entry::new(Action::CLIENT_CREATED).details(details))
     })
     .await?;
-    Ok(WithSecret { client, secret })
+    Ok(ClientWithSecret { client, secret })
 }
 
 /// Replaces the secret of a client. The old one is refused from now on; tokens stay valid.
 pub(crate) async fn rotate_secret(
     app: &App,
     id: &str,
-    origin: &Origin,
-) -> Result<WithSecret, Error> {
+    origin: &RequestContext,
+) -> Result<ClientWithSecret, Error> {
     let client = get(app, id).await?;
     refuse_configured(&client)?;
     if client.is_public() {
@@ -92,14 +92,14 @@ pub(crate) async fn rotate_secret(
             queries::find(change.db, &id)?.ok_or(Error::ClientNotFound)
         })
         .await?;
-    Ok(WithSecret {
+    Ok(ClientWithSecret {
         client: row.try_into()?,
         secret: Some(secret),
     })
 }
 
 /// Deletes a client and ends all its sessions. Returns their number.
-pub(crate) async fn delete(app: &App, id: &str, origin: &Origin) -> Result<usize, Error> {
+pub(crate) async fn delete(app: &App, id: &str, origin: &RequestContext) -> Result<usize, Error> {
     let client = get(app, id).await?;
     refuse_configured(&client)?;
     ending::end_consents(app, &client.id, origin).await?;

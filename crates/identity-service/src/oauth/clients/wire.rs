@@ -3,7 +3,7 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::model::{OAuthClient, WithSecret};
+use super::model::{ClientWithSecret, OAuthClient};
 
 /// An OAuth client as an administrator sees it.
 #[derive(Serialize, ToSchema)]
@@ -110,8 +110,8 @@ impl From<OAuthClient> for OAuthClientBody {
     }
 }
 
-impl From<WithSecret> for OAuthClientSecretResponse {
-    fn from(made: WithSecret) -> Self {
+impl From<ClientWithSecret> for OAuthClientSecretResponse {
+    fn from(made: ClientWithSecret) -> Self {
         Self {
             client_id: made.client.id.clone(),
             client_secret: made.secret.map(|it| it.expose_secret().to_owned()),

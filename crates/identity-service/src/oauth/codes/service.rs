@@ -15,10 +15,10 @@ use crate::error::Error;
 use crate::links;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
-use crate::oauth::grants::{self, Granted, NewGrant};
-use crate::oauth::pkce::{self, Challenge};
+use crate::oauth::grants::{self, GrantedSession, NewGrant};
+use crate::oauth::pkce::{self, CodeChallenge};
 use crate::oauth::scopes;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::sessions;
 
 /// The lifetime of a code: enough for a browser to bring it to the client.
@@ -30,7 +30,7 @@ pub(crate) struct NewCode {
     pub(crate) redirect_uri: String,
     pub(crate) scope: ScopeSet,
     pub(crate) nonce: Option<String>,
-    pub(crate) challenge: Option<Challenge>,
+    pub(crate) challenge: Option<CodeChallenge>,
 }
 
 /// Issues a code to the client of `code`, in the name of a signed-in user.
@@ -51,8 +51,8 @@ pub(crate) fn issue(
             redirect_uri: &code.redirect_uri,
             scope: code.scope.to_string(),
             nonce: code.nonce.as_deref(),
-            challenge: code.challenge.as_ref().map(Challenge::text),
-            challenge_method: code.challenge.as_ref().map(Challenge::method),
+            challenge: code.challenge.as_ref().map(CodeChallenge::text),
+            challenge_method: code.challenge.as_ref().map(CodeChallenge::method),
             auth_time: user.session.authenticated_at,
             created_at: now,
             expires_at: now + CODE_LIFE,
@@ -69,8 +69,8 @@ pub(crate) async fn redeem(
     code: &str,
     redirect_uri: &str,
     verifier: Option<&str>,
-    origin: &Origin,
-) -> Result<Granted, OAuthError> {
+    origin: &RequestContext,
+) -> Result<GrantedSession, OAuthError> {
     let hash = links::hash(&SecretString::from(code));
     let (key, client_id) = (hash.clone(), client.id.clone());
     let row = app
@@ -136,12 +136,12 @@ impl CodeRow {
         }
     }
 
-    fn challenge(&self) -> Result<Option<Challenge>, Error> {
+    fn challenge(&self) -> Result<Option<CodeChallenge>, Error> {
         let Some(text) = self.challenge.clone() else {
             return Ok(None);
         };
         let method = self.challenge_method.as_deref().unwrap_or_default();
-        Challenge::stored(text, method)
+        CodeChallenge::stored(text, method)
             .map(Some)
             .ok_or_else(|| Error::internal("oauth_codes.challenge_method", method))
     }
@@ -152,8 +152,8 @@ async fn replayed(
     client: &OAuthClient,
     hash: String,
     row: CodeRow,
-    origin: &Origin,
-) -> Result<Granted, OAuthError> {
+    origin: &RequestContext,
+) -> Result<GrantedSession, OAuthError> {
     let (user_id, client_id) = (row.user_id, client.id.clone());
     app.change(origin, move |change| {
         accounts::queries::lock_account(change.db, user_id)?;

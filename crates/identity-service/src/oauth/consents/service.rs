@@ -12,7 +12,7 @@ use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
 use crate::oauth::{codes, devices, scopes};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::sessions;
 
 /// The maximum number of consents in the list. Nobody reads a longer one.
@@ -125,7 +125,7 @@ pub(crate) async fn revoke_application(
     app: &App,
     caller: &CurrentUser,
     client_id: String,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let origin = origin.clone().of(caller);
@@ -143,7 +143,7 @@ pub(crate) async fn revoke_application(
         let details = json!({ "client_id": client_id });
         change.audit(&Entry::on(Action::ACCESS_REVOKED, user_id).details(details))?;
         if ended.is_empty() {
-            change.client_shut_out(user_id, &client_id)?;
+            change.publish_client_revoked(user_id, &client_id)?;
         }
         sessions::ending::audit_and_publish(change, user_id, &ended, Some("access_revoked"))
     })

@@ -70,7 +70,7 @@ impl DeviceRow {
 /// A pending device authorization.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = oauth_devices)]
-pub(super) struct WaitingRow {
+pub(super) struct PendingDeviceRow {
     pub(super) client_id: String,
     pub(super) scope: String,
 }

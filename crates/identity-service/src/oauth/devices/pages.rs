@@ -13,9 +13,9 @@ use crate::error::Error;
 use crate::oauth::authorize::Decision;
 use crate::oauth::consents;
 use crate::oauth::scopes::{self, Line};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
+use crate::pages::layout::PageFrame;
 use crate::pages::visitor::{Member, Visitor};
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -25,7 +25,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[derive(Template)]
 #[template(path = "device.html")]
 struct DevicePage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     user_code: &'a str,
     problem: Option<&'static str>,
 }
@@ -33,7 +33,7 @@ struct DevicePage<'a> {
 #[derive(Template)]
 #[template(path = "device_confirm.html")]
 struct ConfirmPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     client: &'a str,
     username: &'a str,
     user_code: String,
@@ -43,7 +43,7 @@ struct ConfirmPage<'a> {
 #[derive(Template)]
 #[template(path = "device_done.html")]
 struct DonePage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     client: &'a str,
     allowed: bool,
 }
@@ -67,7 +67,7 @@ async fn device_page(member: Member, query: Query<DeviceQuery>) -> HttpResponse 
     show_entry(&member.visitor, &code.unwrap_or_default(), None)
 }
 
-async fn enter(form: Form<DeviceForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+async fn enter(form: Form<DeviceForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
     let (member, fields) = form.by_member()?;
     let (visitor, user) = (&member.visitor, &member.user);
     let Some(code) = UserCode::parse(&fields.user_code) else {

@@ -3,7 +3,7 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 
-use super::model::{DeviceRow, Status, WaitingRow};
+use super::model::{DeviceRow, PendingDeviceRow, Status};
 use crate::columns::columns;
 use crate::schema::oauth_devices;
 
@@ -64,18 +64,18 @@ pub(super) fn find_waiting(
     db: &mut Db,
     user_code: &str,
     now: NaiveDateTime,
-) -> QueryResult<Option<WaitingRow>> {
+) -> QueryResult<Option<PendingDeviceRow>> {
     oauth_devices::table
         .filter(oauth_devices::user_code.eq(user_code))
         .filter(oauth_devices::status.eq(Status::Pending.as_str()))
         .filter(oauth_devices::expires_at.gt(now))
-        .select(columns::<WaitingRow>())
+        .select(columns::<PendingDeviceRow>())
         .first(db)
         .optional()
 }
 
 /// A user's decision about a device.
-pub(super) struct Settlement<'a> {
+pub(super) struct DeviceDecision<'a> {
     pub(super) status: Status,
     pub(super) user_id: UserId,
     pub(super) session_id: &'a str,
@@ -88,7 +88,7 @@ pub(super) struct Settlement<'a> {
 pub(super) fn settle(
     db: &mut Db,
     user_code: &str,
-    settlement: &Settlement<'_>,
+    settlement: &DeviceDecision<'_>,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
     let waiting = oauth_devices::table

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::oauth::clients;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/oauth/device_authorization").post(begin));
@@ -29,7 +29,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn begin(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     form: OAuthForm,
     req: HttpRequest,
 ) -> Result<HttpResponse, OAuthError> {

@@ -4,23 +4,23 @@ use secrecy::{ExposeSecret as _, SecretString};
 use service_kit::crypto::random_token;
 
 use super::model::{DeviceRow, INTERVAL_SECONDS, Status};
-use super::queries::{self, NewDevice, Settlement};
+use super::queries::{self, DeviceDecision, NewDevice};
 use super::user_code::UserCode;
 use super::wire::DeviceAuthorizationResponse;
 use crate::accounts;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::ByAddress;
+use crate::limits::AddressLimit;
 use crate::links;
 use crate::oauth::authorize::scope_for;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::clients::{self, GrantType};
 use crate::oauth::consents;
 use crate::oauth::error::OAuthError;
-use crate::oauth::grants::{self, Granted, NewGrant};
+use crate::oauth::grants::{self, GrantedSession, NewGrant};
 use crate::oauth::scopes;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 /// The lifetime of a device authorization: enough to find a browser and sign in.
 const DEVICE_LIFE: TimeDelta = TimeDelta::minutes(15);
@@ -32,11 +32,11 @@ pub(super) async fn begin(
     app: &App,
     client: &OAuthClient,
     scope: Option<&str>,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<DeviceAuthorizationResponse, OAuthError> {
     client.check_grant_type(GrantType::DeviceCode)?;
     app.limits
-        .check_address(ByAddress::Device, origin.address)?;
+        .check_address(AddressLimit::Device, origin.address)?;
     let scope = scope_for(client, scope)
         .map_err(|refusal| OAuthError::InvalidScope(refusal.description))?;
     let device_code = random_token();
@@ -87,7 +87,7 @@ pub(super) async fn find_waiting(
     app: &App,
     user: &CurrentUser,
     code: &UserCode,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Option<Waiting>, Error> {
     app.limits
         .check_user_code(user.account.id, origin.address)?;
@@ -113,7 +113,7 @@ pub(super) async fn settle(
     code: UserCode,
     waiting: Waiting,
     allow: bool,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<bool, Error> {
     let origin = origin.clone().of(user);
     let (user_id, session_id) = (user.account.id, user.token.session_id.clone());
@@ -121,7 +121,7 @@ pub(super) async fn settle(
     app.change(&origin, move |change| {
         // The lock comes first, as in every change of an account.
         accounts::queries::lock_account(change.db, user_id)?;
-        let settlement = Settlement {
+        let settlement = DeviceDecision {
             status: if allow {
                 Status::Approved
             } else {
@@ -154,8 +154,8 @@ pub(crate) async fn redeem(
     app: &App,
     client: &OAuthClient,
     device_code: &str,
-    origin: &Origin,
-) -> Result<Granted, OAuthError> {
+    origin: &RequestContext,
+) -> Result<GrantedSession, OAuthError> {
     let hash = links::hash(&SecretString::from(device_code));
     let (key, client_id) = (hash.clone(), client.id.clone());
     let row = app

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::oauth::clients;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/oauth/token").post(token));
@@ -30,7 +30,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn token(
     app: Data<App>,
-    origin: Origin,
+    origin: RequestContext,
     form: OAuthForm,
     req: HttpRequest,
 ) -> Result<HttpResponse, OAuthError> {

@@ -10,11 +10,11 @@ use crate::oauth::clients::GrantType;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
-use crate::oauth::grants::Granted;
+use crate::oauth::grants::GrantedSession;
 use crate::oauth::{codes, devices, id_token, scopes};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::sessions;
-use crate::sessions::model::Holder;
+use crate::sessions::model::TokenHolder;
 use crate::sessions::refresh;
 use crate::tokens::refresh::RefreshToken;
 
@@ -23,7 +23,7 @@ pub(super) async fn exchange(
     app: &App,
     client: &OAuthClient,
     form: &OAuthForm,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<TokenResponse, OAuthError> {
     let grant_type = GrantType::parse(form.require("grant_type")?);
     let grant_type = grant_type.ok_or(OAuthError::UnsupportedGrantType)?;
@@ -62,7 +62,7 @@ struct Issue<'a> {
 async fn first_tokens(
     app: &App,
     client: &OAuthClient,
-    granted: Granted,
+    granted: GrantedSession,
 ) -> Result<TokenResponse, OAuthError> {
     let issue = Issue {
         client,
@@ -83,9 +83,9 @@ async fn refreshed(
     client: &OAuthClient,
     token: &str,
     asked: Option<&str>,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<TokenResponse, OAuthError> {
-    let holder = Holder::Client(&client.id);
+    let holder = TokenHolder::Client(&client.id);
     let narrowed = match asked {
         // Checked before the token is used up, so that a client that asks for too much keeps it.
         Some(asked) => {

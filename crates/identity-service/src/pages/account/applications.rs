@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::oauth::consents::service;
 use crate::oauth::consents::wire::Application;
 use crate::oauth::scopes;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
+use crate::pages::layout::PageFrame;
 use crate::pages::notices::DoneQuery;
 use crate::pages::text;
 use crate::pages::visitor::Member;
@@ -27,7 +27,7 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
 #[derive(Template)]
 #[template(path = "account/applications.html")]
 struct ApplicationsPage {
-    frame: Frame,
+    frame: PageFrame,
     applications: Vec<Listed>,
 }
 
@@ -69,7 +69,7 @@ async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, E
     Ok(member.visitor.show(StatusCode::OK, &page))
 }
 
-async fn revoke(form: Form<RevokeForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+async fn revoke(form: Form<RevokeForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
     let (member, RevokeForm { client_id }) = form.by_member()?;
     let app = &member.visitor.app;
     service::revoke_application(app, &member.user, client_id, &origin).await?;

@@ -10,10 +10,10 @@ use web_kit::form::check_site;
 use crate::deletion;
 use crate::deletion::wire::DeleteAccountRequest;
 use crate::export;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, FormMessages};
 use crate::pages::visitor::Member;
 use crate::teams;
 use crate::teams::wire::Team;
@@ -22,7 +22,7 @@ use crate::totp;
 #[derive(Template)]
 #[template(path = "account/delete.html")]
 struct DeletePage {
-    frame: Frame,
+    frame: PageFrame,
     /// Teams of this owner with other members. They must be handed over or deleted first.
     kept: Vec<Team>,
     /// Teams of this owner without other members. They are deleted with the account.
@@ -33,13 +33,13 @@ struct DeletePage {
 #[derive(Template)]
 #[template(path = "account/deleted.html")]
 struct DeletedPage {
-    frame: Frame,
+    frame: PageFrame,
 }
 
 /// Returns the file of `GET /api/auth/export`. Each export is audited, so pages of other sites must not request it.
 pub(super) async fn export(
     member: Member,
-    origin: Origin,
+    origin: RequestContext,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let headers: &HeaderMap = req.headers();
@@ -49,12 +49,12 @@ pub(super) async fn export(
 }
 
 pub(super) async fn delete_page(member: Member) -> actix_web::Result<HttpResponse> {
-    show(&member, Notices::default()).await
+    show(&member, FormMessages::default()).await
 }
 
 pub(super) async fn delete(
     form: Form<DeleteAccountRequest>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (mut member, request) = form.by_member()?;
     let app = member.visitor.app.clone();
@@ -72,7 +72,7 @@ pub(super) async fn delete(
     }
 }
 
-async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
+async fn show(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
     let app = &member.visitor.app;
     let id = member.user.account.id;
     let mut own = teams::service::list_teams(app, &member.user).await?;

@@ -6,17 +6,17 @@ use service_kit::http::Query;
 
 use crate::credentials::email;
 use crate::credentials::wire::ChangeEmailRequest;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::visitor::Member;
 use crate::totp;
 
 #[derive(Template)]
 #[template(path = "account/email.html")]
 struct EmailPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     /// The address of the account, if it has one.
     current: Option<&'a str>,
     is_verified: bool,
@@ -37,7 +37,7 @@ pub(super) async fn page(
 
 pub(super) async fn change(
     form: Form<ChangeEmailRequest>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, mut request) = form.by_member()?;
     let typed = request.email;
@@ -56,7 +56,11 @@ pub(super) async fn change(
     }
 }
 
-async fn show(member: &Member, notices: Notices, email: &str) -> actix_web::Result<HttpResponse> {
+async fn show(
+    member: &Member,
+    notices: FormMessages,
+    email: &str,
+) -> actix_web::Result<HttpResponse> {
     let account = &member.user.account;
     let factor = totp::service::status(&member.visitor.app, &member.user).await?;
     let page = EmailPage {

@@ -6,9 +6,9 @@ use askama::Template;
 use auth_types::wire::Premium;
 use service_kit::http::Query;
 
-use super::photo::Portrait;
+use super::photo::Avatar;
 use crate::accounts::model::AccountRow;
-use crate::pages::layout::Frame;
+use crate::pages::layout::PageFrame;
 use crate::pages::notices::DoneQuery;
 use crate::pages::text;
 use crate::pages::visitor::Member;
@@ -19,8 +19,8 @@ use crate::totp;
 #[derive(Template)]
 #[template(path = "account/overview.html")]
 struct OverviewPage<'a> {
-    frame: Frame,
-    portrait: Portrait,
+    frame: PageFrame,
+    portrait: Avatar,
     account: &'a AccountRow,
     since: String,
     has_email: bool,
@@ -42,7 +42,7 @@ pub(super) async fn page(
     let account = &user.account;
     let page = OverviewPage {
         frame: visitor.frame("Your account").with(query.0.notices()),
-        portrait: Portrait::of(account),
+        portrait: Avatar::of(account),
         since: text::day(&account.created_at.and_utc()),
         has_email: account.own_email().is_some(),
         premium: account.premium(|tier| app.premium.bandwidth_mb(tier), app.clock.now_naive())?,

@@ -7,10 +7,10 @@ use service_kit::http::Query;
 
 use crate::credentials::password;
 use crate::credentials::wire::ChangePasswordRequest;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::totp;
@@ -18,7 +18,7 @@ use crate::totp;
 #[derive(Template)]
 #[template(path = "account/password.html")]
 struct PasswordPage {
-    frame: Frame,
+    frame: PageFrame,
     asks_code: bool,
 }
 
@@ -40,11 +40,11 @@ pub(super) async fn page(
 
 pub(super) async fn change(
     form: Form<PasswordForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, typed) = form.by_member()?;
     if typed.new_password != typed.repeated {
-        let notices = Notices::wrong("repeated", "This is not the same as the new password");
+        let notices = FormMessages::wrong("repeated", "This is not the same as the new password");
         return show(&member, notices).await;
     }
     let request = ChangePasswordRequest {
@@ -64,7 +64,7 @@ pub(super) async fn change(
     }
 }
 
-async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
+async fn show(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
     let factor = totp::service::status(&member.visitor.app, &member.user).await?;
     let page = PasswordPage {
         frame: member.visitor.frame("Password").with(notices),

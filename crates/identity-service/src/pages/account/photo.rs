@@ -2,16 +2,16 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use service_kit::http::{Query, Unread};
+use service_kit::http::{Query, UnreadBody};
 use web_kit::form::check_site;
 
 use crate::accounts::model::AccountRow;
 use crate::error::Error;
-use crate::limits::ByAccount;
-use crate::origin::Origin;
+use crate::limits::AccountLimit;
+use crate::origin::RequestContext;
 use crate::pages::form::{Empty, Form};
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::photos::{public_url, service, upload};
@@ -19,19 +19,19 @@ use crate::photos::{public_url, service, upload};
 #[derive(Template)]
 #[template(path = "account/photo.html")]
 struct PhotoPage {
-    frame: Frame,
-    portrait: Portrait,
+    frame: PageFrame,
+    portrait: Avatar,
     most_mebibytes: usize,
 }
 
 /// A photo, or the initial in its place.
-pub(crate) struct Portrait {
+pub(crate) struct Avatar {
     /// A path on this host, whatever its public name is.
     pub(crate) path: Option<String>,
     pub(crate) initial: char,
 }
 
-impl Portrait {
+impl Avatar {
     pub(crate) fn of(account: &AccountRow) -> Self {
         Self {
             path: public_url("", account.id, account.photo_version.as_deref()),
@@ -47,14 +47,14 @@ pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> HttpRespons
 /// Replaces the extractor of forms, which cannot read files: the token is in the same body as the photo.
 pub(super) async fn upload(
     member: Member,
-    origin: Origin,
-    body: Unread,
+    origin: RequestContext,
+    body: UnreadBody,
 ) -> actix_web::Result<HttpResponse> {
     check_site(body.headers())?;
     let app = &member.visitor.app;
     let user = &member.user;
     app.limits
-        .check_account(ByAccount::Photo, user.account.id)?;
+        .check_account(AccountLimit::Photo, user.account.id)?;
     let body = body.of_account(user.account.id.get());
     let sent = match upload::read_form(body, app.photos.max_bytes).await {
         Ok(sent) => sent,
@@ -77,7 +77,10 @@ pub(super) async fn upload(
     }
 }
 
-pub(super) async fn remove(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+pub(super) async fn remove(
+    form: Form<Empty>,
+    origin: RequestContext,
+) -> actix_web::Result<HttpResponse> {
     let (member, _) = form.by_member()?;
     let user = &member.user;
     service::remove(&member.visitor.app, user.account.id, &origin.of(user)).await?;
@@ -90,10 +93,10 @@ fn no_file() -> Error {
     Error::Validation("photo must be chosen".into())
 }
 
-fn show(member: &Member, notices: Notices) -> HttpResponse {
+fn show(member: &Member, notices: FormMessages) -> HttpResponse {
     let page = PhotoPage {
         frame: member.visitor.frame("Photo").with(notices),
-        portrait: Portrait::of(&member.user.account),
+        portrait: Avatar::of(&member.user.account),
         most_mebibytes: member.visitor.app.photos.max_bytes / (1024 * 1024),
     };
     member.visitor.show(page.frame.status(), &page)

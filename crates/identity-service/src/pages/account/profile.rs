@@ -5,11 +5,11 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::Query;
 
-use super::photo::Portrait;
-use crate::origin::Origin;
+use super::photo::Avatar;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::profiles::service;
@@ -18,8 +18,8 @@ use crate::profiles::wire::UpdateProfileRequest;
 #[derive(Template)]
 #[template(path = "account/profile.html")]
 struct ProfilePage<'a> {
-    frame: Frame,
-    portrait: Portrait,
+    frame: PageFrame,
+    portrait: Avatar,
     bio: &'a str,
     website_url: &'a str,
 }
@@ -41,7 +41,7 @@ pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> HttpRespons
 
 pub(super) async fn save(
     form: Form<ProfileForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, typed) = form.by_member()?;
     let user = &member.user;
@@ -61,10 +61,10 @@ pub(super) async fn save(
     }
 }
 
-fn show(member: &Member, notices: Notices, (bio, website_url): (&str, &str)) -> HttpResponse {
+fn show(member: &Member, notices: FormMessages, (bio, website_url): (&str, &str)) -> HttpResponse {
     let page = ProfilePage {
         frame: member.visitor.frame("Profile").with(notices),
-        portrait: Portrait::of(&member.user.account),
+        portrait: Avatar::of(&member.user.account),
         bio,
         website_url,
     };

@@ -8,10 +8,10 @@ use qrcode::{Color, QrCode};
 use service_kit::http::{Query, endpoint};
 
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::visitor::Member;
 use crate::totp::service;
 use crate::totp::wire::{
@@ -37,7 +37,7 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
 #[derive(Template)]
 #[template(path = "account/second_factor.html")]
 struct StatusPage {
-    frame: Frame,
+    frame: PageFrame,
     status: TotpStatus,
 }
 
@@ -45,14 +45,14 @@ struct StatusPage {
 #[derive(Template)]
 #[template(path = "account/second_factor_confirm.html")]
 struct ConfirmPage {
-    frame: Frame,
-    shown: Option<(TotpSetup, Symbol)>,
+    frame: PageFrame,
+    shown: Option<(TotpSetup, QrCodeImage)>,
 }
 
 #[derive(Template)]
 #[template(path = "account/recovery_codes.html")]
 struct CodesPage {
-    frame: Frame,
+    frame: PageFrame,
     codes: RecoveryCodes,
     is_new: bool,
 }
@@ -61,7 +61,7 @@ struct CodesPage {
 #[derive(Template)]
 #[template(path = "account/second_factor_change.html")]
 struct ChangePage {
-    frame: Frame,
+    frame: PageFrame,
     asks_code: bool,
     turns_off: bool,
 }
@@ -70,12 +70,19 @@ async fn page(member: Member, query: Query<DoneQuery>) -> actix_web::Result<Http
     show_status(&member, query.0.notices()).await
 }
 
-async fn set_up(form: Form<TotpSetupRequest>, origin: Origin) -> actix_web::Result<HttpResponse> {
+async fn set_up(
+    form: Form<TotpSetupRequest>,
+    origin: RequestContext,
+) -> actix_web::Result<HttpResponse> {
     let (member, request) = form.by_member()?;
     match service::set_up(&member.visitor.app, &member.user, request, &origin).await {
         Ok(made) => {
-            let symbol = Symbol::of(&made.otpauth_url)?;
-            Ok(ask_code(&member, Notices::default(), Some((made, symbol))))
+            let symbol = QrCodeImage::of(&made.otpauth_url)?;
+            Ok(ask_code(
+                &member,
+                FormMessages::default(),
+                Some((made, symbol)),
+            ))
         }
         Err(error) => show_status(&member, notices::of(error, &["password"])?).await,
     }
@@ -83,7 +90,7 @@ async fn set_up(form: Form<TotpSetupRequest>, origin: Origin) -> actix_web::Resu
 
 async fn confirm(
     form: Form<TotpConfirmRequest>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, request) = form.by_member()?;
     match service::confirm(&member.visitor.app, &member.user, &request, &origin).await {
@@ -97,12 +104,12 @@ async fn confirm(
 }
 
 async fn codes_page(member: Member) -> actix_web::Result<HttpResponse> {
-    show_change(&member, Notices::default(), false).await
+    show_change(&member, FormMessages::default(), false).await
 }
 
 async fn renew_codes(
     form: Form<TotpChangeRequest>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, request) = form.by_member()?;
     let app = &member.visitor.app;
@@ -116,12 +123,12 @@ async fn renew_codes(
 }
 
 async fn off_page(member: Member) -> actix_web::Result<HttpResponse> {
-    show_change(&member, Notices::default(), true).await
+    show_change(&member, FormMessages::default(), true).await
 }
 
 async fn switch_off(
     form: Form<TotpChangeRequest>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, request) = form.by_member()?;
     let app = &member.visitor.app;
@@ -136,7 +143,7 @@ async fn switch_off(
     }
 }
 
-async fn show_status(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
+async fn show_status(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
     let page = StatusPage {
         frame: member.visitor.frame("Second factor").with(notices),
         status: service::status(&member.visitor.app, &member.user).await?,
@@ -144,7 +151,11 @@ async fn show_status(member: &Member, notices: Notices) -> actix_web::Result<Htt
     Ok(member.visitor.show(page.frame.status(), &page))
 }
 
-fn ask_code(member: &Member, notices: Notices, shown: Option<(TotpSetup, Symbol)>) -> HttpResponse {
+fn ask_code(
+    member: &Member,
+    notices: FormMessages,
+    shown: Option<(TotpSetup, QrCodeImage)>,
+) -> HttpResponse {
     let page = ConfirmPage {
         frame: member
             .visitor
@@ -167,7 +178,7 @@ fn show_codes(member: &Member, codes: RecoveryCodes, is_new: bool) -> HttpRespon
 /// Shows the confirmation if there is a second factor.
 async fn show_change(
     member: &Member,
-    notices: Notices,
+    notices: FormMessages,
     turns_off: bool,
 ) -> actix_web::Result<HttpResponse> {
     let status = service::status(&member.visitor.app, &member.user).await?;
@@ -187,13 +198,13 @@ async fn show_change(
 }
 
 /// A QR code as a single SVG path, which needs no style of its own.
-struct Symbol {
+struct QrCodeImage {
     /// Modules per side, with the quiet zone of four that ISO/IEC 18004 requires around the symbol.
     size: usize,
     path: String,
 }
 
-impl Symbol {
+impl QrCodeImage {
     const QUIET: usize = 4;
 
     fn of(text: &str) -> Result<Self, Error> {

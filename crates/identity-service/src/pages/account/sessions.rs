@@ -8,9 +8,9 @@ use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 use web_kit::cookies::set_cookie;
 
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::{Empty, Form};
-use crate::pages::layout::Frame;
+use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, ListQuery};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Member;
@@ -29,7 +29,7 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
 #[derive(Template)]
 #[template(path = "account/sessions.html")]
 struct SessionsPage {
-    frame: Frame,
+    frame: PageFrame,
     sessions: Vec<SessionEntry>,
     total: i64,
     pager: Pager,
@@ -59,7 +59,7 @@ async fn page(member: Member, query: Query<ListQuery>) -> actix_web::Result<Http
     Ok(member.visitor.show(StatusCode::OK, &page))
 }
 
-async fn end(form: Form<EndForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+async fn end(form: Form<EndForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
     let (member, EndForm { id }) = form.by_member()?;
     let is_this = id == member.user.token.session_id;
     let app = &member.visitor.app;
@@ -72,7 +72,7 @@ async fn end(form: Form<EndForm>, origin: Origin) -> actix_web::Result<HttpRespo
     Ok(member.visitor.see_other("/account/sessions?done=session"))
 }
 
-async fn end_others(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+async fn end_others(form: Form<Empty>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
     let (member, _) = form.by_member()?;
     ending::end_many(&member.visitor.app, &member.user, true, &origin).await?;
     Ok(member.visitor.see_other("/account/sessions?done=sessions"))

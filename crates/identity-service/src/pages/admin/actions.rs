@@ -12,16 +12,16 @@ use crate::admin::wire::{AdminUser, UpdateUserRequest};
 use crate::credentials::reset;
 use crate::credentials::wire::ForgotRequest;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::{Empty, Form};
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, FormMessages};
 use crate::pages::visitor::Administrator;
 
 #[derive(Template)]
 #[template(path = "admin/confirm.html")]
 struct ConfirmPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     username: &'a str,
     back: String,
     /// Where the form is sent.
@@ -33,7 +33,7 @@ struct ConfirmPage<'a> {
 #[derive(Template)]
 #[template(path = "admin/password.html")]
 struct PasswordPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     username: &'a str,
     back: String,
     password: &'a str,
@@ -47,11 +47,11 @@ struct Action {
     button: &'static str,
     /// The name of the message after the action.
     done: &'static str,
-    effect: Effect,
+    effect: AdminEffect,
 }
 
 #[derive(Clone, Copy)]
-enum Effect {
+enum AdminEffect {
     Active(bool),
     Role(AccountRole),
     EndSessions,
@@ -66,7 +66,7 @@ const ACTIONS: [Action; 7] = [
         meaning: "All its sessions end at once, and nobody can sign in to it. Others do not see it any more. Nothing is deleted.",
         button: "Deactivate",
         done: "deactivated",
-        effect: Effect::Active(false),
+        effect: AdminEffect::Active(false),
     },
     Action {
         name: "activate",
@@ -74,7 +74,7 @@ const ACTIONS: [Action; 7] = [
         meaning: "Its owner can sign in again, and others see it again.",
         button: "Activate",
         done: "activated",
-        effect: Effect::Active(true),
+        effect: AdminEffect::Active(true),
     },
     Action {
         name: "promote",
@@ -82,7 +82,7 @@ const ACTIONS: [Action; 7] = [
         meaning: "It may then do everything that these pages can do: to all accounts, to clients and to keys.",
         button: "Make it a SUPERADMIN",
         done: "promoted",
-        effect: Effect::Role(AccountRole::Superadmin),
+        effect: AdminEffect::Role(AccountRole::Superadmin),
     },
     Action {
         name: "demote",
@@ -90,7 +90,7 @@ const ACTIONS: [Action; 7] = [
         meaning: "It loses these pages and everything on them.",
         button: "Make it an ordinary account",
         done: "demoted",
-        effect: Effect::Role(AccountRole::User),
+        effect: AdminEffect::Role(AccountRole::User),
     },
     Action {
         name: "end-sessions",
@@ -98,7 +98,7 @@ const ACTIONS: [Action; 7] = [
         meaning: "Its owner is signed out on every device and in every application, and can sign in again.",
         button: "End all sessions",
         done: "sessions-ended",
-        effect: Effect::EndSessions,
+        effect: AdminEffect::EndSessions,
     },
     Action {
         name: "mail-reset",
@@ -106,7 +106,7 @@ const ACTIONS: [Action; 7] = [
         meaning: "The mail goes to the account's address, if that is known to be its owner's. The password stays good until the link is used.",
         button: "Send the mail",
         done: "reset-mailed",
-        effect: Effect::MailReset,
+        effect: AdminEffect::MailReset,
     },
     Action {
         name: "new-password",
@@ -114,7 +114,7 @@ const ACTIONS: [Action; 7] = [
         meaning: "The password is made here and shown once, for you to tell its owner. The old one is good no more, and all sessions end.",
         button: "Set a new password",
         done: "",
-        effect: Effect::NewPassword,
+        effect: AdminEffect::NewPassword,
     },
 ];
 
@@ -125,21 +125,21 @@ fn find_action(name: &str) -> Result<&'static Action, Problem> {
 
 /// Runs the action. Returns a page if the result is more than a message.
 async fn run(
-    effect: Effect,
+    effect: AdminEffect,
     admin: &Administrator,
     id: UserId,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<Option<HttpResponse>, Error> {
     let app = &admin.visitor.app;
     let mut changes = UpdateUserRequest::default();
     match effect {
-        Effect::Active(is_active) => changes.is_active = Some(is_active),
-        Effect::Role(role) => changes.role = Some(role),
-        Effect::EndSessions => {
+        AdminEffect::Active(is_active) => changes.is_active = Some(is_active),
+        AdminEffect::Role(role) => changes.role = Some(role),
+        AdminEffect::EndSessions => {
             service::revoke_sessions(app, id, origin).await?;
             return Ok(None);
         }
-        Effect::MailReset => {
+        AdminEffect::MailReset => {
             let request = ForgotRequest {
                 username: Some(service::get(app, id).await?.user.username),
                 email: None,
@@ -147,7 +147,7 @@ async fn run(
             reset::forgot(app, request, origin).await?;
             return Ok(None);
         }
-        Effect::NewPassword => return new_password(admin, id, origin).await.map(Some),
+        AdminEffect::NewPassword => return new_password(admin, id, origin).await.map(Some),
     }
     service::update(app, id, changes, origin).await?;
     Ok(None)
@@ -160,13 +160,13 @@ pub(super) async fn ask(admin: Administrator, path: Segments) -> actix_web::Resu
     let (id, action) = path.0;
     let action = find_action(&action)?;
     let user = service::get(&admin.visitor.app, id).await?;
-    Ok(show(&admin, &user, action, Notices::default()))
+    Ok(show(&admin, &user, action, FormMessages::default()))
 }
 
 pub(super) async fn act(
     form: Form<Empty>,
     path: Segments,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let (id, action) = path.0;
@@ -190,7 +190,7 @@ pub(super) async fn act(
 async fn new_password(
     admin: &Administrator,
     id: UserId,
-    origin: &Origin,
+    origin: &RequestContext,
 ) -> Result<HttpResponse, Error> {
     let made = service::reset_password(&admin.visitor.app, id, None, origin).await?;
     let page = PasswordPage {
@@ -206,7 +206,7 @@ fn show(
     admin: &Administrator,
     user: &AdminUser,
     action: &Action,
-    notices: Notices,
+    notices: FormMessages,
 ) -> HttpResponse {
     let back = path_of(user.user.id);
     let page = ConfirmPage {

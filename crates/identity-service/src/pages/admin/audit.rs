@@ -14,8 +14,8 @@ use crate::audit::service;
 use crate::audit::wire::{self, AuditEntry, Person};
 use crate::error::Error;
 use crate::page::MAX_PAGE;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, FormMessages};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Administrator;
 
@@ -24,7 +24,7 @@ const PATH: &str = "/admin/audit";
 #[derive(Template)]
 #[template(path = "admin/audit.html")]
 struct AuditPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     query: &'a AuditQuery,
     entries: Vec<AuditEntry>,
     pager: Pager,
@@ -51,7 +51,7 @@ pub(super) async fn page(
     let (app, query) = (&admin.visitor.app, query.0);
     let (notices, entries, next) = match query.filter(app).await? {
         Ok(filter) => match service::list(app, filter).await {
-            Ok(found) => (Notices::default(), found.entries, found.next_cursor),
+            Ok(found) => (FormMessages::default(), found.entries, found.next_cursor),
             Err(error) => (notices::of(error, &["action"])?, Vec::new(), None),
         },
         Err(wrong) => (wrong, Vec::new(), None),
@@ -70,20 +70,20 @@ pub(super) async fn page(
 
 impl AuditQuery {
     /// Returns the conditions, or the message about one that cannot be parsed.
-    async fn filter(&self, app: &App) -> Result<Result<wire::AuditQuery, Notices>, Error> {
+    async fn filter(&self, app: &App) -> Result<Result<wire::AuditQuery, FormMessages>, Error> {
         let mut found = [None, None];
         let asked = [("user", &self.user), ("actor", &self.actor)];
         for (id, (field, typed)) in found.iter_mut().zip(asked) {
             if !typed.trim().is_empty() {
                 *id = find_account(app, typed.trim()).await?;
                 if id.is_none() {
-                    return Ok(Err(Notices::wrong(field, "There is no such account")));
+                    return Ok(Err(FormMessages::wrong(field, "There is no such account")));
                 }
             }
         }
         let [user, actor] = found;
         let (Ok(since), Ok(until)) = (midnight(&self.since), midnight(&self.until)) else {
-            return Ok(Err(Notices::wrong(
+            return Ok(Err(FormMessages::wrong(
                 "since",
                 "Must be days such as 2027-12-31",
             )));

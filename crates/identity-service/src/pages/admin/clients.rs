@@ -10,13 +10,13 @@ use service_kit::http::{Path, Query};
 
 use crate::error::Error;
 use crate::oauth::clients::NewClient;
-use crate::oauth::clients::model::{OAuthClient, WithSecret};
+use crate::oauth::clients::model::{ClientWithSecret, OAuthClient};
 use crate::oauth::clients::service;
 use crate::oauth::clients::wire::CreateOAuthClientRequest;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::{Empty, Form};
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
 
@@ -25,14 +25,14 @@ const PATH: &str = "/admin/clients";
 #[derive(Template)]
 #[template(path = "admin/clients.html")]
 struct ClientsPage {
-    frame: Frame,
+    frame: PageFrame,
     clients: Vec<OAuthClient>,
 }
 
 #[derive(Template)]
 #[template(path = "admin/new_client.html")]
 struct NewClientPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     typed: &'a ClientForm,
     scopes: [Scope; 10],
 }
@@ -40,7 +40,7 @@ struct NewClientPage<'a> {
 #[derive(Template)]
 #[template(path = "admin/client.html")]
 struct ClientPage {
-    frame: Frame,
+    frame: PageFrame,
     client: OAuthClient,
     made: String,
 }
@@ -49,7 +49,7 @@ struct ClientPage {
 #[derive(Template)]
 #[template(path = "admin/client_secret.html")]
 struct SecretPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     client: &'a OAuthClient,
     secret: Option<&'a str>,
 }
@@ -57,7 +57,7 @@ struct SecretPage<'a> {
 #[derive(Template)]
 #[template(path = "admin/client_confirm.html")]
 struct ConfirmPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     client: &'a OAuthClient,
     deletes: bool,
 }
@@ -129,12 +129,12 @@ pub(super) async fn create_page(admin: Administrator) -> HttpResponse {
         grant_refresh_token: usual(),
         ..ClientForm::default()
     };
-    show_new(&admin, Notices::default(), &form)
+    show_new(&admin, FormMessages::default(), &form)
 }
 
 pub(super) async fn create(
     form: Form<ClientForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, typed) = form.by_administrator().await?;
     let origin = origin.of_admin(&admin.admin);
@@ -151,7 +151,7 @@ pub(super) async fn create(
     }
 }
 
-fn show_new(admin: &Administrator, notices: Notices, typed: &ClientForm) -> HttpResponse {
+fn show_new(admin: &Administrator, notices: FormMessages, typed: &ClientForm) -> HttpResponse {
     let page = NewClientPage {
         frame: admin.visitor.frame("New client").with(notices),
         typed,
@@ -160,7 +160,7 @@ fn show_new(admin: &Administrator, notices: Notices, typed: &ClientForm) -> Http
     admin.visitor.show(page.frame.status(), &page)
 }
 
-fn show_secret(admin: &Administrator, made: &WithSecret) -> HttpResponse {
+fn show_secret(admin: &Administrator, made: &ClientWithSecret) -> HttpResponse {
     let page = SecretPage {
         frame: admin.visitor.frame("Client"),
         client: &made.client,
@@ -187,13 +187,13 @@ pub(super) async fn ask_rotate(
     admin: Administrator,
     id: Path<(String,)>,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&admin, &id.0.0, Notices::default(), false).await
+    ask(&admin, &id.0.0, FormMessages::default(), false).await
 }
 
 pub(super) async fn rotate(
     form: Form<Empty>,
     id: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
@@ -207,13 +207,13 @@ pub(super) async fn ask_delete(
     admin: Administrator,
     id: Path<(String,)>,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&admin, &id.0.0, Notices::default(), true).await
+    ask(&admin, &id.0.0, FormMessages::default(), true).await
 }
 
 pub(super) async fn delete(
     form: Form<Empty>,
     id: Path<(String,)>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
@@ -228,7 +228,7 @@ pub(super) async fn delete(
 async fn ask(
     admin: &Administrator,
     id: &str,
-    notices: Notices,
+    notices: FormMessages,
     deletes: bool,
 ) -> actix_web::Result<HttpResponse> {
     let client = service::get(&admin.visitor.app, id).await?;

@@ -6,9 +6,9 @@ use askama::Template;
 use service_kit::http::Query;
 
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::{Empty, Form};
-use crate::pages::layout::Frame;
+use crate::pages::layout::PageFrame;
 use crate::pages::notices::DoneQuery;
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
@@ -17,14 +17,14 @@ use crate::tokens::rotation::{self, Key, KeyState, Rotated, RotationKind};
 #[derive(Template)]
 #[template(path = "admin/keys.html")]
 struct KeysPage {
-    frame: Frame,
+    frame: PageFrame,
     keys: Vec<Key>,
 }
 
 #[derive(Template)]
 #[template(path = "admin/rotate.html")]
 struct RotatePage {
-    frame: Frame,
+    frame: PageFrame,
 }
 
 pub(super) async fn page(
@@ -45,7 +45,10 @@ pub(super) async fn ask(admin: Administrator) -> HttpResponse {
     admin.visitor.show(StatusCode::OK, &page)
 }
 
-pub(super) async fn rotate(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+pub(super) async fn rotate(
+    form: Form<Empty>,
+    origin: RequestContext,
+) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let origin = origin.of_admin(&admin.admin);
     let app = &admin.visitor.app;

@@ -13,7 +13,7 @@ use web_kit::cookies::set_cookie;
 
 use super::form::{Empty, Form};
 use super::visitor::{Administrator, sign_in_path};
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::sessions::ending;
 
 const HOME: &str = "/admin";
@@ -60,7 +60,10 @@ async fn home(admin: Administrator) -> HttpResponse {
 }
 
 /// Ends a sign-in that is too old for administration, and starts a new one.
-async fn sign_in_again(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+async fn sign_in_again(
+    form: Form<Empty>,
+    origin: RequestContext,
+) -> actix_web::Result<HttpResponse> {
     let (member, _) = form.by_member()?;
     let app = &member.visitor.app;
     ending::logout(app, &member.user, None, &origin).await?;

@@ -12,10 +12,10 @@ use service_kit::http::{Path, Query};
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, SearchQuery, UpdateUserRequest};
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Administrator;
 
@@ -24,7 +24,7 @@ const PATH: &str = "/admin/users";
 #[derive(Template)]
 #[template(path = "admin/users.html")]
 struct UsersPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     query: &'a UsersQuery,
     users: Vec<AdminUser>,
     pager: Pager,
@@ -33,7 +33,7 @@ struct UsersPage<'a> {
 #[derive(Template)]
 #[template(path = "admin/user.html")]
 struct UserPage {
-    frame: Frame,
+    frame: PageFrame,
     shown: AdminUser,
     /// The end of the plan as its field shows it: a day, or empty.
     until: String,
@@ -122,7 +122,7 @@ pub(super) async fn page(
 pub(super) async fn change_plan(
     form: Form<PlanForm>,
     id: PathId,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, typed) = form.by_administrator().await?;
     let id = known(id)?;
@@ -141,11 +141,11 @@ pub(super) async fn change_plan(
 }
 
 impl PlanForm {
-    fn changes(&self) -> Result<UpdateUserRequest, Notices> {
+    fn changes(&self) -> Result<UpdateUserRequest, FormMessages> {
         let tier: PremiumTier = self
             .tier
             .parse()
-            .map_err(|_| Notices::wrong("tier", "Must be FREE or PREMIUM"))?;
+            .map_err(|_| FormMessages::wrong("tier", "Must be FREE or PREMIUM"))?;
         let until = match (tier, self.until.trim()) {
             (PremiumTier::Free, _) => None,
             (PremiumTier::Premium, "") => Some(None),
@@ -160,8 +160,8 @@ impl PlanForm {
 }
 
 /// Returns the last second of a day: a plan that ends on a day includes it.
-fn end_of(day: &str) -> Result<DateTime<Utc>, Notices> {
-    let wrong = || Notices::wrong("until", "Must be a day such as 2027-12-31");
+fn end_of(day: &str) -> Result<DateTime<Utc>, FormMessages> {
+    let wrong = || FormMessages::wrong("until", "Must be a day such as 2027-12-31");
     let day: NaiveDate = day.parse().map_err(|_| wrong())?;
     let end = NaiveTime::from_hms_opt(23, 59, 59).ok_or_else(wrong)?;
     Ok(day.and_time(end).and_utc())
@@ -170,7 +170,7 @@ fn end_of(day: &str) -> Result<DateTime<Utc>, Notices> {
 async fn show(
     admin: &Administrator,
     id: UserId,
-    notices: Notices,
+    notices: FormMessages,
     typed_until: Option<String>,
 ) -> actix_web::Result<HttpResponse> {
     let shown = service::get(&admin.visitor.app, id).await?;

@@ -11,24 +11,24 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 use crate::pages::form::Form;
 use crate::pages::visitor::{Member, Visitor};
-use crate::teams::access::{Rank, TeamMember};
+use crate::teams::access::{RequiredRole, TeamMember};
 use crate::teams::model::TeamRow;
 
 /// A member on a page of their team, with the role that the page requires. Anyone else gets 404, a lower role 403.
-pub(super) struct AtTeam<R> {
+pub(super) struct TeamPageContext<R> {
     pub(super) visitor: Visitor,
     pub(super) rank: R,
 }
 
 /// A form of a team's page, and its sender.
 pub(super) struct TeamForm<T, R> {
-    pub(super) at_team: AtTeam<R>,
+    pub(super) at_team: TeamPageContext<R>,
     pub(super) typed: T,
 }
 
 type Extraction<T> = Pin<Box<dyn Future<Output = actix_web::Result<T>>>>;
 
-impl<R: Rank + 'static> FromRequest for AtTeam<R> {
+impl<R: RequiredRole + 'static> FromRequest for TeamPageContext<R> {
     type Error = actix_web::Error;
     type Future = Extraction<Self>;
 
@@ -38,7 +38,7 @@ impl<R: Rank + 'static> FromRequest for AtTeam<R> {
     }
 }
 
-impl<T: DeserializeOwned + 'static, R: Rank + 'static> FromRequest for TeamForm<T, R> {
+impl<T: DeserializeOwned + 'static, R: RequiredRole + 'static> FromRequest for TeamForm<T, R> {
     type Error = actix_web::Error;
     type Future = Extraction<Self>;
 
@@ -46,7 +46,7 @@ impl<T: DeserializeOwned + 'static, R: Rank + 'static> FromRequest for TeamForm<
         let (form, slug) = (Form::<T>::from_request(req, payload), slug_of(req));
         Box::pin(async move {
             let (member, typed) = form.await?.by_member()?;
-            let at_team = AtTeam::find(member, &slug).await?;
+            let at_team = TeamPageContext::find(member, &slug).await?;
             Ok(Self { at_team, typed })
         })
     }
@@ -56,7 +56,7 @@ fn slug_of(req: &HttpRequest) -> String {
     req.match_info().get("slug").unwrap_or_default().to_owned()
 }
 
-impl<R: Rank> AtTeam<R> {
+impl<R: RequiredRole> TeamPageContext<R> {
     async fn find(member: Member, slug: &str) -> Result<Self, Error> {
         let Member { visitor, user } = member;
         let rank = R::of(TeamMember::find(&visitor.app, user, slug).await?)?;

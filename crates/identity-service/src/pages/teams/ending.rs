@@ -5,18 +5,18 @@ use askama::Template;
 use auth_types::TeamRole;
 use serde::Deserialize;
 
-use super::at_team::{AtTeam, TeamForm};
-use crate::origin::Origin;
+use super::at_team::{TeamForm, TeamPageContext};
+use crate::origin::RequestContext;
 use crate::pages::form::Empty;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, FormMessages};
 use crate::teams::access::{TeamMember, TeamOwner};
 use crate::teams::{members, service};
 
 #[derive(Template)]
 #[template(path = "teams/leave.html")]
 struct LeavePage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     path: String,
     team_name: &'a str,
     is_owner: bool,
@@ -25,7 +25,7 @@ struct LeavePage<'a> {
 #[derive(Template)]
 #[template(path = "teams/delete.html")]
 struct DeletePage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     path: String,
     team_name: &'a str,
     slug: &'a str,
@@ -37,13 +37,13 @@ pub(super) struct DeleteForm {
     slug: String,
 }
 
-pub(super) async fn leave_page(at_team: AtTeam<TeamMember>) -> HttpResponse {
-    ask_leave(&at_team, Notices::default())
+pub(super) async fn leave_page(at_team: TeamPageContext<TeamMember>) -> HttpResponse {
+    ask_leave(&at_team, FormMessages::default())
 }
 
 pub(super) async fn leave(
     form: TeamForm<Empty, TeamMember>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let at_team = form.at_team;
     match members::leave(&at_team.visitor.app, &at_team.rank, &origin).await {
@@ -52,7 +52,7 @@ pub(super) async fn leave(
     }
 }
 
-fn ask_leave(at_team: &AtTeam<TeamMember>, notices: Notices) -> HttpResponse {
+fn ask_leave(at_team: &TeamPageContext<TeamMember>, notices: FormMessages) -> HttpResponse {
     let page = LeavePage {
         frame: at_team.visitor.frame("Leave the team").with(notices),
         path: at_team.path(),
@@ -62,25 +62,29 @@ fn ask_leave(at_team: &AtTeam<TeamMember>, notices: Notices) -> HttpResponse {
     at_team.visitor.show(page.frame.status(), &page)
 }
 
-pub(super) async fn delete_page(at_team: AtTeam<TeamOwner>) -> HttpResponse {
-    ask_delete(&at_team, Notices::default(), "")
+pub(super) async fn delete_page(at_team: TeamPageContext<TeamOwner>) -> HttpResponse {
+    ask_delete(&at_team, FormMessages::default(), "")
 }
 
 /// Requires the slug to be typed, so that nobody deletes another team by mistake.
 pub(super) async fn delete(
     form: TeamForm<DeleteForm, TeamOwner>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let TeamForm { at_team, typed } = form;
     if !typed.slug.trim().eq_ignore_ascii_case(&at_team.team().slug) {
-        let notices = Notices::wrong("slug", "This is not the short name of the team");
+        let notices = FormMessages::wrong("slug", "This is not the short name of the team");
         return Ok(ask_delete(&at_team, notices, &typed.slug));
     }
     service::delete_team(&at_team.visitor.app, &at_team.rank, &origin).await?;
     Ok(at_team.visitor.see_other("/teams?done=team-deleted"))
 }
 
-fn ask_delete(at_team: &AtTeam<TeamOwner>, notices: Notices, typed: &str) -> HttpResponse {
+fn ask_delete(
+    at_team: &TeamPageContext<TeamOwner>,
+    notices: FormMessages,
+    typed: &str,
+) -> HttpResponse {
     let page = DeletePage {
         frame: at_team.visitor.frame("Delete the team").with(notices),
         path: at_team.path(),

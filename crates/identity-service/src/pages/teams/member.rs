@@ -6,20 +6,20 @@ use auth_types::TeamRole;
 use serde::Deserialize;
 use service_kit::http::Path;
 
-use super::at_team::{AtTeam, TeamForm};
-use crate::origin::Origin;
+use super::at_team::{TeamForm, TeamPageContext};
+use crate::origin::RequestContext;
 use crate::pages::form::Empty;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, FormMessages};
 use crate::pages::text;
-use crate::teams::access::{Rank, TeamAdmin, TeamOwner};
+use crate::teams::access::{RequiredRole, TeamAdmin, TeamOwner};
 use crate::teams::members;
 use crate::teams::wire::Member;
 
 #[derive(Template)]
 #[template(path = "teams/member.html")]
 struct MemberPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     path: String,
     team_name: &'a str,
     member: Member,
@@ -30,7 +30,7 @@ struct MemberPage<'a> {
 #[derive(Template)]
 #[template(path = "teams/confirm.html")]
 struct ConfirmPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     /// The path of the member's page.
     back: String,
     team_name: &'a str,
@@ -47,16 +47,16 @@ pub(super) struct RoleForm {
 type Segments = Path<(String, String)>;
 
 pub(super) async fn page(
-    at_team: AtTeam<TeamAdmin>,
+    at_team: TeamPageContext<TeamAdmin>,
     path: Segments,
 ) -> actix_web::Result<HttpResponse> {
-    show(&at_team, &path.0.1, Notices::default()).await
+    show(&at_team, &path.0.1, FormMessages::default()).await
 }
 
 pub(super) async fn change_role(
     form: TeamForm<RoleForm, TeamAdmin>,
     path: Segments,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, username) = (form.at_team, path.0.1);
     // Handing the team over has a page of its own, which explains it.
@@ -64,7 +64,7 @@ pub(super) async fn change_role(
         "admin" => TeamRole::Admin,
         "member" => TeamRole::Member,
         _ => {
-            let notices = Notices::wrong("role", "Must be admin or member");
+            let notices = FormMessages::wrong("role", "Must be admin or member");
             return show(&at_team, &username, notices).await;
         }
     };
@@ -76,9 +76,9 @@ pub(super) async fn change_role(
 }
 
 async fn show(
-    at_team: &AtTeam<TeamAdmin>,
+    at_team: &TeamPageContext<TeamAdmin>,
     username: &str,
-    notices: Notices,
+    notices: FormMessages,
 ) -> actix_web::Result<HttpResponse> {
     let reader = at_team.member();
     let member = members::find_member(&at_team.visitor.app, reader, username).await?;
@@ -93,16 +93,16 @@ async fn show(
 }
 
 pub(super) async fn remove_page(
-    at_team: AtTeam<TeamAdmin>,
+    at_team: TeamPageContext<TeamAdmin>,
     path: Segments,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&at_team, &path.0.1, Notices::default(), false).await
+    ask(&at_team, &path.0.1, FormMessages::default(), false).await
 }
 
 pub(super) async fn remove(
     form: TeamForm<Empty, TeamAdmin>,
     path: Segments,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, username) = (form.at_team, path.0.1);
     let (app, admin) = (&at_team.visitor.app, at_team.member());
@@ -117,16 +117,16 @@ pub(super) async fn remove(
 }
 
 pub(super) async fn hand_over_page(
-    at_team: AtTeam<TeamOwner>,
+    at_team: TeamPageContext<TeamOwner>,
     path: Segments,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&at_team, &path.0.1, Notices::default(), true).await
+    ask(&at_team, &path.0.1, FormMessages::default(), true).await
 }
 
 pub(super) async fn hand_over(
     form: TeamForm<Empty, TeamAdmin>,
     path: Segments,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, username) = (form.at_team, path.0.1);
     let (app, role) = (&at_team.visitor.app, TeamRole::Owner.as_str());
@@ -136,10 +136,10 @@ pub(super) async fn hand_over(
     }
 }
 
-async fn ask<R: Rank>(
-    at_team: &AtTeam<R>,
+async fn ask<R: RequiredRole>(
+    at_team: &TeamPageContext<R>,
     username: &str,
-    notices: Notices,
+    notices: FormMessages,
     hands_over: bool,
 ) -> actix_web::Result<HttpResponse> {
     let member = members::find_member(&at_team.visitor.app, at_team.member(), username).await?;

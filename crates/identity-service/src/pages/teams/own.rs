@@ -7,12 +7,12 @@ use serde::Deserialize;
 use service_kit::http::Query;
 
 use crate::invitations::answers;
-use crate::invitations::model::Reference;
+use crate::invitations::model::InvitationRef;
 use crate::invitations::wire::Invitation;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, DoneQuery, Notices};
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::teams::service;
@@ -21,7 +21,7 @@ use crate::teams::wire::{CreateTeamRequest, PageQuery, Team};
 #[derive(Template)]
 #[template(path = "teams/own.html")]
 struct TeamsPage {
-    frame: Frame,
+    frame: PageFrame,
     teams: Vec<Team>,
     invitations: Vec<Invitation>,
     user_id: UserId,
@@ -30,7 +30,7 @@ struct TeamsPage {
 #[derive(Template)]
 #[template(path = "teams/new.html")]
 struct NewTeamPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     name: &'a str,
     slug: &'a str,
     description: &'a str,
@@ -56,7 +56,7 @@ pub(super) async fn page(
     show(&member, query.0.notices()).await
 }
 
-async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
+async fn show(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
     let app = &member.visitor.app;
     let waiting = answers::list_own(app, &member.user, PageQuery::default()).await?;
     let page = TeamsPage {
@@ -69,12 +69,12 @@ async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpRespon
 }
 
 pub(super) async fn create_page(member: Member) -> HttpResponse {
-    show_new(&member, Notices::default(), ("", "", ""))
+    show_new(&member, FormMessages::default(), ("", "", ""))
 }
 
 pub(super) async fn create(
     form: Form<NewTeamForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, typed) = form.by_member()?;
     let request = CreateTeamRequest {
@@ -98,7 +98,7 @@ pub(super) async fn create(
 
 fn show_new(
     member: &Member,
-    notices: Notices,
+    notices: FormMessages,
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
     let page = NewTeamPage {
@@ -112,10 +112,10 @@ fn show_new(
 
 pub(super) async fn accept(
     form: Form<AnswerForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, AnswerForm { id }) = form.by_member()?;
-    let reference = Reference::parse(id);
+    let reference = InvitationRef::parse(id);
     let app = &member.visitor.app;
     match answers::accept(app, &member.user, reference, &origin).await {
         Ok(joined) => {
@@ -128,10 +128,10 @@ pub(super) async fn accept(
 
 pub(super) async fn decline(
     form: Form<AnswerForm>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (member, AnswerForm { id }) = form.by_member()?;
-    let reference = Reference::parse(id);
+    let reference = InvitationRef::parse(id);
     let app = &member.visitor.app;
     match answers::decline(app, &member.user, reference, &origin).await {
         Ok(()) => Ok(member.visitor.see_other("/teams?done=declined")),

@@ -5,12 +5,12 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::Query;
 
-use super::at_team::{AtTeam, TeamForm};
+use super::at_team::{TeamForm, TeamPageContext};
 use crate::invitations::service;
 use crate::invitations::wire::{Invitation, InvitationsQuery, InviteRequest};
-use crate::origin::Origin;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, ListQuery, Notices};
+use crate::origin::RequestContext;
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, FormMessages, ListQuery};
 use crate::pages::text::{self, Pager};
 use crate::teams::access::TeamAdmin;
 use crate::teams::members;
@@ -20,20 +20,20 @@ const PAGE: i64 = 50;
 
 #[derive(Template)]
 #[template(path = "teams/people.html")]
-struct PeoplePage<'a> {
-    frame: Frame,
+struct MembersPage<'a> {
+    frame: PageFrame,
     path: String,
     team_name: &'a str,
     invitations: Vec<Invitation>,
     pager: Pager,
     /// Whether accounts can be added without an invitation.
     direct_add: bool,
-    typed: Typed<'a>,
+    typed: MembersFormInput<'a>,
 }
 
 /// The input in the fields of the two forms.
 #[derive(Default)]
-struct Typed<'a> {
+struct MembersFormInput<'a> {
     email: &'a str,
     username: &'a str,
     as_admin: bool,
@@ -57,16 +57,22 @@ pub(super) struct WithdrawForm {
 }
 
 pub(super) async fn page(
-    at_team: AtTeam<TeamAdmin>,
+    at_team: TeamPageContext<TeamAdmin>,
     query: Query<ListQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = notices::done(query.0.done.as_deref());
-    show(&at_team, notices, Typed::default(), query.0.offset).await
+    show(
+        &at_team,
+        notices,
+        MembersFormInput::default(),
+        query.0.offset,
+    )
+    .await
 }
 
 pub(super) async fn invite(
     form: TeamForm<InviteForm, TeamAdmin>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let TeamForm { at_team, typed } = form;
     let request = InviteRequest {
@@ -77,10 +83,10 @@ pub(super) async fn invite(
         Ok(_) => Ok(at_team.done("/people", "invited")),
         Err(error) => {
             let notices = notices::of(error, &["email"])?;
-            let typed = Typed {
+            let typed = MembersFormInput {
                 email: &typed.email,
                 as_admin: typed.role == "admin",
-                ..Typed::default()
+                ..MembersFormInput::default()
             };
             show(&at_team, notices, typed, 0).await
         }
@@ -89,7 +95,7 @@ pub(super) async fn invite(
 
 pub(super) async fn add(
     form: TeamForm<AddForm, TeamAdmin>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let TeamForm { at_team, typed } = form;
     let request = AddMemberRequest {
@@ -100,9 +106,9 @@ pub(super) async fn add(
         Ok(_) => Ok(at_team.done("", "added")),
         Err(error) => {
             let notices = notices::of(error, &["username"])?;
-            let typed = Typed {
+            let typed = MembersFormInput {
                 username: &typed.username,
-                ..Typed::default()
+                ..MembersFormInput::default()
             };
             show(&at_team, notices, typed, 0).await
         }
@@ -111,28 +117,28 @@ pub(super) async fn add(
 
 pub(super) async fn withdraw(
     form: TeamForm<WithdrawForm, TeamAdmin>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let TeamForm { at_team, typed } = form;
     match service::revoke(&at_team.visitor.app, &at_team.rank, &typed.id, &origin).await {
         Ok(()) => Ok(at_team.done("/people", "withdrawn")),
         Err(error) => {
             let notices = notices::of(error, &[])?;
-            show(&at_team, notices, Typed::default(), 0).await
+            show(&at_team, notices, MembersFormInput::default(), 0).await
         }
     }
 }
 
 async fn show(
-    at_team: &AtTeam<TeamAdmin>,
-    notices: Notices,
-    typed: Typed<'_>,
+    at_team: &TeamPageContext<TeamAdmin>,
+    notices: FormMessages,
+    typed: MembersFormInput<'_>,
     offset: i64,
 ) -> actix_web::Result<HttpResponse> {
     let wanted = InvitationsQuery::pending(PAGE, offset);
     let found = service::list_of_team(&at_team.visitor.app, &at_team.rank, wanted).await?;
     let path = at_team.path();
-    let page = PeoplePage {
+    let page = MembersPage {
         frame: at_team.visitor.frame("Add people").with(notices),
         team_name: &at_team.team().name,
         pager: Pager::by_offset(&format!("{path}/people"), offset, PAGE, found.total),

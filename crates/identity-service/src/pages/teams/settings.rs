@@ -5,10 +5,10 @@ use askama::Template;
 use auth_types::TeamRole;
 use serde::Deserialize;
 
-use super::at_team::{AtTeam, TeamForm};
-use crate::origin::Origin;
-use crate::pages::layout::Frame;
-use crate::pages::notices::{self, Notices};
+use super::at_team::{TeamForm, TeamPageContext};
+use crate::origin::RequestContext;
+use crate::pages::layout::PageFrame;
+use crate::pages::notices::{self, FormMessages};
 use crate::pages::text;
 use crate::teams::access::TeamAdmin;
 use crate::teams::service;
@@ -17,7 +17,7 @@ use crate::teams::wire::ChangeTeamRequest;
 #[derive(Template)]
 #[template(path = "teams/settings.html")]
 struct SettingsPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     path: String,
     team_name: &'a str,
     is_owner: bool,
@@ -35,16 +35,16 @@ pub(super) struct SettingsForm {
     description: String,
 }
 
-pub(super) async fn page(at_team: AtTeam<TeamAdmin>) -> HttpResponse {
+pub(super) async fn page(at_team: TeamPageContext<TeamAdmin>) -> HttpResponse {
     let team = at_team.team();
     let description = team.description.as_deref().unwrap_or_default();
     let values = (&*team.name, &*team.slug, description);
-    show(&at_team, Notices::default(), values)
+    show(&at_team, FormMessages::default(), values)
 }
 
 pub(super) async fn save(
     form: TeamForm<SettingsForm, TeamAdmin>,
-    origin: Origin,
+    origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let TeamForm { at_team, typed } = form;
     let request = ChangeTeamRequest {
@@ -67,8 +67,8 @@ pub(super) async fn save(
 }
 
 fn show(
-    at_team: &AtTeam<TeamAdmin>,
-    notices: Notices,
+    at_team: &TeamPageContext<TeamAdmin>,
+    notices: FormMessages,
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
     let page = SettingsPage {

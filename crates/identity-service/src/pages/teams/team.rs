@@ -6,9 +6,9 @@ use askama::Template;
 use auth_types::TeamRole;
 use service_kit::http::Query;
 
-use super::at_team::AtTeam;
+use super::at_team::TeamPageContext;
 use crate::error::Error;
-use crate::pages::layout::Frame;
+use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, ListQuery};
 use crate::pages::text::{self, Pager};
 use crate::photos::public_url;
@@ -22,7 +22,7 @@ const PAGE: i64 = 100;
 #[derive(Template)]
 #[template(path = "teams/team.html")]
 struct TeamPage<'a> {
-    frame: Frame,
+    frame: PageFrame,
     path: String,
     team: &'a TeamRow,
     role: TeamRole,
@@ -41,12 +41,12 @@ struct Listed {
 }
 
 pub(super) async fn page(
-    at_team: AtTeam<TeamMember>,
+    at_team: TeamPageContext<TeamMember>,
     query: Query<ListQuery>,
 ) -> Result<HttpResponse, Error> {
     let ListQuery { done, offset } = query.0;
     let path = at_team.path();
-    let AtTeam {
+    let TeamPageContext {
         visitor,
         rank: member,
     } = at_team;

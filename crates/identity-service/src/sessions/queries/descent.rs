@@ -35,7 +35,7 @@ pub(crate) fn list_ancestors(db: &mut Db, sid: &str) -> QueryResult<Vec<(String,
 
 /// Lists the OAuth clients of these ended sessions that may no longer have integrations. They have no other live session
 /// of the account with the required scopes. First-party clients are left out.
-pub(crate) fn list_shut_out(
+pub(crate) fn list_clients_without_session(
     db: &mut Db,
     user_id: UserId,
     ended: &[String],

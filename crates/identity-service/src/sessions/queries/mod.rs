@@ -8,7 +8,7 @@ use db_kit::Db;
 use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
-pub(crate) use descent::{end_descendants, list_ancestors, list_shut_out};
+pub(crate) use descent::{end_descendants, list_ancestors, list_clients_without_session};
 pub(crate) use gathered::Refreshes;
 pub(crate) use rotation::Rotated;
 pub(super) use rotation::{Rotation, rotate};
@@ -227,7 +227,7 @@ const MAX_PLACES: i64 = 1_000;
 
 /// Lists the distinct pairs of address and user agent from which an account signed in or refreshed since `since`,
 /// most recent first.
-pub(crate) fn list_places(
+pub(crate) fn list_sign_in_locations(
     db: &mut Db,
     user_id: UserId,
     since: NaiveDateTime,
@@ -243,7 +243,7 @@ pub(crate) fn list_places(
 }
 
 /// Whether a session since `since` has exactly this address and user agent.
-pub(crate) fn knows_place(
+pub(crate) fn has_signed_in_from(
     db: &mut Db,
     user_id: UserId,
     since: NaiveDateTime,

@@ -10,9 +10,9 @@ use serde::Serialize;
 use crate::access::GrantRow;
 use crate::accounts::model::AccountRow;
 use crate::columns::Columns;
-use crate::origin::Origin;
+use crate::origin::RequestContext;
 use crate::schema::sessions;
-use crate::sessions::model::{Holder, IDLE_LIFE};
+use crate::sessions::model::{IDLE_LIFE, TokenHolder};
 use crate::tokens::refresh::RefreshToken;
 
 /// A presented refresh token and its replacement.
@@ -49,8 +49,8 @@ pub(crate) struct Rotated {
 impl Rotation {
     pub(in crate::sessions) fn new(
         (presented, successor): (&RefreshToken, &RefreshToken),
-        holder: Holder<'_>,
-        origin: &Origin,
+        holder: TokenHolder<'_>,
+        origin: &RequestContext,
         now: NaiveDateTime,
     ) -> Self {
         Self {

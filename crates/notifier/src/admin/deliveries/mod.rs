@@ -41,7 +41,7 @@ enum DeliveriesCommand {
 struct ListArgs {
     /// Only deliveries in this state
     #[arg(long, value_enum, default_value = "all")]
-    state: Wanted,
+    state: DeliveryStateFilter,
     /// Only deliveries of this kind
     #[arg(long, value_enum)]
     only: Option<Medium>,
@@ -57,7 +57,7 @@ struct ListArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Wanted {
+enum DeliveryStateFilter {
     /// Not settled yet
     Waiting,
     Delivered,
@@ -92,7 +92,7 @@ impl Medium {
 
 #[derive(Debug, Clone)]
 struct Filter {
-    state: Wanted,
+    state: DeliveryStateFilter,
     medium: Option<Medium>,
     project: Option<i64>,
     before: Option<String>,

@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use super::{Filter, Medium, Wanted};
+use super::{DeliveryStateFilter, Filter, Medium};
 use crate::delivery::{LOCKED, PENDING, UNKNOWN, expect};
 use crate::schema::deliveries;
 
@@ -32,11 +32,11 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<Delivery>> {
         .select(Delivery::as_select())
         .into_boxed();
     query = match filter.state {
-        Wanted::Waiting => query.filter(deliveries::settled_at.is_null()),
-        Wanted::Delivered => query.filter(deliveries::state.eq("delivered")),
-        Wanted::Failed => query.filter(deliveries::state.eq("failed")),
-        Wanted::Skipped => query.filter(deliveries::state.eq("skipped")),
-        Wanted::All => query,
+        DeliveryStateFilter::Waiting => query.filter(deliveries::settled_at.is_null()),
+        DeliveryStateFilter::Delivered => query.filter(deliveries::state.eq("delivered")),
+        DeliveryStateFilter::Failed => query.filter(deliveries::state.eq("failed")),
+        DeliveryStateFilter::Skipped => query.filter(deliveries::state.eq("skipped")),
+        DeliveryStateFilter::All => query,
     };
     if let Some(medium) = filter.medium {
         query = query.filter(deliveries::medium.eq(medium.name()));

@@ -10,10 +10,10 @@ use super::diagnosis;
 pub(super) struct Entry {
     /// The queue that dead-lettered it, or the outbox in which it is unroutable, such as `worksession.outbox`.
     pub(super) place: String,
-    pub(super) origin: Origin,
+    pub(super) origin: DeadLetterOrigin,
 }
 
-pub(super) enum Origin {
+pub(super) enum DeadLetterOrigin {
     Queue(Box<ParkedMessage>),
     Outbox(UnroutableRow),
 }
@@ -23,29 +23,31 @@ impl Entry {
         let place = message.queue.clone().unwrap_or_else(|| "?".to_owned());
         Self {
             place,
-            origin: Origin::Queue(Box::new(message)),
+            origin: DeadLetterOrigin::Queue(Box::new(message)),
         }
     }
 
     pub(super) fn of_outbox(part: &str, row: UnroutableRow) -> Self {
         Self {
             place: format!("{part}.outbox"),
-            origin: Origin::Outbox(row),
+            origin: DeadLetterOrigin::Outbox(row),
         }
     }
 
     /// Returns the whole id; for a message without one, a hash of its body.
     pub(super) fn id(&self) -> String {
         match &self.origin {
-            Origin::Outbox(row) => row.id.clone(),
-            Origin::Queue(message) => match message.id.as_deref().filter(|id| !id.is_empty()) {
-                Some(id) => id.to_owned(),
-                None => {
-                    let digest = sha256(&message.body);
-                    let digits = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
-                    format!("body-{}", digits.collect::<String>())
+            DeadLetterOrigin::Outbox(row) => row.id.clone(),
+            DeadLetterOrigin::Queue(message) => {
+                match message.id.as_deref().filter(|id| !id.is_empty()) {
+                    Some(id) => id.to_owned(),
+                    None => {
+                        let digest = sha256(&message.body);
+                        let digits = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
+                        format!("body-{}", digits.collect::<String>())
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -56,31 +58,33 @@ impl Entry {
 
     pub(super) fn event(&self) -> &str {
         match &self.origin {
-            Origin::Queue(message) => &message.event_type,
-            Origin::Outbox(row) => &row.routing_key,
+            DeadLetterOrigin::Queue(message) => &message.event_type,
+            DeadLetterOrigin::Outbox(row) => &row.routing_key,
         }
     }
 
     /// Returns when it was dead-lettered, or for a row of an outbox, when it was written.
     pub(super) fn at(&self) -> Option<DateTime<Utc>> {
         match &self.origin {
-            Origin::Queue(message) => message.parked_at,
-            Origin::Outbox(row) => Some(row.created_at.and_utc()),
+            DeadLetterOrigin::Queue(message) => message.parked_at,
+            DeadLetterOrigin::Outbox(row) => Some(row.created_at.and_utc()),
         }
     }
 
     pub(super) fn body(&self) -> &[u8] {
         match &self.origin {
-            Origin::Queue(message) => &message.body,
-            Origin::Outbox(row) => row.body.as_bytes(),
+            DeadLetterOrigin::Queue(message) => &message.body,
+            DeadLetterOrigin::Outbox(row) => row.body.as_bytes(),
         }
     }
 
     /// Returns why this version cannot read it, or that it can.
     pub(super) fn why(&self) -> String {
         match &self.origin {
-            Origin::Queue(message) => diagnosis::of(message.cause.as_deref(), &message.body),
-            Origin::Outbox(row) => {
+            DeadLetterOrigin::Queue(message) => {
+                diagnosis::of(message.cause.as_deref(), &message.body)
+            }
+            DeadLetterOrigin::Outbox(row) => {
                 let exchange = Exchange::from_name(&row.exchange);
                 if exchange.is_some_and(|exchange| Queue::is_any_bound(exchange, &row.routing_key))
                 {

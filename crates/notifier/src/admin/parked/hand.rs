@@ -1,11 +1,11 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use broker::{InHand, ParkedMessage};
+use broker::{DeadLetterCheckout, ParkedMessage};
 use db_kit::{DbError, Pool, outbox};
 
 use super::super::context::Failure;
-use super::entry::{Entry, Origin};
+use super::entry::{DeadLetterOrigin, Entry};
 
 /// The most messages that are received at once. They are in memory with their bodies, and an invalid one may be large.
 const WINDOW: u16 = 100;
@@ -14,15 +14,15 @@ const PROGRESS: Duration = Duration::from_secs(2);
 
 /// An iteration over the dead letters of one place. It returns what was there at the start once, so that a message
 /// that is replayed and dead-lettered again does not prolong it forever.
-pub(super) struct Walk {
-    hand: Hand,
+pub(super) struct DeadLetterCursor {
+    hand: CursorSource,
     total: u64,
     seen: u64,
     told: Instant,
 }
 
-enum Hand {
-    Queue(Box<InHand>),
+enum CursorSource {
+    Queue(Box<DeadLetterCheckout>),
     Outbox {
         part: &'static str,
         pool: Pool,
@@ -30,17 +30,17 @@ enum Hand {
     },
 }
 
-impl Walk {
-    pub(super) fn of_queue(hand: InHand, total: u64) -> Self {
-        Self::new(Hand::Queue(Box::new(hand)), total)
+impl DeadLetterCursor {
+    pub(super) fn of_queue(hand: DeadLetterCheckout, total: u64) -> Self {
+        Self::new(CursorSource::Queue(Box::new(hand)), total)
     }
 
     pub(super) fn of_outbox(part: &'static str, pool: Pool, total: u64) -> Self {
         let after = None;
-        Self::new(Hand::Outbox { part, pool, after }, total)
+        Self::new(CursorSource::Outbox { part, pool, after }, total)
     }
 
-    fn new(hand: Hand, total: u64) -> Self {
+    fn new(hand: CursorSource, total: u64) -> Self {
         Self {
             hand,
             total,
@@ -57,11 +57,11 @@ impl Walk {
             return Ok(None);
         }
         let entries: Vec<Entry> = match &mut self.hand {
-            Hand::Queue(hand) => {
+            CursorSource::Queue(hand) => {
                 let messages = hand.next(limit).await?;
                 messages.into_iter().map(Entry::of_queue).collect()
             }
-            Hand::Outbox { part, pool, after } => {
+            CursorSource::Outbox { part, pool, after } => {
                 let behind = after.clone();
                 let rows = pool.read::<_, DbError, _>(move |db| {
                     Ok(outbox::list_unroutable(
@@ -97,8 +97,8 @@ impl Walk {
     ) -> Result<Vec<Result<(), String>>, Failure> {
         match &self.hand {
             _ if entries.is_empty() => Ok(Vec::new()),
-            Hand::Queue(hand) => Ok(hand.send_back(&messages(entries)).await?),
-            Hand::Outbox { pool, .. } => {
+            CursorSource::Queue(hand) => Ok(hand.send_back(&messages(entries)).await?),
+            CursorSource::Outbox { pool, .. } => {
                 let ids = ids(entries);
                 let set = pool.write_tx::<_, DbError, _>(move |db| {
                     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -114,8 +114,8 @@ impl Walk {
     pub(super) async fn discard(&self, entries: &[&Entry]) -> Result<(), Failure> {
         match &self.hand {
             _ if entries.is_empty() => {}
-            Hand::Queue(hand) => hand.discard(&messages(entries)).await?,
-            Hand::Outbox { pool, .. } => {
+            CursorSource::Queue(hand) => hand.discard(&messages(entries)).await?,
+            CursorSource::Outbox { pool, .. } => {
                 let ids = ids(entries);
                 let dropped = pool.write_tx::<_, DbError, _>(move |db| {
                     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -130,16 +130,16 @@ impl Walk {
     /// Releases the messages that are neither replayed nor deleted.
     pub(super) async fn end(self) -> Result<(), Failure> {
         match self.hand {
-            Hand::Queue(hand) => Ok(hand.put_down().await?),
-            Hand::Outbox { .. } => Ok(()),
+            CursorSource::Queue(hand) => Ok(hand.put_down().await?),
+            CursorSource::Outbox { .. } => Ok(()),
         }
     }
 }
 
 fn messages<'a>(entries: &[&'a Entry]) -> Vec<&'a ParkedMessage> {
     let messages = entries.iter().filter_map(|entry| match &entry.origin {
-        Origin::Queue(message) => Some(&**message),
-        Origin::Outbox(_) => None,
+        DeadLetterOrigin::Queue(message) => Some(&**message),
+        DeadLetterOrigin::Outbox(_) => None,
     });
     messages.collect()
 }

@@ -14,8 +14,8 @@ use clap::{Args, Subcommand};
 
 use super::context::{Context, Failure};
 use entry::Entry;
-use source::Source;
-use wire::{Listed, Moved, Shown};
+use source::DeadLetterSource;
+use wire::{Listed, MoveReport, Shown};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ParkedCommand {
@@ -37,11 +37,11 @@ pub(super) enum ParkedCommand {
         full: bool,
     },
     /// Send dead letters to the queues that they came from, after the cause is fixed
-    Replay(Chosen),
+    Replay(DeadLetterSelection),
     /// Delete dead letters
     Drop {
         #[command(flatten)]
-        chosen: Chosen,
+        chosen: DeadLetterSelection,
         /// Confirm the deletion
         #[arg(long)]
         yes: bool,
@@ -50,7 +50,7 @@ pub(super) enum ParkedCommand {
 
 /// Selects dead letters.
 #[derive(Debug, Args)]
-pub(super) struct Chosen {
+pub(super) struct DeadLetterSelection {
     /// The ids, in full or as `list` shows them
     #[arg(
         value_name = "ID",
@@ -66,7 +66,7 @@ pub(super) struct Chosen {
     queue: Option<String>,
 }
 
-impl Chosen {
+impl DeadLetterSelection {
     fn has(&self, entry: &Entry) -> bool {
         let queue = self
             .queue
@@ -77,7 +77,7 @@ impl Chosen {
 }
 
 pub(super) async fn run(context: &Context, command: ParkedCommand) -> Result<ExitCode, Failure> {
-    let sources = Source::open_all(context).await?;
+    let sources = DeadLetterSource::open_all(context).await?;
     let outcome = match command {
         ParkedCommand::List { queue, limit } => list(context, &sources, queue, limit).await,
         ParkedCommand::Show { id, full } => show(context, &sources, &id, full).await,
@@ -97,7 +97,7 @@ pub(super) async fn run(context: &Context, command: ParkedCommand) -> Result<Exi
 
 async fn list(
     context: &Context,
-    sources: &[Source],
+    sources: &[DeadLetterSource],
     queue: Option<String>,
     limit: u16,
 ) -> Result<ExitCode, Failure> {
@@ -128,7 +128,7 @@ async fn list(
 
 async fn show(
     context: &Context,
-    sources: &[Source],
+    sources: &[DeadLetterSource],
     id: &str,
     full: bool,
 ) -> Result<ExitCode, Failure> {
@@ -151,11 +151,11 @@ async fn show(
 /// Replays or discards the selected dead letters.
 async fn settle(
     context: &Context,
-    sources: &[Source],
-    chosen: &Chosen,
+    sources: &[DeadLetterSource],
+    chosen: &DeadLetterSelection,
     drops: bool,
 ) -> Result<ExitCode, Failure> {
-    let mut moved = Moved::new(if drops { "dropped" } else { "replayed" }, chosen);
+    let mut moved = MoveReport::new(if drops { "dropped" } else { "replayed" }, chosen);
     for source in sources {
         let mut walk = source.walk(source.count().await?).await?;
         while let Some(window) = walk.next().await? {
@@ -170,7 +170,7 @@ async fn settle(
         }
         walk.end().await?;
     }
-    context.show(&moved, Moved::text)?;
+    context.show(&moved, MoveReport::text)?;
     if !moved.missing.is_empty() {
         return Err(unknown(context, &moved.missing));
     }

@@ -1,27 +1,27 @@
-use broker::{BrokerUrl, ParkedError, ParkedQueue};
+use broker::{BrokerUrl, DeadLetterError, DeadLetterQueue};
 use db_kit::{DbError, Pool, outbox};
 
 use super::super::context::{Context, Failure};
-use super::hand::Walk;
+use super::hand::DeadLetterCursor;
 
 /// A place where dead letters are stored.
-pub(super) enum Source {
-    Queue(Box<ParkedQueue>),
+pub(super) enum DeadLetterSource {
+    Queue(Box<DeadLetterQueue>),
     /// The outbox of a part.
     Outbox(&'static str, Pool),
 }
 
-impl Source {
+impl DeadLetterSource {
     /// Opens the broker's dead-letter queue, if there is a broker, and the outboxes of the known parts.
     pub(super) async fn open_all(context: &Context) -> Result<Vec<Self>, Failure> {
         let mut sources = Vec::new();
         match &context.broker {
             BrokerUrl::Memory if context.others.is_empty() => {
-                return Err(ParkedError::NoBroker.into());
+                return Err(DeadLetterError::NoBroker.into());
             }
             BrokerUrl::Memory => {}
             url @ BrokerUrl::Amqp(_) => {
-                let queue = ParkedQueue::connect(url, &context.prefix, "admin parked").await?;
+                let queue = DeadLetterQueue::connect(url, &context.prefix, "admin parked").await?;
                 sources.push(Self::Queue(Box::new(queue)));
             }
         }
@@ -43,10 +43,10 @@ impl Source {
     }
 
     /// Starts an iteration over the first `total` dead letters.
-    pub(super) async fn walk(&self, total: u64) -> Result<Walk, Failure> {
+    pub(super) async fn walk(&self, total: u64) -> Result<DeadLetterCursor, Failure> {
         Ok(match self {
-            Self::Queue(queue) => Walk::of_queue(queue.take().await?, total),
-            Self::Outbox(part, pool) => Walk::of_outbox(part, pool.clone(), total),
+            Self::Queue(queue) => DeadLetterCursor::of_queue(queue.take().await?, total),
+            Self::Outbox(part, pool) => DeadLetterCursor::of_outbox(part, pool.clone(), total),
         })
     }
 

@@ -5,13 +5,13 @@ use serde::Serialize;
 use service_kit::cli::output::{Column, count, minute, record, second, table};
 
 use super::super::context::{Context, short};
-use super::Chosen;
+use super::DeadLetterSelection;
 use super::body::{inline, readable};
 use super::entry::Entry;
 
 /// A dead letter without its body.
 #[derive(Serialize)]
-pub(super) struct Head {
+pub(super) struct DeadLetterSummary {
     id: String,
     queue: String,
     event_type: String,
@@ -22,7 +22,7 @@ pub(super) struct Head {
     bytes: usize,
 }
 
-impl From<&Entry> for Head {
+impl From<&Entry> for DeadLetterSummary {
     fn from(entry: &Entry) -> Self {
         Self {
             id: entry.id(),
@@ -37,7 +37,7 @@ impl From<&Entry> for Head {
 
 #[derive(Serialize, Default)]
 pub(super) struct Listed {
-    pub(super) parked: Vec<Head>,
+    pub(super) parked: Vec<DeadLetterSummary>,
     /// Whether there are more matching ones.
     pub(super) more: bool,
     /// The number in all queues, without those that another command has received.
@@ -78,7 +78,7 @@ impl Listed {
 #[derive(Serialize)]
 pub(super) struct Whole {
     #[serde(flatten)]
-    head: Head,
+    head: DeadLetterSummary,
     /// The body as text; null when it is not UTF-8.
     body: Option<String>,
     /// The body in base64 when it is not UTF-8.
@@ -128,7 +128,7 @@ impl Shown {
 
 /// The result of a replay or a deletion.
 #[derive(Serialize)]
-pub(super) struct Moved {
+pub(super) struct MoveReport {
     #[serde(skip)]
     verb: &'static str,
     /// The number of dead letters that were replayed or deleted.
@@ -145,8 +145,8 @@ pub(super) struct Failed {
     reason: String,
 }
 
-impl Moved {
-    pub(super) fn new(verb: &'static str, chosen: &Chosen) -> Self {
+impl MoveReport {
+    pub(super) fn new(verb: &'static str, chosen: &DeadLetterSelection) -> Self {
         Self {
             verb,
             done: 0,

@@ -9,7 +9,7 @@ use diesel::sql_types::{BigInt, Bool, Text};
 use serde::Serialize;
 
 use crate::delivery::model::{DeliveryRow, DeliverySql, DestinationRow, NewDelivery};
-use crate::delivery::state::{Ending, LOCKED, PENDING, SENDING};
+use crate::delivery::state::{FinalState, LOCKED, PENDING, SENDING};
 use crate::schema::deliveries;
 
 /// Inserts deliveries and returns the ids of the new ones.
@@ -278,7 +278,7 @@ pub(crate) fn put_back(
 pub(crate) fn end(
     db: &mut Db,
     ids: &[&str],
-    ending: Ending,
+    ending: FinalState,
     reason: Option<&str>,
     keep_payload: bool,
     now: NaiveDateTime,

@@ -4,6 +4,6 @@ mod session;
 mod url;
 mod verdict;
 
-pub(super) use session::{Session, Smtp};
+pub(super) use session::{SmtpClient, SmtpSession};
 pub(crate) use url::SmtpServer;
 pub(super) use verdict::{Failure, Server, Step, verdict};

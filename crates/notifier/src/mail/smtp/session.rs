@@ -12,15 +12,15 @@ use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter,
 use service_kit::tls;
 use tokio::time::timeout;
 
-use super::url::{Security, SmtpServer};
+use super::url::{SmtpServer, TlsMode};
 use super::verdict::{Failure, Step};
-use crate::mail::message::Composed;
+use crate::mail::message::ComposedMail;
 
 /// How long the server may take for steps on which no mail depends.
 const BRIEFLY: Duration = Duration::from_secs(2);
 
 /// Opens sessions with one mail server.
-pub(in crate::mail) struct Smtp {
+pub(in crate::mail) struct SmtpClient {
     server: SmtpServer,
     tls: TlsParameters,
     hello: ClientId,
@@ -28,14 +28,14 @@ pub(in crate::mail) struct Smtp {
 }
 
 /// A connection over which mails are sent, one after the other.
-pub(in crate::mail) struct Session {
+pub(in crate::mail) struct SmtpSession {
     connection: AsyncSmtpConnection,
     patience: Duration,
 }
 
 type Stepped<T> = Result<T, (Step, Failure)>;
 
-impl Smtp {
+impl SmtpClient {
     /// Prepares a client. `domain` is the name in the greeting, and each step with the server may take `patience`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Smtp {
         } else {
             CertificateStore::WebpkiRoots
         };
-        let any = server.security == Security::Offered;
+        let any = server.security == TlsMode::Offered;
         let tls = TlsParametersBuilder::new(server.host.clone())
             .certificate_store(roots)
             .dangerous_accept_invalid_certs(any)
@@ -71,10 +71,10 @@ impl Smtp {
     }
 
     /// Connects, encrypts and signs in.
-    pub(in crate::mail) async fn open(&self) -> Stepped<Session> {
+    pub(in crate::mail) async fn open(&self) -> Stepped<SmtpSession> {
         let connection = self.in_time(Step::Connect, self.connect()).await?;
         let connection = self.in_time(Step::SignIn, self.sign_in(connection)).await?;
-        Ok(Session {
+        Ok(SmtpSession {
             connection,
             patience: self.patience,
         })
@@ -87,7 +87,7 @@ impl Smtp {
             security,
             ..
         } = &self.server;
-        let wrapped = (*security == Security::Wrapped).then(|| self.tls.clone());
+        let wrapped = (*security == TlsMode::Wrapped).then(|| self.tls.clone());
         let address = (host.as_str(), *port);
         let patience = Some(self.patience);
         let mut connection =
@@ -95,13 +95,13 @@ impl Smtp {
                 .await
                 .map_err(|error| failure(&error))?;
         let upgrade = match security {
-            Security::Required if !connection.can_starttls() => {
+            TlsMode::Required if !connection.can_starttls() => {
                 let cause = "it offers no STARTTLS, and unencrypted mail is not allowed";
                 return Err(Failure::Unacceptable(cause.to_owned()));
             }
-            Security::Required => true,
-            Security::Offered => connection.can_starttls(),
-            Security::Wrapped | Security::Never => false,
+            TlsMode::Required => true,
+            TlsMode::Offered => connection.can_starttls(),
+            TlsMode::Wrapped | TlsMode::Never => false,
         };
         if upgrade {
             connection
@@ -143,9 +143,9 @@ impl Smtp {
     }
 }
 
-impl Session {
+impl SmtpSession {
     /// Offers a mail to the server. No content is sent before the server has accepted it.
-    pub(in crate::mail) async fn offer(&mut self, mail: &Composed) -> Stepped<()> {
+    pub(in crate::mail) async fn offer(&mut self, mail: &ComposedMail) -> Stepped<()> {
         let mut parameters = Vec::new();
         if !is_ascii(&mail.from) || !is_ascii(&mail.to) {
             let server = self.connection.server_info();
@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// Sends the content of the offered mail.
-    pub(in crate::mail) async fn hand_over(&mut self, mail: &Composed) -> Stepped<()> {
+    pub(in crate::mail) async fn hand_over(&mut self, mail: &ComposedMail) -> Stepped<()> {
         let content = self.connection.message(&mail.bytes);
         let answer = match timeout(self.patience, content).await {
             Ok(Ok(response)) if !response.has_code(354) => return Ok(()),

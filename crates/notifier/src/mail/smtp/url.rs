@@ -16,7 +16,7 @@ pub(crate) struct InvalidSmtpUrl;
 
 /// When a connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Security {
+pub(super) enum TlsMode {
     /// From the first byte (`smtps://`). The certificate must be valid.
     Wrapped,
     /// By STARTTLS, which is required. The certificate must be valid.
@@ -32,7 +32,7 @@ pub(super) enum Security {
 pub(crate) struct SmtpServer {
     pub(super) host: String,
     pub(super) port: u16,
-    pub(super) security: Security,
+    pub(super) security: TlsMode,
     pub(super) credentials: Option<Credentials>,
 }
 
@@ -54,16 +54,16 @@ impl FromStr for SmtpServer {
         }
         let credentials = credentials(&url)?;
         let security = match (url.scheme(), url.query()) {
-            ("smtps", None) => Security::Wrapped,
-            ("smtp", Some("tls=required")) => Security::Required,
-            ("smtp", Some("tls=never")) => Security::Never,
+            ("smtps", None) => TlsMode::Wrapped,
+            ("smtp", Some("tls=required")) => TlsMode::Required,
+            ("smtp", Some("tls=never")) => TlsMode::Never,
             // A password is not sent over a network unencrypted unless the URL requests that.
-            ("smtp", None) if credentials.is_some() && !is_loopback(&host) => Security::Required,
-            ("smtp", None) => Security::Offered,
+            ("smtp", None) if credentials.is_some() && !is_loopback(&host) => TlsMode::Required,
+            ("smtp", None) => TlsMode::Offered,
             _ => return Err(InvalidSmtpUrl),
         };
         let usual_port = match (security, &credentials) {
-            (Security::Wrapped, _) => 465,
+            (TlsMode::Wrapped, _) => 465,
             (_, Some(_)) => 587,
             (_, None) => 25,
         };
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> (String, u16, Security, bool) {
+    fn read(text: &str) -> (String, u16, TlsMode, bool) {
         let server: SmtpServer = text.parse().unwrap();
         let signs_in = server.credentials.is_some();
         (server.host, server.port, server.security, signs_in)
@@ -117,57 +117,57 @@ mod tests {
                 "smtp://mx.example.org",
                 "mx.example.org",
                 25,
-                Security::Offered,
+                TlsMode::Offered,
                 false,
             ),
             (
                 "smtp://mx.example.org:2525/",
                 "mx.example.org",
                 2525,
-                Security::Offered,
+                TlsMode::Offered,
                 false,
             ),
             (
                 "smtp://u:p@mx.example.org",
                 "mx.example.org",
                 587,
-                Security::Required,
+                TlsMode::Required,
                 true,
             ),
             (
                 "smtp://u:p@mx.example.org?tls=never",
                 "mx.example.org",
                 587,
-                Security::Never,
+                TlsMode::Never,
                 true,
             ),
             (
                 "smtp://mx.example.org?tls=required",
                 "mx.example.org",
                 25,
-                Security::Required,
+                TlsMode::Required,
                 false,
             ),
             (
                 "smtp://u:p@localhost:1025",
                 "localhost",
                 1025,
-                Security::Offered,
+                TlsMode::Offered,
                 true,
             ),
             (
                 "smtp://u:p@127.0.0.1:1025",
                 "127.0.0.1",
                 1025,
-                Security::Offered,
+                TlsMode::Offered,
                 true,
             ),
-            ("smtp://[::1]:1025", "::1", 1025, Security::Offered, false),
+            ("smtp://[::1]:1025", "::1", 1025, TlsMode::Offered, false),
             (
                 "smtps://u:p@mx.example.org",
                 "mx.example.org",
                 465,
-                Security::Wrapped,
+                TlsMode::Wrapped,
                 true,
             ),
         ] {

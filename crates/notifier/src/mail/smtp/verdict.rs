@@ -62,7 +62,7 @@ pub(in crate::mail) fn verdict(step: Step, failure: &Failure) -> Verdict {
         server,
     };
     let untried = |server| Verdict {
-        answer: Answer::Untried(Some(reason.clone())),
+        answer: Answer::NotAttempted(Some(reason.clone())),
         server,
     };
     match (step, failure) {
@@ -126,7 +126,7 @@ mod tests {
             } => "later, perhaps taken",
             Answer::Later { .. } => "later",
             Answer::Refused(_) => "never",
-            Answer::Untried(_) => "untried",
+            Answer::NotAttempted(_) => "untried",
             _ => "impossible",
         };
         (answer, verdict.server)

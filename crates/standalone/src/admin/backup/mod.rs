@@ -17,7 +17,7 @@ use service_kit::cli::output::{self, Column};
 
 use super::database::{self, queries};
 use super::error::{AdminError, at, in_file, print};
-use super::files::{self, Database, FORMAT, Kept, MANIFEST, Manifest};
+use super::files::{self, BackupFile, Database, FORMAT, MANIFEST, Manifest};
 use super::parts::{self, Part};
 use crate::Config;
 use crate::occupied::{self, LOCK};
@@ -45,7 +45,7 @@ pub(crate) struct BackupArgs {
 pub(crate) fn run(args: &BackupArgs, config: &Config) -> Result<(), AdminError> {
     refuse_servers(config)?;
     occupied::refuse_unfinished(&config.data_dir)?;
-    let partial = Partial::beside(&args.folder)?;
+    let partial = PartialBackup::beside(&args.folder)?;
     let manifest = write(config, &partial.path)?;
     partial.finish(&args.folder)?;
     if args.json {
@@ -144,7 +144,11 @@ fn verified(
 
 /// Copies the keys, the other files directly in the data directory, and the mails. The snapshots come first: a mail that they
 /// call sent is a file by then.
-fn copy_others(data: &Path, parts: &[Part; 3], folder: &Path) -> Result<Vec<Kept>, AdminError> {
+fn copy_others(
+    data: &Path,
+    parts: &[Part; 3],
+    folder: &Path,
+) -> Result<Vec<BackupFile>, AdminError> {
     let mut kept = Vec::new();
     for name in others(data, parts)? {
         let to = folder.join(&name);
@@ -219,12 +223,12 @@ fn table(manifest: &Manifest) -> String {
 }
 
 /// A backup that is being written, under a name that nobody mistakes for a finished one. It is removed unless it is finished.
-struct Partial {
+struct PartialBackup {
     path: PathBuf,
     is_finished: bool,
 }
 
-impl Partial {
+impl PartialBackup {
     fn beside(folder: &Path) -> Result<Self, AdminError> {
         if fs::symlink_metadata(folder).is_ok() {
             return Err(AdminError::refused(format!(
@@ -258,7 +262,7 @@ impl Partial {
     }
 }
 
-impl Drop for Partial {
+impl Drop for PartialBackup {
     fn drop(&mut self) {
         if !self.is_finished
             && let Err(cause) = fs::remove_dir_all(&self.path)

@@ -25,7 +25,7 @@ pub(crate) struct Manifest {
     /// The databases by part.
     pub(crate) databases: BTreeMap<String, Database>,
     /// All files except this one.
-    pub(crate) files: Vec<Kept>,
+    pub(crate) files: Vec<BackupFile>,
 }
 
 /// The description of a database in a backup.
@@ -39,7 +39,7 @@ pub(crate) struct Database {
 
 /// A file of a backup.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct BackupFile {
     /// Its path in the folder.
     pub(crate) name: PathBuf,
     /// In bytes.

@@ -11,7 +11,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use service_kit::crypto::random_bytes;
 
 use super::error::{AdminError, at};
-pub(crate) use manifest::{Database, FORMAT, Kept, MANIFEST, Manifest};
+pub(crate) use manifest::{BackupFile, Database, FORMAT, MANIFEST, Manifest};
 
 /// Bytes of a file that are in memory at a time.
 const CHUNK: usize = 1 << 16;
@@ -50,7 +50,7 @@ pub(crate) fn make_file(path: &Path) -> Result<File, AdminError> {
 ///
 /// # Errors
 /// [`AdminError::File`].
-pub(crate) fn copy(from: &Path, to: &Path, name: &Path) -> Result<Kept, AdminError> {
+pub(crate) fn copy(from: &Path, to: &Path, name: &Path) -> Result<BackupFile, AdminError> {
     let mut source = File::open(from).map_err(at(from))?;
     let mut target = make_file(to)?;
     let kept = read(&mut source, from, name, |bytes| {
@@ -64,7 +64,7 @@ pub(crate) fn copy(from: &Path, to: &Path, name: &Path) -> Result<Kept, AdminErr
 ///
 /// # Errors
 /// [`AdminError::File`].
-pub(crate) fn sum(path: &Path, name: &Path) -> Result<Kept, AdminError> {
+pub(crate) fn sum(path: &Path, name: &Path) -> Result<BackupFile, AdminError> {
     let mut file = File::open(path).map_err(at(path))?;
     let kept = read(&mut file, path, name, |_| Ok(()))?;
     file.sync_all().map_err(at(path))?;
@@ -119,7 +119,7 @@ fn read(
     path: &Path,
     name: &Path,
     mut take: impl FnMut(&[u8]) -> Result<(), AdminError>,
-) -> Result<Kept, AdminError> {
+) -> Result<BackupFile, AdminError> {
     let mut digest = Context::new(&SHA256);
     let mut size: u64 = 0;
     let mut chunk = vec![0; CHUNK];
@@ -132,7 +132,7 @@ fn read(
         take(bytes)?;
         size = size.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
     }
-    Ok(Kept {
+    Ok(BackupFile {
         name: name.to_owned(),
         size,
         sha256: hex(digest.finish().as_ref()),

@@ -21,7 +21,7 @@ use super::error::{AdminError, print};
 use super::parts::{self, Part};
 use crate::Config;
 use crate::occupied::Occupied;
-use target::{Moved, Target};
+use target::{MoveTarget, MovedTable};
 
 /// Copies all data into three empty PostgreSQL databases, for separate services
 ///
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
     // All of them are checked before anything is created in one.
     let mut targets = Vec::new();
     for (part, url) in parts.iter().zip(urls) {
-        targets.push(Target::open(part, url)?);
+        targets.push(MoveTarget::open(part, url)?);
     }
     for target in &targets {
         target.migrate()?;
@@ -128,7 +128,7 @@ fn bring_up_to_date(part: &Part) -> Result<(), AdminError> {
     Ok(())
 }
 
-fn table(moved: &[Moved]) -> String {
+fn table(moved: &[MovedTable]) -> String {
     let columns = [
         Column::Whole("DATABASE"),
         Column::Whole("TABLE"),

@@ -15,7 +15,7 @@ use crate::admin::parts::Part;
 
 /// A table that was copied.
 #[derive(Debug)]
-pub(super) struct Moved {
+pub(super) struct MovedTable {
     /// The part to which it belongs.
     pub(super) part: &'static str,
     pub(super) table: String,
@@ -24,14 +24,14 @@ pub(super) struct Moved {
 }
 
 /// A SQLite file that nobody else has open, and the database to which it is copied.
-pub(super) struct Target {
+pub(super) struct MoveTarget {
     part: Part,
     from: Connection,
     to: PgConnection,
     pool: Pool,
 }
 
-impl Target {
+impl MoveTarget {
     /// Opens both. The target must be empty, or have only the part's own tables without rows.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Target {
     ///
     /// # Errors
     /// A sentence; the transaction then ends with the connection and changes nothing.
-    pub(super) fn copy(&mut self) -> Result<Vec<Moved>, AdminError> {
+    pub(super) fn copy(&mut self) -> Result<Vec<MovedTable>, AdminError> {
         let part = self.part.name;
         self.asked(AnsiTransactionManager::begin_transaction)?;
         let tables = self.plan()?;
@@ -90,7 +90,7 @@ impl Target {
             let content = copy::table(&self.from, &mut self.to, table)
                 .map_err(|cause| AdminError::refused(format!("{part}: {}: {cause}", table.name)))?;
             log::info!("{part}: copied {} rows of {}", content.rows, table.name);
-            moved.push(Moved {
+            moved.push(MovedTable {
                 part,
                 table: table.name.clone(),
                 content,

@@ -75,7 +75,7 @@ fn into(
     refuse_other_servers(data)?;
     // The last connection to a database has removed its log.
     let old = replaced::entries(data)?;
-    let staged = Staged::in_folder(data)?;
+    let staged = StagingFolder::in_folder(data)?;
     stage(manifest, &args.from, &staged.0)?;
 
     let mark = data.join(UNFINISHED);
@@ -163,9 +163,9 @@ fn check_database(part: &str, expected: &Database, file: &Path) -> Result<(), Ad
 }
 
 /// The folder of the files until they are verified; removed when this is dropped.
-struct Staged(PathBuf);
+struct StagingFolder(PathBuf);
 
-impl Staged {
+impl StagingFolder {
     fn in_folder(data: &Path) -> Result<Self, AdminError> {
         let path = data.join(format!(".restore-{}", files::random_name()));
         files::make_folder(&path)?;
@@ -173,7 +173,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagingFolder {
     fn drop(&mut self) {
         if let Err(cause) = fs::remove_dir_all(&self.0) {
             log::warn!("{} could not be removed: {cause}", self.0.display());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use test_kit::{Api, Call, Reply};
+use test_kit::{ApiClient, Call, Reply};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -21,7 +21,7 @@ pub struct Browser {
 /// A service and the proxy before it.
 #[derive(Clone)]
 struct Site {
-    api: Api,
+    api: ApiClient,
     /// The public address, without a trailing slash.
     public: String,
     /// Whether a proxy strips the path of the public address.
@@ -50,7 +50,7 @@ impl Browser {
 
     /// Creates a browser that knows both sites by public addresses.
     pub fn behind_proxy(system: &System, bases: [&str; 2], strips: bool) -> Self {
-        let site = |api: &Api, public: &str| Site {
+        let site = |api: &ApiClient, public: &str| Site {
             api: api.clone(),
             public: public.to_owned(),
             strips,
@@ -129,7 +129,7 @@ impl Browser {
     }
 
     /// Returns the site of an address, and the path there.
-    fn site(&self, address: &Url) -> (Api, String) {
+    fn site(&self, address: &Url) -> (ApiClient, String) {
         let rest = |site: &Site| {
             let rest = address.as_str().strip_prefix(&site.public)?;
             let is_path = rest.is_empty() || rest.starts_with(['/', '?']);

@@ -1,5 +1,5 @@
 use serde_json::json;
-use test_kit::{FakeWeb, wait_until};
+use test_kit::{FakeWebServer, wait_until};
 
 use super::browser::Browser;
 use super::system;
@@ -174,7 +174,7 @@ async fn a_webhook_is_created_called_and_deleted() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     system.team_with_project(&ada, "lighthouse").await;
-    let web = FakeWeb::start([]).await;
+    let web = FakeWebServer::start([]).await;
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/settings/webhooks").await.expect(200);
     let form = page.form("/settings/webhooks");

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use service_kit::cli::output::{Column, minute, table};
 
-use super::{Context, Failure};
+use super::{CommandError, Context};
 use crate::flags::{self, Filter, FlagEntry, FlagState};
 
 const REASON_CHARS: usize = 500;
@@ -16,7 +16,7 @@ pub(super) enum FlagsCommand {
     List {
         /// Only flags in this state
         #[arg(long, value_enum, default_value = "open")]
-        state: Wanted,
+        state: FlagStateFilter,
         /// Only flags that keep their session off the leaderboards
         #[arg(long)]
         suspect: bool,
@@ -46,32 +46,35 @@ pub(super) struct Decision {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Wanted {
+pub(super) enum FlagStateFilter {
     Open,
     Cleared,
     Upheld,
     All,
 }
 
-impl From<Wanted> for Option<FlagState> {
-    fn from(wanted: Wanted) -> Self {
+impl From<FlagStateFilter> for Option<FlagState> {
+    fn from(wanted: FlagStateFilter) -> Self {
         match wanted {
-            Wanted::Open => Some(FlagState::Open),
-            Wanted::Cleared => Some(FlagState::Cleared),
-            Wanted::Upheld => Some(FlagState::Upheld),
-            Wanted::All => None,
+            FlagStateFilter::Open => Some(FlagState::Open),
+            FlagStateFilter::Cleared => Some(FlagState::Cleared),
+            FlagStateFilter::Upheld => Some(FlagState::Upheld),
+            FlagStateFilter::All => None,
         }
     }
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct FlagList {
     flags: Vec<FlagEntry>,
     /// The value of `--before` for the next page; null on the last one.
     next_before: Option<i64>,
 }
 
-pub(super) async fn run(context: &Context, command: FlagsCommand) -> Result<ExitCode, Failure> {
+pub(super) async fn run(
+    context: &Context,
+    command: FlagsCommand,
+) -> Result<ExitCode, CommandError> {
     match command {
         FlagsCommand::List {
             state,
@@ -81,7 +84,9 @@ pub(super) async fn run(context: &Context, command: FlagsCommand) -> Result<Exit
             before,
         } => {
             let user = user
-                .map(|id| UserId::new(id).ok_or_else(|| Failure("--user must be an id".to_owned())))
+                .map(|id| {
+                    UserId::new(id).ok_or_else(|| CommandError("--user must be an id".to_owned()))
+                })
                 .transpose()?;
             let filter = Filter {
                 state: state.into(),
@@ -95,7 +100,7 @@ pub(super) async fn run(context: &Context, command: FlagsCommand) -> Result<Exit
             let more = flags.len() > limit;
             flags.truncate(limit);
             let next_before = flags.last().filter(|_| more).map(|last| last.id);
-            context.show(&Listed { flags, next_before }, listed)?;
+            context.show(&FlagList { flags, next_before }, listed)?;
         }
         FlagsCommand::Clear(made) => decide(context, FlagState::Cleared, made).await?,
         FlagsCommand::Uphold(made) => decide(context, FlagState::Upheld, made).await?,
@@ -107,15 +112,15 @@ async fn decide(
     context: &Context,
     state: FlagState,
     Decision { id, reason }: Decision,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if reason.trim().is_empty() || reason.chars().count() > REASON_CHARS {
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "--reason must be 1 to {REASON_CHARS} characters"
         )));
     }
     let decided = flags::decide(&context.pool, id, state, reason, context.clock.now()).await?;
     let flag = decided.ok_or_else(|| {
-        Failure(format!(
+        CommandError(format!(
             "there is no flag {id}; `admin flags list --state all` lists all"
         ))
     })?;
@@ -127,7 +132,7 @@ async fn decide(
     })
 }
 
-fn listed(page: &Listed) -> String {
+fn listed(page: &FlagList) -> String {
     let rows = page.flags.iter().map(|flag| {
         [
             flag.id.to_string(),

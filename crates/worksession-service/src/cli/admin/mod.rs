@@ -43,9 +43,9 @@ struct Context {
 
 /// Why a command failed, as a sentence. The exit code is 1.
 #[derive(Debug)]
-struct Failure(String);
+struct CommandError(String);
 
-impl From<Error> for Failure {
+impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         Self(error.to_string())
     }
@@ -57,12 +57,12 @@ impl From<Error> for Failure {
 pub fn run_admin(args: AdminArgs, config: &Config) -> ExitCode {
     let json = args.json;
     let outcome = cli::runtime()
-        .map_err(|cause| Failure(cause.to_string()))
+        .map_err(|cause| CommandError(cause.to_string()))
         .and_then(|runtime| runtime.block_on(execute(args, config)));
     outcome.unwrap_or_else(|failure| cli::fail(&failure.0, json))
 }
 
-async fn execute(args: AdminArgs, config: &Config) -> Result<ExitCode, Failure> {
+async fn execute(args: AdminArgs, config: &Config) -> Result<ExitCode, CommandError> {
     let context = Context::open(config, args.json).await?;
     match args.command {
         AdminCommand::Flags(command) => flags::run(&context, command).await,
@@ -70,14 +70,14 @@ async fn execute(args: AdminArgs, config: &Config) -> Result<ExitCode, Failure> 
     }
 }
 
-impl From<StartError> for Failure {
+impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
         Self(error.to_string())
     }
 }
 
 impl Context {
-    async fn open(config: &Config, json: bool) -> Result<Self, Failure> {
+    async fn open(config: &Config, json: bool) -> Result<Self, CommandError> {
         let pool = config.home().open_existing_pool(&config.database, NAME)?;
         start::check_migrated(&pool, MIGRATIONS).await?;
         Ok(Self {
@@ -92,7 +92,7 @@ impl Context {
         &self,
         outcome: &T,
         text: impl FnOnce(&T) -> String,
-    ) -> Result<(), Failure> {
-        cli::show(self.json, outcome, text).map_err(Failure)
+    ) -> Result<(), CommandError> {
+        cli::show(self.json, outcome, text).map_err(CommandError)
     }
 }

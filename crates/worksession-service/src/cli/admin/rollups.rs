@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use service_kit::cli::output::count;
 
-use super::{Context, Failure};
+use super::{CommandError, Context};
 use crate::error::Error;
 use crate::rollups::rebuild;
 
@@ -35,16 +35,16 @@ struct Outcome {
     dry_run: bool,
     seconds: f64,
     /// The first [`TOLD`] users that differ.
-    differences: Vec<Differing>,
+    differences: Vec<DifferingUser>,
 }
 
 #[derive(Serialize)]
-struct Differing {
+struct DifferingUser {
     user_id: UserId,
     differences: Vec<String>,
 }
 
-pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode, Failure> {
+pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode, CommandError> {
     let begun = Instant::now();
     let mut outcome = Outcome {
         users: 0,
@@ -54,7 +54,8 @@ pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode
         differences: Vec::new(),
     };
     if let Some(id) = args.user {
-        let user = UserId::new(id).ok_or_else(|| Failure("--user must be an id".to_owned()))?;
+        let user =
+            UserId::new(id).ok_or_else(|| CommandError("--user must be an id".to_owned()))?;
         one(context, user, &mut outcome).await?;
     } else {
         all(context, &mut outcome).await?;
@@ -68,7 +69,7 @@ pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode
     })
 }
 
-async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), Failure> {
+async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), CommandError> {
     let count = context
         .pool
         .read::<_, Error, _>(|db| Ok(rebuild::count_users(db)?));
@@ -91,7 +92,7 @@ async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), Failure> {
     }
 }
 
-async fn one(context: &Context, user: UserId, outcome: &mut Outcome) -> Result<(), Failure> {
+async fn one(context: &Context, user: UserId, outcome: &mut Outcome) -> Result<(), CommandError> {
     let today = context.clock.now().date_naive();
     let found = if outcome.dry_run {
         context
@@ -108,7 +109,7 @@ async fn one(context: &Context, user: UserId, outcome: &mut Outcome) -> Result<(
     if !found.is_empty() {
         outcome.differed += 1;
         if outcome.differences.len() < TOLD {
-            outcome.differences.push(Differing {
+            outcome.differences.push(DifferingUser {
                 user_id: user,
                 differences: found.into_iter().take(TOLD).collect(),
             });

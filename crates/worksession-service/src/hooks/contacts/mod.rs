@@ -8,7 +8,7 @@ use auth_types::TeamId;
 use auth_types::wire::Contact;
 use chrono::{DateTime, Utc};
 use db_kit::Db;
-use event_types::{Mail, MailRequested, MailText};
+use event_types::{Mail, MailRequested, MailTemplate};
 use secrecy::ExposeSecret;
 use service_kit::seal::Sealer;
 
@@ -54,7 +54,7 @@ pub(crate) fn tell(
     sealers: &Sealers,
     hook: Hook,
     now: DateTime<Utc>,
-    text: impl FnOnce(String) -> MailText,
+    text: impl FnOnce(String) -> MailTemplate,
 ) -> Result<(), Error> {
     let Some((user, sealed)) = queries::take(db, hook)? else {
         return Ok(());
@@ -71,7 +71,7 @@ pub(crate) fn mail(
     sealers: &Sealers,
     now: DateTime<Utc>,
     to: String,
-    text: MailText,
+    text: MailTemplate,
 ) -> Result<(), Error> {
     let mail = Mail { to, text };
     let template = mail.text.template();

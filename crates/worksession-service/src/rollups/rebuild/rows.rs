@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, NaiveDateTime};
 use diesel::prelude::*;
 
-use super::tally::{BoardKey, DayTotals, MonthTotals, Rollups, Standing, Totals};
+use super::tally::{BoardKey, DayTotals, MonthTotals, RollupTotals, Rollups, Standing};
 use crate::error::Error;
 use crate::schema::{board, user_day, user_month, user_totals};
 
@@ -108,8 +108,8 @@ impl TryFrom<Rollups> for Rows {
     }
 }
 
-impl From<Totals> for TotalsRow {
-    fn from(totals: Totals) -> Self {
+impl From<RollupTotals> for TotalsRow {
+    fn from(totals: RollupTotals) -> Self {
         let last = totals.streak.last;
         Self {
             points_centi: totals.sums.points.0,

@@ -3,10 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
 use crate::rollups::boards::oldest_kept;
-use crate::rollups::split::{Split, Sums};
+use crate::rollups::split::{Breakdown, Sums};
 use crate::rules::badges;
 use crate::rules::points::Points;
-use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark, Streak, recount};
+use crate::rules::streaks::{DAY_COUNTS_FROM, Day, LocalInstant, Streak, recount};
 use crate::rules::time::{Completion, Periods, iso_week, month_of};
 
 /// The columns of a submitted session that its rollups depend on.
@@ -47,7 +47,7 @@ impl Worked {
 
 /// The totals of a user, without their version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Totals {
+pub(super) struct RollupTotals {
     pub(super) sums: Sums,
     pub(super) completed: i64,
     pub(super) streak: Streak,
@@ -61,17 +61,17 @@ pub(super) struct Totals {
 pub(super) struct DayTotals {
     pub(super) sums: Sums,
     pub(super) day: Day,
-    pub(super) by_hour: Split,
-    pub(super) by_category: Split,
-    pub(super) by_project: Split,
+    pub(super) by_hour: Breakdown,
+    pub(super) by_category: Breakdown,
+    pub(super) by_project: Breakdown,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MonthTotals {
-    pub(super) by_day: Split,
-    pub(super) by_hour: Split,
-    pub(super) by_category: Split,
-    pub(super) by_project: Split,
+    pub(super) by_day: Breakdown,
+    pub(super) by_hour: Breakdown,
+    pub(super) by_category: Breakdown,
+    pub(super) by_project: Breakdown,
 }
 
 /// A user's row on a board.
@@ -88,7 +88,7 @@ pub(super) type BoardKey = (i64, String, NaiveDate);
 /// All rollups of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rollups {
-    pub(super) totals: Totals,
+    pub(super) totals: RollupTotals,
     pub(super) days: BTreeMap<NaiveDate, DayTotals>,
     pub(super) months: BTreeMap<NaiveDate, MonthTotals>,
     pub(super) hours: BTreeMap<i32, i64>,
@@ -142,7 +142,7 @@ impl Rollups {
     }
 
     fn add_day(&mut self, session: &Worked, hour: i32) {
-        let mark = Mark {
+        let mark = LocalInstant {
             at: session.started_at,
             offset: session.offset,
         };
@@ -154,9 +154,9 @@ impl Rollups {
         let totals = self.days.entry(session.day).or_insert_with(|| DayTotals {
             sums: Sums::default(),
             day,
-            by_hour: Split::default(),
-            by_category: Split::default(),
-            by_project: Split::default(),
+            by_hour: Breakdown::default(),
+            by_category: Breakdown::default(),
+            by_project: Breakdown::default(),
         });
         let sums = session.sums();
         totals.sums += sums;

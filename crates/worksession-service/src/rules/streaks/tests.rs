@@ -25,7 +25,7 @@ impl User {
             offset: moment.offset,
             minutes,
         });
-        let mark = Mark {
+        let mark = LocalInstant {
             at,
             offset: moment.offset,
         };

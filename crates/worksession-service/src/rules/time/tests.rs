@@ -5,9 +5,9 @@ fn at(text: &str) -> NaiveDateTime {
     parse_instant(text).unwrap()
 }
 
-fn plan(planned: i32, client_seconds: i64, server_seconds: i64) -> Measured {
+fn plan(planned: i32, client_seconds: i64, server_seconds: i64) -> MeasuredTimes {
     let start = at("2026-11-20T09:00:00Z");
-    Measured {
+    MeasuredTimes {
         planned,
         started_at: start,
         stopped_at: start + TimeDelta::seconds(server_seconds),
@@ -62,7 +62,7 @@ fn the_tolerance_is_two_percent_of_a_short_plan() {
     for (planned, missing_ms) in [(1, 1_200), (2, 2_400), (4, 4_800), (5, 5_000), (480, 5_000)] {
         let measured = plan(planned, 30_000, 0);
         let complete = |stopped_at| {
-            let stopped = Measured {
+            let stopped = MeasuredTimes {
                 stopped_at,
                 ..measured
             };

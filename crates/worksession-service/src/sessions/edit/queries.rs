@@ -4,7 +4,7 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
-use super::wire::Edit;
+use super::wire::SessionEdit;
 use crate::sessions::record::{RecordRow, RecordSql};
 
 /// Updates a submitted session of the user; none if there is no such session. Absent fields keep the row's value of
@@ -13,7 +13,7 @@ pub(super) fn update(
     db: &mut Db,
     user: UserId,
     session_id: String,
-    edit: Edit,
+    edit: SessionEdit,
     seq: i64,
     now: NaiveDateTime,
 ) -> QueryResult<Option<RecordRow>> {

@@ -2,7 +2,7 @@ use auth_types::UserId;
 use db_kit::Db;
 
 use super::queries;
-use super::wire::Edit;
+use super::wire::SessionEdit;
 use crate::error::Error;
 use crate::rules::locked::{self, Plan};
 use crate::sessions::history;
@@ -20,7 +20,7 @@ pub(super) async fn edit(
     state: &AppState,
     user: UserId,
     id: &str,
-    edit: Edit,
+    edit: SessionEdit,
 ) -> Result<RecordRow, Error> {
     let id = model::session_id(id)?;
     let now = state.clock.now_naive();

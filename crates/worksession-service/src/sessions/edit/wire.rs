@@ -47,7 +47,7 @@ pub(crate) struct EditedProject {
 
 /// Validated changes, and the fields of the plan that were sent. None leaves a field as it is.
 #[derive(Debug)]
-pub(crate) struct Edit {
+pub(crate) struct SessionEdit {
     pub(super) note: Option<String>,
     /// `Some(None)` removes the rating.
     pub(super) quality_rating: Option<Option<i32>>,
@@ -59,7 +59,7 @@ pub(crate) struct Edit {
     planning_note: Option<String>,
 }
 
-impl TryFrom<EditRequest> for Edit {
+impl TryFrom<EditRequest> for SessionEdit {
     type Error = Error;
 
     fn try_from(request: EditRequest) -> Result<Self, Error> {
@@ -79,7 +79,7 @@ impl TryFrom<EditRequest> for Edit {
     }
 }
 
-impl Edit {
+impl SessionEdit {
     pub(super) fn changes_nothing(&self) -> bool {
         self.note.is_none() && self.quality_rating.is_none() && self.tags.is_none()
     }

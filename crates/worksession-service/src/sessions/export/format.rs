@@ -6,7 +6,7 @@ use crate::sessions::record::RecordRow;
 
 /// The format of an exported file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ExportFormat {
     /// For spreadsheets (RFC 4180).
     Csv,
     /// All fields, as in the API.
@@ -15,7 +15,7 @@ pub(super) enum Format {
     Ics,
 }
 
-impl Format {
+impl ExportFormat {
     /// Returns the value of `?format=`, which is also the file's extension.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl Format {
     }
 }
 
-impl FromStr for Format {
+impl FromStr for ExportFormat {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {

@@ -4,7 +4,7 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp};
 
-use crate::page::Position;
+use crate::page::SessionCursor;
 use crate::sessions::record::{RecordRow, RecordSql};
 
 /// Sessions per page. The statement has the number as a literal for PostgreSQL's planner.
@@ -14,7 +14,7 @@ pub(super) const PAGE: usize = 200;
 pub(super) fn page(
     db: &mut Db,
     user: UserId,
-    after: Position,
+    after: SessionCursor,
     until: NaiveDateTime,
 ) -> QueryResult<Vec<RecordRow>> {
     let page = diesel::sql_query(include_str!("page.sql"))

@@ -5,11 +5,11 @@ use db_kit::Db;
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
 
-use super::format::Format;
+use super::format::ExportFormat;
 use super::queries::{self, PAGE};
 use super::wire::ExportQuery;
 use crate::error::Error;
-use crate::page::Position;
+use crate::page::SessionCursor;
 use crate::sessions::history::Span;
 use crate::sessions::record::RecordRow;
 use crate::state::State;
@@ -18,15 +18,15 @@ use crate::state::State;
 pub(super) struct Export {
     state: State,
     user: UserId,
-    pub(super) format: Format,
+    pub(super) format: ExportFormat,
     until: NaiveDateTime,
-    next: Next,
+    next: ExportStep,
 }
 
-enum Next {
+enum ExportStep {
     /// The first page, read before the response begins, so that an early failure still gives an error response.
     First(Vec<RecordRow>),
-    After(Position),
+    After(SessionCursor),
     End,
 }
 
@@ -39,7 +39,10 @@ pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Resu
     let span = Span::parse(query.from.as_deref(), query.to.as_deref())?;
     let read = move |db: &mut Db| {
         let (from, until) = span.starts(db, user)?;
-        Ok((queries::page(db, user, Position::at(from), until)?, until))
+        Ok((
+            queries::page(db, user, SessionCursor::at(from), until)?,
+            until,
+        ))
     };
     let (rows, until) = state.read(read).await?;
     Ok(Export {
@@ -47,7 +50,7 @@ pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Resu
         user,
         format,
         until,
-        next: Next::First(rows),
+        next: ExportStep::First(rows),
     })
 }
 
@@ -59,10 +62,10 @@ impl Export {
     }
 
     async fn piece(mut self) -> Result<Option<(Bytes, Self)>, Error> {
-        let (rows, first) = match std::mem::replace(&mut self.next, Next::End) {
-            Next::First(rows) => (rows, true),
-            Next::After(place) => (self.read(place).await?, false),
-            Next::End => return Ok(None),
+        let (rows, first) = match std::mem::replace(&mut self.next, ExportStep::End) {
+            ExportStep::First(rows) => (rows, true),
+            ExportStep::After(place) => (self.read(place).await?, false),
+            ExportStep::End => return Ok(None),
         };
         let mut piece = if first {
             self.format.head()?
@@ -71,17 +74,17 @@ impl Export {
         };
         let last = rows
             .last()
-            .map(|row| Position::of(row.started_at, &row.session_id));
+            .map(|row| SessionCursor::of(row.started_at, &row.session_id));
         let more = last.filter(|_| rows.len() == PAGE);
         piece.extend(self.format.sessions(rows, first)?);
         match more {
-            Some(place) => self.next = Next::After(place),
+            Some(place) => self.next = ExportStep::After(place),
             None => piece.extend(self.format.tail()),
         }
         Ok(Some((piece.into(), self)))
     }
 
-    async fn read(&self, after: Position) -> Result<Vec<RecordRow>, Error> {
+    async fn read(&self, after: SessionCursor) -> Result<Vec<RecordRow>, Error> {
         let (user, until) = (self.user, self.until);
         let page = move |db: &mut Db| queries::page(db, user, after, until);
         let read = self.state.read(page).await;

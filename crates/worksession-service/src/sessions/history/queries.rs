@@ -4,7 +4,7 @@ use db_kit::{Backend, Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
-use crate::page::Position;
+use crate::page::SessionCursor;
 use crate::sessions::record::{RecordRow, RecordSql};
 
 /// Finds one session of the user.
@@ -24,7 +24,7 @@ pub(super) struct ListArguments {
     /// Sessions that started then or later.
     pub(super) from: NaiveDateTime,
     /// Sessions before this position.
-    pub(super) until: Position,
+    pub(super) until: SessionCursor,
     /// `,name,name,`
     pub(super) statuses: Option<String>,
     pub(super) project_id: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct ListArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum ListStrategy {
     /// Every session matches: the search reads the longest page and one more.
     Plain,
     /// The search reads up to 10,000 sessions.
@@ -44,13 +44,17 @@ pub(super) enum Look {
 }
 
 /// Returns the sessions that match within the search, newest first.
-pub(super) fn list(db: &mut Db, look: Look, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
+pub(super) fn list(
+    db: &mut Db,
+    look: ListStrategy,
+    of: &ListArguments,
+) -> QueryResult<Vec<RecordRow>> {
     let text = match (look, db.backend()) {
-        (Look::Plain, _) => return plain(db, of),
-        (Look::Open, Backend::Postgres) => include_str!("open.postgres.sql"),
-        (Look::Open, Backend::Sqlite) => include_str!("open.sqlite.sql"),
-        (Look::Filtered, Backend::Postgres) => include_str!("filtered.postgres.sql"),
-        (Look::Filtered, Backend::Sqlite) => include_str!("filtered.sqlite.sql"),
+        (ListStrategy::Plain, _) => return plain(db, of),
+        (ListStrategy::Open, Backend::Postgres) => include_str!("open.postgres.sql"),
+        (ListStrategy::Open, Backend::Sqlite) => include_str!("open.sqlite.sql"),
+        (ListStrategy::Filtered, Backend::Postgres) => include_str!("filtered.postgres.sql"),
+        (ListStrategy::Filtered, Backend::Sqlite) => include_str!("filtered.sqlite.sql"),
     };
     let matching = diesel::sql_query(text)
         .bind::<BigInt, _>(of.user_id)
@@ -78,22 +82,22 @@ fn plain(db: &mut Db, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
 /// Returns the last session of the search, if there are more behind it.
 pub(super) fn last_looked_at(
     db: &mut Db,
-    look: Look,
+    look: ListStrategy,
     of: &ListArguments,
-) -> QueryResult<Option<Position>> {
+) -> QueryResult<Option<SessionCursor>> {
     let text = match (look, db.backend()) {
-        (Look::Plain, _) => return Ok(None),
-        (Look::Filtered, _) => {
+        (ListStrategy::Plain, _) => return Ok(None),
+        (ListStrategy::Filtered, _) => {
             "SELECT started_at, session_id FROM sessions \
              WHERE user_id = $1 AND started_at >= $2 AND started_at <= $3 AND (started_at < $3 OR session_id < $4) \
              ORDER BY started_at DESC, session_id DESC LIMIT 2 OFFSET 9999"
         }
-        (Look::Open, Backend::Postgres) => {
+        (ListStrategy::Open, Backend::Postgres) => {
             "SELECT started_at, session_id FROM sessions WHERE status IN ('running', 'awaiting_submit') \
              AND user_id = $1 AND started_at >= $2 AND started_at <= $3 AND (started_at < $3 OR session_id < $4) \
              ORDER BY started_at DESC, session_id DESC LIMIT 2 OFFSET 9999"
         }
-        (Look::Open, Backend::Sqlite) => {
+        (ListStrategy::Open, Backend::Sqlite) => {
             "SELECT started_at, session_id FROM sessions INDEXED BY sessions_open \
              WHERE status IN ('running', 'awaiting_submit') \
              AND user_id = $1 AND started_at >= $2 AND started_at <= $3 AND (started_at < $3 OR session_id < $4) \
@@ -108,7 +112,7 @@ pub(super) fn last_looked_at(
     let rows: Vec<(NaiveDateTime, String)> = cached::<(Timestamp, Text), _>(last).load(db)?;
     let more = rows.len() > 1;
     let last = rows.into_iter().next().filter(|_| more);
-    Ok(last.map(|(started_at, session_id)| Position {
+    Ok(last.map(|(started_at, session_id)| SessionCursor {
         started_at,
         session_id,
     }))

@@ -5,7 +5,7 @@ use db_kit::Db;
 use diesel::QueryResult;
 
 use crate::error::Error;
-use crate::page::Position;
+use crate::page::SessionCursor;
 use crate::preferences;
 use crate::rules::local_day::start_of_day;
 use crate::rules::time::parse_instant;
@@ -60,12 +60,12 @@ impl Span {
             Some(End::Instant(at)) => at,
         };
         let until = match self.to {
-            None => Position::last().started_at,
+            None => SessionCursor::last().started_at,
             Some(End::Day(day)) => start_of_day(day + TimeDelta::days(1), zone),
             // Times are stored in microseconds.
             Some(End::Instant(at)) => at + TimeDelta::microseconds(1),
         };
-        (from, until.min(Position::last().started_at))
+        (from, until.min(SessionCursor::last().started_at))
     }
 }
 
@@ -87,7 +87,7 @@ fn end(field: &'static str, text: Option<&str>) -> Result<Option<End>, Error> {
 fn parse_day(text: &str) -> Option<NaiveDate> {
     let day: NaiveDate = text.parse().ok()?;
     let canonical = day.to_string() == text;
-    let years = NaiveDate::default()..Position::last().started_at.date();
+    let years = NaiveDate::default()..SessionCursor::last().started_at.date();
     (canonical && years.contains(&day)).then_some(day)
 }
 

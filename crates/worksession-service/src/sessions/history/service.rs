@@ -2,10 +2,10 @@ use auth_types::UserId;
 use chrono::NaiveDateTime;
 use db_kit::Db;
 
-use super::queries::{self, ListArguments, Look};
+use super::queries::{self, ListArguments, ListStrategy};
 use super::wire::{Filter, SessionsResponse};
 use crate::error::Error;
-use crate::page::{Position, cut};
+use crate::page::{SessionCursor, cut};
 use crate::sessions::model::{self, Status};
 use crate::sessions::record::RecordRow;
 use crate::state::AppState;
@@ -20,11 +20,11 @@ pub(super) async fn list(
     let read = move |db: &mut Db| {
         let (from, until) = filter.span.starts(db, user)?;
         let look = filter.look();
-        let arguments = filter.arguments(user, from, Position::at(until));
+        let arguments = filter.arguments(user, from, SessionCursor::at(until));
         let mut rows = queries::list(db, look, &arguments)?;
         let next = if cut(&mut rows, filter.limit) {
             rows.last()
-                .map(|row| Position::of(row.started_at, &row.session_id))
+                .map(|row| SessionCursor::of(row.started_at, &row.session_id))
         } else {
             queries::last_looked_at(db, look, &arguments)?
         };
@@ -40,18 +40,18 @@ pub(super) async fn get(state: &AppState, user: UserId, id: &str) -> Result<Reco
 }
 
 impl Filter {
-    fn look(&self) -> Look {
+    fn look(&self) -> ListStrategy {
         let is_open = |status: &Status| matches!(status, Status::Running | Status::AwaitingSubmit);
         match &self.statuses {
-            Some(statuses) if statuses.iter().all(is_open) => Look::Open,
+            Some(statuses) if statuses.iter().all(is_open) => ListStrategy::Open,
             None if self.project.is_none() && self.category.is_none() && self.tag.is_none() => {
-                Look::Plain
+                ListStrategy::Plain
             }
-            _ => Look::Filtered,
+            _ => ListStrategy::Filtered,
         }
     }
 
-    fn arguments(&self, user: UserId, from: NaiveDateTime, until: Position) -> ListArguments {
+    fn arguments(&self, user: UserId, from: NaiveDateTime, until: SessionCursor) -> ListArguments {
         // The cursor may come from a request with a longer span.
         let until = match &self.after {
             Some(after) if *after < until => after.clone(),

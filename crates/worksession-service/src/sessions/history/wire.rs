@@ -3,7 +3,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::range::Span;
 use crate::error::Error;
-use crate::page::{Position, page_size};
+use crate::page::{SessionCursor, page_size};
 use crate::projects::ProjectRef;
 use crate::sessions::model::Status;
 use crate::sessions::record::{RecordRow, SessionRecord};
@@ -41,7 +41,7 @@ pub(crate) struct Filter {
     pub(crate) tag: Option<String>,
     pub(crate) span: Span,
     pub(crate) limit: i32,
-    pub(crate) after: Option<Position>,
+    pub(crate) after: Option<SessionCursor>,
 }
 
 impl TryFrom<ListQuery> for Filter {
@@ -88,7 +88,7 @@ pub(crate) struct SessionsResponse {
 }
 
 impl SessionsResponse {
-    pub(super) fn new(rows: Vec<RecordRow>, next: Option<&Position>) -> Self {
+    pub(super) fn new(rows: Vec<RecordRow>, next: Option<&SessionCursor>) -> Self {
         Self {
             success: true,
             sessions: rows.into_iter().map(Into::into).collect(),

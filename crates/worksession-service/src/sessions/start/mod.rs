@@ -6,4 +6,4 @@ mod service;
 
 pub(crate) use queries::Starts;
 pub(crate) use service::starts;
-pub(super) use service::{Order, start};
+pub(super) use service::{StartOrder, start};

@@ -29,23 +29,26 @@ pub(crate) struct Attempt {
 
 /// The session that a start led to.
 #[derive(Debug, Clone, Queryable)]
-pub(crate) struct Opened {
+pub(crate) struct StartedSession {
     pub(in crate::sessions) row: SessionRow,
     /// Whether this request created the session; false for a repeated start.
     pub(in crate::sessions) fresh: bool,
 }
 
 /// Coalesces the starts of concurrent callers. The result is none when another transaction holds the user's lock.
-pub(crate) type Starts = Gather<Attempt, Option<Opened>>;
+pub(crate) type Starts = Gather<Attempt, Option<StartedSession>>;
 
 /// Starts sessions unless they repeat earlier starts, and ends the running ones. On PostgreSQL they are of different users.
 /// Returns none for a user whose row is locked: retry after [`crate::sync::bump`]. On SQLite it runs inside a write transaction.
-pub(super) fn start_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<Opened>>> {
+pub(super) fn start_many(
+    db: &mut Db,
+    attempts: &[Attempt],
+) -> QueryResult<Vec<Option<StartedSession>>> {
     match db {
         Db::Pg(conn) => {
             let start = diesel::sql_query(include_str!("start.postgres.sql"))
                 .bind::<Text, _>(json::to_text(&attempts)?);
-            let opened: Vec<Opened> = cached::<(SessionSql, Bool), _>(start).load(conn)?;
+            let opened: Vec<StartedSession> = cached::<(SessionSql, Bool), _>(start).load(conn)?;
             let opened = opened
                 .into_iter()
                 .map(|opened| (opened.row.user_id, opened));
@@ -62,9 +65,9 @@ pub(super) fn start_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<O
     }
 }
 
-fn start_one(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<Opened>> {
+fn start_one(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<StartedSession>> {
     if let Some(row) = earlier(db, attempt)? {
-        return Ok(Some(Opened { row, fresh: false }));
+        return Ok(Some(StartedSession { row, fresh: false }));
     }
     if let Db::Sqlite(conn) = db {
         for statement in include_str!("start.sqlite.sql").split_inclusive(";\n") {
@@ -73,7 +76,7 @@ fn start_one(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<Opened>> {
     }
     outbox::insert(db, &attempt.event)?;
     let row = attempt.session.clone();
-    Ok(Some(Opened { row, fresh: true }))
+    Ok(Some(StartedSession { row, fresh: true }))
 }
 
 /// Returns the session of an earlier start that this one repeats.

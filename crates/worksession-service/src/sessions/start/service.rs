@@ -5,7 +5,7 @@ use db_kit::outbox::uuid_v7;
 use db_kit::{Db, DbError, Pool};
 use service_kit::http::RequestId;
 
-use super::queries::{self, Attempt, Opened, Starts};
+use super::queries::{self, Attempt, StartedSession, Starts};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{self, ProjectRef, ProjectSnapshot};
@@ -24,7 +24,7 @@ const KEY_LIFE: TimeDelta = TimeDelta::hours(24);
 
 /// A request to start a timer.
 #[derive(Debug)]
-pub(in crate::sessions) struct Order {
+pub(in crate::sessions) struct StartOrder {
     pub(in crate::sessions) plan: Plan,
     /// `client_a`, `client_b` or `session`.
     pub(in crate::sessions) client: &'static str,
@@ -40,8 +40,8 @@ pub(in crate::sessions) struct Order {
 pub(in crate::sessions) async fn start(
     state: &AppState,
     caller: Arc<CurrentUser>,
-    order: Order,
-) -> Result<Opened, Error> {
+    order: StartOrder,
+) -> Result<StartedSession, Error> {
     let categories = &state.config.categories;
     if categories.strict && !categories.suggested.0.contains(&order.plan.category) {
         return Err(Error::invalid(format!(
@@ -68,7 +68,7 @@ pub(in crate::sessions) async fn start(
     let opened = match project {
         Ok(project) => start.open(state, project).await?,
         Err(Error::Db(error)) => return Err(Error::Db(error)),
-        Err(refusal) => start.earlier_or(state, refusal).await?,
+        Err(refusal) => start.find_repeat_or(state, refusal).await?,
     };
     if opened.fresh {
         state.wake();
@@ -89,7 +89,7 @@ pub(crate) fn starts(pool: &Pool) -> Starts {
 /// A caller's request, and the digest that identifies a repetition.
 struct Start {
     caller: Arc<CurrentUser>,
-    order: Order,
+    order: StartOrder,
     digest: String,
 }
 
@@ -108,7 +108,7 @@ impl Start {
         self: &Arc<Self>,
         state: &AppState,
         project: ProjectSnapshot,
-    ) -> Result<Opened, Error> {
+    ) -> Result<StartedSession, Error> {
         let attempt = self.attempt(state.clock.now(), &project)?;
         if let Some(opened) = state.starts.run(attempt).await? {
             return Ok(opened);
@@ -169,10 +169,14 @@ impl Start {
 
     /// Returns the session that a refused start repeats, since that one was accepted. Only refused starts pay for this
     /// query.
-    async fn earlier_or(&self, state: &AppState, refusal: Error) -> Result<Opened, Error> {
+    async fn find_repeat_or(
+        &self,
+        state: &AppState,
+        refusal: Error,
+    ) -> Result<StartedSession, Error> {
         let attempt = self.attempt(state.clock.now(), &ProjectSnapshot::none())?;
         let look = move |db: &mut Db| queries::earlier(db, &attempt).map_err(DbError::from);
         let row = state.pool.read(look).await?.ok_or(refusal)?;
-        Ok(Opened { row, fresh: false })
+        Ok(StartedSession { row, fresh: false })
     }
 }

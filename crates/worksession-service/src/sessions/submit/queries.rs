@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::rows::{Attempt, Facts, FactsSql, Rows};
 use crate::rules::integrity::Work;
-use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark};
+use crate::rules::streaks::{DAY_COUNTS_FROM, Day, LocalInstant};
 use crate::rules::time::{
     LONGEST_SESSION, OPEN_AFTER_PLANNED_END, Periods, iso_week, local_moment, month_of, zone,
 };
@@ -20,7 +20,7 @@ use crate::sync;
 /// A session to submit, its user's zone, and the number of their last change.
 pub(super) type Found = (SessionRow, String, i64);
 
-type FoundSql = (SessionSql, Text, BigInt);
+type FoundSessionSql = (SessionSql, Text, BigInt);
 
 /// The session that an attempt refers to.
 #[derive(Serialize)]
@@ -63,12 +63,14 @@ pub(super) fn sessions(db: &mut Db, attempts: &[Attempt]) -> QueryResult<HashMap
         Db::Pg(conn) => {
             let query = diesel::sql_query(include_str!("sessions.postgres.sql"));
             let query = query.bind::<Text, _>(json::to_text(&arguments)?);
-            cached::<FoundSql, _>(query).load(conn)?
+            cached::<FoundSessionSql, _>(query).load(conn)?
         }
         Db::Sqlite(conn) => {
             let find = |arguments: &SessionArguments| {
                 let query = bind_named(include_str!("sessions.sqlite.sql"), arguments)?;
-                cached::<FoundSql, _>(query).get_result(conn).optional()
+                cached::<FoundSessionSql, _>(query)
+                    .get_result(conn)
+                    .optional()
             };
             let found = arguments.iter().map(find);
             found
@@ -185,11 +187,11 @@ pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
         .load::<Row>(db)?;
     let day = |(date, first, first_offset, last, last_offset): Row| Day {
         date,
-        first: Mark {
+        first: LocalInstant {
             at: first,
             offset: first_offset,
         },
-        last: Mark {
+        last: LocalInstant {
             at: last,
             offset: last_offset,
         },

@@ -13,7 +13,7 @@ use service_kit::http::RequestId;
 use crate::error::Error;
 use crate::rollups::{Standing, StandingSql};
 use crate::rules::integrity::Work;
-use crate::rules::streaks::{Day, Mark};
+use crate::rules::streaks::{Day, LocalInstant};
 use crate::sessions::model::{NewFlag, SessionRow, Status};
 use crate::sessions::wire::Submission;
 
@@ -48,7 +48,7 @@ pub(crate) type Submits = Gather<Attempt, Outcome>;
 
 /// The session of an attempt, and what decides it.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSubmit {
     pub(crate) session: SessionRow,
     /// The user's current time zone, for the periods in the response.
     pub(crate) zone: String,
@@ -70,7 +70,7 @@ pub(crate) struct Facts {
 }
 
 /// The SQL types of [`Facts`].
-pub(super) type FactsSql = (StandingSql, AroundSql);
+pub(super) type FactsSql = (StandingSql, SurroundingsSql);
 
 /// The session's own day, hour, category, week and month, and its neighbours.
 #[derive(Debug, Queryable)]
@@ -104,7 +104,7 @@ pub(crate) struct Around {
     pub(crate) month_by_project: Option<String>,
 }
 
-type AroundSql = (
+type SurroundingsSql = (
     Nullable<Integer>,
     Nullable<Timestamp>,
     Nullable<Integer>,
@@ -130,7 +130,8 @@ impl Around {
     /// Returns the session's day so far, with its credited minutes.
     pub(crate) fn day_before(&self, date: NaiveDate) -> Option<(Day, i32)> {
         let mark = |at: Option<NaiveDateTime>, offset: Option<i32>| {
-            at.zip(offset).map(|(at, offset)| Mark { at, offset })
+            at.zip(offset)
+                .map(|(at, offset)| LocalInstant { at, offset })
         };
         let first = mark(self.first_start, self.first_offset)?;
         let last = mark(self.last_start, self.last_offset)?;

@@ -5,7 +5,7 @@ use diesel::QueryResult;
 use service_kit::http::RequestId;
 
 use super::queries;
-use super::rows::{Attempt, Loaded, Outcome, Submits};
+use super::rows::{Attempt, LoadedSubmit, Outcome, Submits};
 use crate::error::Error;
 use crate::rules::integrity::Sign;
 use crate::rules::submit::{decide, may_be_long_day, needs_counted_days};
@@ -94,7 +94,7 @@ fn submit_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Outcome>> {
 }
 
 /// Loads the session of each attempt and what decides it; none where there is no session.
-fn load(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<Loaded>>> {
+fn load(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<LoadedSubmit>>> {
     let mut found = queries::sessions(db, attempts)?;
     let open: Vec<_> = attempts
         .iter()
@@ -110,7 +110,7 @@ fn load(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<Loaded>>> {
             return Ok(None);
         };
         let facts = facts.remove(&attempt.user);
-        let mut loaded = Loaded {
+        let mut loaded = LoadedSubmit {
             session,
             zone,
             seq,

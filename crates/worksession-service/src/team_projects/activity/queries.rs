@@ -3,7 +3,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
 use super::wire::ActivityEntry;
-use crate::page::Position;
+use crate::page::SessionCursor;
 use crate::projects::{ProjectRef, TeamProjectId};
 
 type ActivitySql = (
@@ -25,7 +25,7 @@ type ActivitySql = (
 pub(super) fn newest(
     db: &mut Db,
     project: TeamProjectId,
-    until: Position,
+    until: SessionCursor,
     limit: i32,
 ) -> QueryResult<Vec<ActivityEntry>> {
     let newest = diesel::sql_query(

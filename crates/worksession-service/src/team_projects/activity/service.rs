@@ -8,7 +8,7 @@ use super::queries;
 use super::wire::{ActivityQuery, ActivityResponse};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::page::{Position, cut, page_size};
+use crate::page::{SessionCursor, cut, page_size};
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects::get_as_member;
@@ -26,13 +26,13 @@ pub(super) async fn list(
         let query = query?.0;
         let limit = page_size(query.limit)?;
         let cursor = query.cursor.filter(|cursor| !cursor.is_empty());
-        let until = cursor.map_or_else(|| Ok(Position::last()), |cursor| cursor.parse())?;
+        let until = cursor.map_or_else(|| Ok(SessionCursor::last()), |cursor| cursor.parse())?;
         let mut rows = queries::newest(db, id, until, limit + 1)?;
         let more = cut(&mut rows, limit);
         let last = rows
             .last()
             .filter(|_| more)
-            .map(|row| Position::of(row.started_at.naive_utc(), &row.session_id));
+            .map(|row| SessionCursor::of(row.started_at.naive_utc(), &row.session_id));
         Ok(ActivityResponse::new(rows, last.as_ref()))
     };
     state.pool.read(read).await

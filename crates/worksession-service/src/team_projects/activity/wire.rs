@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::page::Position;
+use crate::page::SessionCursor;
 use crate::sessions::Status;
 
 /// Which page.
@@ -29,7 +29,7 @@ pub(crate) struct ActivityResponse {
 }
 
 impl ActivityResponse {
-    pub(super) fn new(activity: Vec<ActivityEntry>, next: Option<&Position>) -> Self {
+    pub(super) fn new(activity: Vec<ActivityEntry>, next: Option<&SessionCursor>) -> Self {
         Self {
             success: true,
             activity,

@@ -6,6 +6,6 @@ pub(crate) mod routes;
 mod service;
 mod wire;
 
-pub(super) use model::NewCall;
+pub(super) use model::NewWebhookDelivery;
 pub(super) use routes::configure;
 pub(super) use service::ask;

@@ -7,7 +7,7 @@ use crate::hooks::WebhookId;
 /// The state of a delivery that is not settled.
 pub(super) const PENDING: &str = "pending";
 
-pub(in crate::webhooks) struct NewCall {
+pub(in crate::webhooks) struct NewWebhookDelivery {
     pub(in crate::webhooks) webhook: WebhookId,
     /// The webhook's current revision.
     pub(in crate::webhooks) revision: i64,

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use event_types::{WebhookAttempted, WebhookOutcome};
 use uuid::Uuid;
 
-use super::model::{NewCall, PENDING};
+use super::model::{NewWebhookDelivery, PENDING};
 use super::wire::Delivery;
 use crate::columns::columns;
 use crate::hooks::WebhookId;
@@ -14,7 +14,7 @@ use crate::schema::webhook_deliveries as log;
 pub(super) fn insert(
     db: &mut Db,
     delivery_id: Uuid,
-    call: &NewCall,
+    call: &NewWebhookDelivery,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
     let row = (

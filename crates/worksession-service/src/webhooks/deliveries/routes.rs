@@ -4,7 +4,7 @@ use service_kit::http::{Path, Query, RequestId, endpoint};
 use uuid::Uuid;
 
 use super::service;
-use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
+use super::wire::{DeliveriesResponse, DeliveryListQuery, DeliveryResponse};
 use crate::auth::{Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
 use crate::hooks::WebhookId;
@@ -21,7 +21,7 @@ pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
 /// Lists a webhook's deliveries of the last 30 days.
 #[utoipa::path(
     get, path = "/api/webhooks/{id}/deliveries", tag = "webhooks",
-    params(("id" = WebhookId, Path), LogQuery), security(("bearer" = ["sessions:read"])),
+    params(("id" = WebhookId, Path), DeliveryListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "A page of the deliveries, newest first", body = DeliveriesResponse),
         (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
@@ -33,7 +33,7 @@ pub(crate) async fn list(
     state: State,
     caller: Caller<SessionsRead>,
     Path((id,)): Path<(String,)>,
-    query: Result<Query<LogQuery>, Problem>,
+    query: Result<Query<DeliveryListQuery>, Problem>,
 ) -> Result<web::Json<DeliveriesResponse>, Error> {
     let page = service::list(&state, caller.into(), read_id(&id)?, query).await?;
     Ok(web::Json(page))

@@ -8,9 +8,9 @@ use service_kit::Problem;
 use service_kit::http::{Query, RequestId};
 use uuid::Uuid;
 
-use super::model::NewCall;
+use super::model::NewWebhookDelivery;
 use super::queries;
-use super::wire::{DeliveriesResponse, Delivery, DeliveryResponse, LogQuery};
+use super::wire::{DeliveriesResponse, Delivery, DeliveryListQuery, DeliveryResponse};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
@@ -24,7 +24,7 @@ use crate::webhooks::service::managed;
 /// Inserts a delivery and requests it from the notifier, both in the caller's transaction.
 pub(in crate::webhooks) fn ask(
     db: &mut Db,
-    call: NewCall,
+    call: NewWebhookDelivery,
     now: DateTime<Utc>,
 ) -> diesel::QueryResult<Uuid> {
     let delivery_id = uuid_v7(now);
@@ -45,7 +45,7 @@ pub(super) async fn list(
     state: &AppState,
     caller: Arc<CurrentUser>,
     id: WebhookId,
-    query: Result<Query<LogQuery>, Problem>,
+    query: Result<Query<DeliveryListQuery>, Problem>,
 ) -> Result<DeliveriesResponse, Error> {
     let look = move |db: &mut Db| {
         // Authorization comes before the query.
@@ -115,7 +115,7 @@ pub(super) async fn test(
         };
         let request_id = Some(request_id.to_string());
         let event = Event::new(uuid_v7(now), events::SOURCE, now, request_id, &data);
-        let call = NewCall {
+        let call = NewWebhookDelivery {
             webhook: id,
             revision: webhook.revision,
             user: caller.id,

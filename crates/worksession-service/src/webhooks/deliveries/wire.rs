@@ -9,7 +9,7 @@ use crate::schema::webhook_deliveries;
 /// Which deliveries to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct LogQuery {
+pub(crate) struct DeliveryListQuery {
     /// 1 to 200 deliveries; 50 by default.
     pub(super) limit: Option<i64>,
     /// The `next_cursor` of the previous page.

@@ -2,7 +2,7 @@
 
 use super::{Peer, Running, source};
 use crate::goals::rounds::{Options, written};
-use crate::load::{self, Outcome, Shot};
+use crate::load::{self, LoadRequest, LoadResult};
 use crate::table::{Goal, Row, Sample};
 use serde_json::{Value, json};
 use std::process::Command;
@@ -86,13 +86,13 @@ fn write_round(running: &mut Running, token: &str, round: usize) -> Result<Sampl
 }
 
 /// Returns a record of 25 minutes that begins half an hour after the one before it.
-fn record(n: usize) -> Shot {
+fn record(n: usize) -> LoadRequest {
     let start = 1_700_000_000 + n * 1800;
     let record = json!([{
         "key": format!("bench-{n:06}"), "t1": start, "t2": start + 1500, "mt": start, "st": 0.0,
         "ds": "coding #bench",
     }]);
-    Shot {
+    LoadRequest {
         token: String::new(),
         method: "PUT",
         path: RECORDS_PATH,
@@ -101,7 +101,7 @@ fn record(n: usize) -> Shot {
 }
 
 /// Checks each response for a rejected record, which is answered with 200, too.
-fn check(outcome: &Outcome) -> Result {
+fn check(outcome: &LoadResult) -> Result {
     for body in &outcome.bodies {
         let told: Value = serde_json::from_str(body).unwrap_or_default();
         let accepted = told.pointer("/accepted").and_then(Value::as_array);

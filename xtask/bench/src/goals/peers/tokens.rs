@@ -1,7 +1,7 @@
 //! Peers that issue and introspect tokens.
 
 use super::{Peer, Running, lines};
-use crate::goals::refreshing::{RefreshWords, refreshed};
+use crate::goals::refreshing::{RefreshRequestShape, refreshed};
 use crate::goals::rounds::{Options, asked};
 use crate::scene::CLIENT;
 use crate::table::Sample;
@@ -92,7 +92,7 @@ impl TokenServer {
 
     /// Uses every refresh token once. Its successor takes its place.
     pub(in crate::goals) fn refreshes(&mut self) -> Result<Sample> {
-        let words = RefreshWords {
+        let words = RefreshRequestShape {
             path: self.token,
             headers: form(),
             body: |token| format!("grant_type=refresh_token&refresh_token={token}"),

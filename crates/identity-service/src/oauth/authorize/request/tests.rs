@@ -18,8 +18,8 @@ fn public() -> OAuthClient {
     }
 }
 
-fn parse(client: &OAuthClient, query: &str) -> Result<Request, Refusal> {
-    Request::parse(client, &Parameters::parse(query), true)
+fn parse(client: &OAuthClient, query: &str) -> Result<AuthorizationRequest, AuthorizationError> {
+    AuthorizationRequest::parse(client, &Parameters::parse(query), true)
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn a_public_client_must_send_a_challenge() {
 fn plain_challenges_can_be_disabled() {
     let query = format!("response_type=code&code_challenge={CHALLENGE}");
     let parameters = Parameters::parse(&query);
-    let refusal = Request::parse(&public(), &parameters, false).unwrap_err();
+    let refusal = AuthorizationRequest::parse(&public(), &parameters, false).unwrap_err();
     assert_eq!(refusal.description, "code_challenge_method must be S256");
-    assert!(Request::parse(&public(), &parameters, true).is_ok());
+    assert!(AuthorizationRequest::parse(&public(), &parameters, true).is_ok());
 }
 
 #[test]

@@ -297,7 +297,7 @@ async fn a_mail_whose_key_is_missing_waits_until_the_operator_configures_it() {
     let id = office.stage.tell(&mail).await;
     let row = office.row_in(id, "locked").await;
     assert!(row.reason.unwrap().contains("not configured"));
-    assert!(logged().contains(&format!("ERROR the mail {id} waits")));
+    assert!(logged().contains(&format!("ERROR the mail {id} is delayed")));
     // Longer than any mail is tried.
     for attempts in 2..=5 {
         hand.advance(TimeDelta::hours(73));

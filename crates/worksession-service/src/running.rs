@@ -46,7 +46,7 @@ pub const MIGRATIONS: Migrations = Migrations {
     sqlite: &embed_migrations!("../../migrations/worksession/sqlite"),
 };
 
-/// The dependencies that the caller of [`start`] creates.
+/// The dependencies that the caller of [`start()`] creates.
 #[derive(Debug, Clone)]
 pub struct Deps {
     /// The only source of the current time.

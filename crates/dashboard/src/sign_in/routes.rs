@@ -77,11 +77,8 @@ async fn arrive(
     let oauth = oauth(dashboard)?;
     let came = query.0;
     let (sealer, now) = (&dashboard.sealers.sign_ins, dashboard.clock.now());
-    let Some(journey) =
-        AuthorizationState::arrive(sealer, &came.state, Some(&visitor.browser), now)
-    else {
-        return Err(lost(&visitor).into());
-    };
+    let journey = AuthorizationState::arrive(sealer, &came.state, Some(&visitor.browser), now);
+    let journey = journey.ok_or_else(|| lost(&visitor))?;
     check_issuer(oauth, came.iss.as_deref())?;
     let code = came.code.ok_or_else(|| refused(came.error_description))?;
     if req.method() == Method::HEAD {

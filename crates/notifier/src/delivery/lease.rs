@@ -8,7 +8,7 @@ use super::medium::Medium;
 use super::model::{Attempt, DISABLED, DeliveryRow, DestinationRow, REMOVED};
 use super::queries::{deliveries, destinations};
 use super::state::FinalState;
-use super::transitions::{Transitions, ids};
+use super::transitions::Transitions;
 
 /// How many deliveries of a destination are ended or deleted in one transaction.
 const SLICE: i64 = 100;
@@ -53,14 +53,7 @@ impl<M: Medium> Transitions<'_, M> {
             .collect();
         let lease_ends = self.at() + self.medium.policy().lease;
         destinations::lease(self.db, M::NAME, &leased, owner, lease_ends)?;
-        // Most messages are of a single delivery and have its id.
-        let (single, others): (Vec<_>, Vec<_>) = attempts.iter().partition(|it| it.is_single());
-        let single: Vec<&str> = single.iter().flat_map(|it| ids(&it.deliveries)).collect();
-        deliveries::start_single(self.db, &single)?;
-        for attempt in others {
-            deliveries::start_attempt(self.db, &ids(&attempt.deliveries), &attempt.message_id)?;
-        }
-        Ok(())
+        deliveries::start(self.db, attempts)
     }
 
     /// Ends deliveries that need no attempt. Then returns the next message, or releases the destination.

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use db_kit::DbBackend;
+use db_kit::{DbBackend, json};
 use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::prelude::*;
+use serde::Serialize;
 
 use super::state::{Answer, PENDING};
 use crate::schema::{deliveries, destinations};
@@ -67,8 +68,8 @@ pub(crate) struct DeliveryRow {
 /// The SQL types of a [`DeliveryRow`].
 pub(crate) type DeliverySql = SqlTypeOf<AsSelect<DeliveryRow, DbBackend>>;
 
-#[derive(Debug, Clone, Insertable)]
-#[diesel(table_name = deliveries)]
+/// A delivery to store. Its fields are columns.
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct NewDelivery {
     pub(crate) id: String,
     pub(crate) medium: &'static str,
@@ -83,10 +84,14 @@ pub(crate) struct NewDelivery {
     pub(crate) step: i64,
     pub(crate) attempts: i64,
     pub(crate) tries: i64,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) next_attempt_at: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) give_up_at: NaiveDateTime,
     pub(crate) reason: Option<String>,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) created_at: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) settled_at: Option<NaiveDateTime>,
 }
 
@@ -162,11 +167,6 @@ impl Attempt {
     pub(crate) fn give_up_at(&self) -> NaiveDateTime {
         let give_ups = self.deliveries.iter().map(|row| row.give_up_at);
         give_ups.max().unwrap_or_default()
-    }
-
-    /// Whether the message is of a single delivery and has its id.
-    pub(crate) fn is_single(&self) -> bool {
-        matches!(self.deliveries.as_slice(), [row] if row.id == self.message_id)
     }
 
     /// Returns the id of the project or webhook.

@@ -15,7 +15,7 @@ use super::outage::{Outage, Unwritten};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The longest delay of a look after the one before, so that destinations that become due meanwhile are leased together.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(20);
 
 /// How long to wait when due work could not be leased.
 const LOCKED: Duration = Duration::from_millis(10);

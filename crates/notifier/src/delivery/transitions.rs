@@ -371,6 +371,6 @@ impl<M: Medium> Transitions<'_, M> {
     }
 }
 
-pub(super) fn ids(rows: &[DeliveryRow]) -> Vec<&str> {
+fn ids(rows: &[DeliveryRow]) -> Vec<&str> {
     rows.iter().map(|row| row.id.as_str()).collect()
 }

@@ -8,59 +8,49 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text};
 use serde::Serialize;
 
-use crate::delivery::model::{DeliveryRow, DeliverySql, DestinationRow, NewDelivery};
+use crate::delivery::model::{Attempt, DeliveryRow, DeliverySql, DestinationRow, NewDelivery};
 use crate::delivery::state::{FinalState, LOCKED, PENDING, SENDING};
 use crate::schema::deliveries;
 
 /// Inserts deliveries and returns the ids of the new ones.
 pub(crate) fn insert(db: &mut Db, rows: &[NewDelivery]) -> QueryResult<HashSet<String>> {
-    let new: Vec<String> = match db {
-        Db::Pg(conn) => diesel::insert_into(deliveries::table)
-            .values(rows)
-            .on_conflict(deliveries::id)
-            .do_nothing()
-            .returning(deliveries::id)
-            .load(conn)?,
-        Db::Sqlite(conn) => {
-            let mut new = Vec::new();
-            for row in rows {
-                let inserted = diesel::insert_into(deliveries::table)
-                    .values(row)
-                    .on_conflict(deliveries::id)
-                    .do_nothing()
-                    .execute(conn)?;
-                new.extend((inserted == 1).then(|| row.id.clone()));
-            }
-            new
-        }
+    let text = match db {
+        Db::Pg(_) => include_str!("insert.postgres.sql"),
+        Db::Sqlite(_) => include_str!("insert.sqlite.sql"),
     };
-    Ok(new.into_iter().collect())
+    let mut new = HashSet::new();
+    for rows in json::arguments(db, rows)? {
+        let insert = diesel::sql_query(text).bind::<Text, _>(rows);
+        let ids = cached::<(Text,), _>(insert).load::<(String,)>(db)?;
+        new.extend(ids.into_iter().map(|(id,)| id));
+    }
+    Ok(new)
 }
 
-/// Marks deliveries as being sent, each as a message of its own.
-pub(crate) fn start_single(db: &mut Db, ids: &[&str]) -> QueryResult<()> {
-    diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
-        .set((
-            deliveries::state.eq(SENDING),
-            deliveries::attempts.eq(deliveries::attempts + 1),
-            deliveries::tries.eq(deliveries::tries + 1),
-            deliveries::message_id.eq(deliveries::id.nullable()),
-        ))
-        .execute(db)
-        .map(drop)
+/// A delivery and the message in which it is sent, for `start.*.sql`.
+#[derive(Serialize)]
+struct Started<'a> {
+    id: &'a str,
+    message_id: &'a str,
 }
 
-/// Marks deliveries as being sent in this message.
-pub(crate) fn start_attempt(db: &mut Db, ids: &[&str], message_id: &str) -> QueryResult<()> {
-    diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
-        .set((
-            deliveries::state.eq(SENDING),
-            deliveries::attempts.eq(deliveries::attempts + 1),
-            deliveries::tries.eq(deliveries::tries + 1),
-            deliveries::message_id.eq(message_id),
-        ))
-        .execute(db)
-        .map(drop)
+/// Marks the deliveries of these attempts as being sent, each in its message.
+pub(crate) fn start(db: &mut Db, attempts: &[Attempt]) -> QueryResult<()> {
+    let text = match db {
+        Db::Pg(_) => include_str!("start.postgres.sql"),
+        Db::Sqlite(_) => include_str!("start.sqlite.sql"),
+    };
+    let started = attempts.iter().flat_map(|attempt| {
+        attempt.deliveries.iter().map(|row| Started {
+            id: &row.id,
+            message_id: &attempt.message_id,
+        })
+    });
+    for rows in json::arguments(db, &started.collect::<Vec<_>>())? {
+        let start = diesel::sql_query(text).bind::<Text, _>(rows);
+        cached::<(), _>(start).execute(db)?;
+    }
+    Ok(())
 }
 
 /// Makes deliveries pending again that were being sent under an expired lease, as the same message. Returns their number.

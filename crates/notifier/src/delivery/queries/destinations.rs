@@ -1,10 +1,10 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use chrono::NaiveDateTime;
 use db_kit::{Db, cached, json, on_backend};
 use diesel::dsl::min;
 use diesel::prelude::*;
-use diesel::sql_types::Text;
+use diesel::sql_types::{Text, Timestamp};
 use diesel::upsert::excluded;
 use serde::Serialize;
 
@@ -64,57 +64,41 @@ pub(crate) fn lock(
     }
 }
 
+/// A destination that has a new delivery, for `expect.*.sql`.
+#[derive(Serialize)]
+struct Expected<'a> {
+    medium: &'a str,
+    id: &'a str,
+    state: &'a str,
+    #[serde(serialize_with = "json::timestamp")]
+    now: NaiveDateTime,
+}
+
 /// Locks destinations and makes them due as soon as they are free, at `give_up_at` at the latest. A leased one is
 /// checked at the end of the lease. Missing ones are inserted in `state`.
 pub(crate) fn expect(
     db: &mut Db,
-    medium: &'static str,
+    medium: &str,
     ids: &BTreeSet<String>,
-    state: &'static str,
+    state: &str,
     now: NaiveDateTime,
     give_up_at: NaiveDateTime,
 ) -> QueryResult<()> {
-    let mut missing = ids.clone();
-    let mut sooner: BTreeMap<NaiveDateTime, Vec<String>> = BTreeMap::new();
-    for row in lock(db, medium, ids)? {
-        missing.remove(&row.id);
-        let at = row.free_at.max(now).min(give_up_at);
-        if row.lease_owner.is_none() && row.due_at.is_none_or(|due| due > at) {
-            sooner.entry(at).or_default().push(row.id);
-        }
-    }
-    for (at, ids) in sooner {
-        let some = destinations::table
-            .filter(destinations::medium.eq(medium))
-            .filter(destinations::id.eq_any(ids));
-        diesel::update(some)
-            .set(destinations::due_at.eq(Some(at)))
-            .execute(db)?;
-    }
-    for id in &missing {
-        insert(db, medium, id, state, now)?;
+    let text = match db {
+        Db::Pg(_) => include_str!("expect.postgres.sql"),
+        Db::Sqlite(_) => include_str!("expect.sqlite.sql"),
+    };
+    let expected = ids.iter().map(|id| Expected {
+        medium,
+        id,
+        state,
+        now,
+    });
+    for rows in json::arguments(db, &expected.collect::<Vec<_>>())? {
+        let expect = diesel::sql_query(text).bind::<Text, _>(rows);
+        cached::<(), _>(expect.bind::<Timestamp, _>(give_up_at)).execute(db)?;
     }
     Ok(())
-}
-
-fn insert(db: &mut Db, medium: &str, id: &str, state: &str, now: NaiveDateTime) -> QueryResult<()> {
-    let row = (
-        destinations::medium.eq(medium),
-        destinations::id.eq(id),
-        destinations::revision.eq(0),
-        destinations::state.eq(state),
-        destinations::failures.eq(0),
-        destinations::free_at.eq(now),
-        destinations::due_at.eq(Some(now)),
-        destinations::updated_at.eq(now),
-    );
-    let upsert = diesel::insert_into(destinations::table)
-        .values(row)
-        .on_conflict((destinations::medium, destinations::id))
-        .do_update()
-        .set(destinations::due_at.eq(excluded(destinations::due_at)));
-    let idle = destinations::lease_owner.is_null();
-    on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, idle).execute(conn)).map(drop)
 }
 
 /// Stores the settings of a destination if their revision is higher than the stored one, or pauses the stored one.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use service_kit::crypto::random_token;
 
 use super::timer::Timer;
-use crate::api::{ApiError, Project, Projects, Session, Tracking, UserData};
+use crate::api::{ApiError, Project, Projects, Session, SessionTotals, Tracking, UserData};
 use crate::assets::{LIVE, TIMER};
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
@@ -56,16 +56,18 @@ struct TodayPage<'a> {
     sound: &'a str,
     timer: &'static str,
     live: &'static str,
+    face: TimeFormatter,
     running: Option<Running>,
-    waiting: Vec<Row>,
-    recent: Vec<Row>,
+    waiting: Vec<&'a Session>,
+    recent: Vec<&'a Session>,
     start: Start,
     strict: bool,
     categories: Vec<&'a str>,
     projects: Vec<ProjectGroup>,
-    progress: Progress,
-    short_break: i64,
-    long_break: i64,
+    data: &'a UserData,
+    worked: SessionTotals,
+    /// The sessions as the progress bar shows them, at most the goal.
+    shown: i64,
 }
 
 /// The running session, with its plan.
@@ -86,31 +88,10 @@ impl std::ops::Deref for Running {
     }
 }
 
-struct Row {
-    id: String,
-    category: String,
-    project: String,
-    planned: String,
-    from: String,
-    when: String,
-    credited: String,
-}
-
 /// The projects of one team, or the user's own.
 struct ProjectGroup {
     name: String,
     projects: Vec<Project>,
-}
-
-struct Progress {
-    sessions: i64,
-    goal: i64,
-    /// The sessions as the progress bar shows them, at most the goal.
-    shown: i64,
-    minutes: String,
-    points: String,
-    total: String,
-    streak: String,
 }
 
 impl Day {
@@ -161,11 +142,11 @@ impl Day {
             Some(running) => format!("{} · {}", running.left, running.name),
             None => "Today".to_owned(),
         };
-        let of_status = |is_it: fn(&str) -> bool| {
-            let found = self.sessions.iter().filter(move |it| is_it(&it.status));
-            found.map(move |session| Row::new(session, face))
-        };
+        let of_status =
+            |is_it: fn(&str) -> bool| self.sessions.iter().filter(move |it| is_it(&it.status));
         let settings = &dashboard.settings;
+        let worked = self.today.buckets.last().map(|day| day.worked);
+        let worked = worked.unwrap_or_default();
         let page = TodayPage {
             frame: member.frame(&title, data).with(notices),
             day: face.day(&now),
@@ -173,6 +154,7 @@ impl Day {
             sound: &data.preferences.notification_sound,
             timer: TIMER.path(),
             live: LIVE.path(),
+            face,
             running,
             waiting: of_status(|status| status == "awaiting_submit").collect(),
             recent: of_status(|status| matches!(status, "completed" | "partial"))
@@ -182,9 +164,9 @@ impl Day {
             strict: settings.strict_categories,
             categories: self.categories(&settings.categories),
             projects: groups(&self.projects),
-            progress: self.progress(),
-            short_break: data.preferences.short_break_duration,
-            long_break: data.preferences.long_break_duration,
+            data,
+            worked,
+            shown: worked.sessions.min(data.preferences.daily_goal),
         };
         member.show(page.frame.status(), &page)
     }
@@ -199,24 +181,6 @@ impl Day {
             }
         }
         all
-    }
-
-    fn progress(&self) -> Progress {
-        let today = self.today.buckets.last();
-        let worked = today.map(|day| day.worked).unwrap_or_default();
-        let goal = self.data.preferences.daily_goal;
-        Progress {
-            sessions: worked.sessions,
-            goal,
-            shown: worked.sessions.min(goal),
-            minutes: text::minutes(worked.minutes),
-            points: text::points(self.data.points.today),
-            total: text::points(self.data.points.total),
-            streak: match self.data.streaks.current {
-                0 => "none yet; ten minutes begin one".to_owned(),
-                days => text::count(days, "day"),
-            },
-        }
     }
 }
 
@@ -234,20 +198,6 @@ impl Running {
             planned: text::minutes(session.planned_duration),
             note: session.planning_note.clone(),
             timer: Timer::new(span, now, face, name, "Time is up"),
-        }
-    }
-}
-
-impl Row {
-    fn new(session: &Session, face: TimeFormatter) -> Self {
-        Self {
-            id: session.session_id.clone(),
-            category: session.category.clone(),
-            project: session.project.name.clone(),
-            planned: text::minutes(session.planned_duration),
-            from: face.time(&session.started_at),
-            when: face.moment(&session.started_at),
-            credited: text::minutes(session.credited_minutes),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct SessionFilter {
     cursor: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Sessions {
     sessions: Vec<Session>,
     next_cursor: Option<String>,
@@ -41,20 +41,9 @@ struct ListPage<'a> {
     filter: &'a SessionFilter,
     is_filtered: bool,
     projects: &'a [Project],
-    rows: Vec<Row>,
+    face: TimeFormatter,
+    sessions: &'a [Session],
     pager: Pager,
-}
-
-struct Row {
-    id: String,
-    when: String,
-    category: String,
-    project: String,
-    status: String,
-    is_good: bool,
-    credited: String,
-    points: String,
-    note: String,
 }
 
 impl ListPage<'_> {
@@ -65,6 +54,14 @@ impl ListPage<'_> {
         "awaiting_submit",
         "abandoned",
     ];
+
+    /// Returns what the user wrote last about a session.
+    fn note(session: &Session) -> &str {
+        match session.note.as_str() {
+            "" => &session.planning_note,
+            note => note,
+        }
+    }
 }
 
 pub(super) async fn page(
@@ -81,27 +78,18 @@ pub(super) async fn page(
     let (data, projects) = (member.on(data)?, member.on(projects)?);
     let (notices, found) = match member.split_rejection(found)? {
         Ok(found) => (FormMessages::default(), found),
-        Err(refused) => (refused.notices(&["from", "to", "tag"]), Sessions::none()),
+        Err(refused) => (refused.notices(&["from", "to", "tag"]), Sessions::default()),
     };
-    let face = TimeFormatter::of(&data.timezone);
     let page = ListPage {
         frame: member.frame("Sessions", &data).with(notices),
         is_filtered: filter.is_filtered(),
         projects: &projects.projects,
-        rows: found.sessions.iter().map(|it| Row::new(it, face)).collect(),
+        face: TimeFormatter::of(&data.timezone),
+        sessions: &found.sessions,
         pager: filter.pager(found.next_cursor.as_deref()),
         filter: &filter,
     };
     Ok(member.show(page.frame.status(), &page))
-}
-
-impl Sessions {
-    fn none() -> Self {
-        Self {
-            sessions: Vec::new(),
-            next_cursor: None,
-        }
-    }
 }
 
 impl SessionFilter {
@@ -133,30 +121,6 @@ impl SessionFilter {
         Pager {
             previous: (!self.cursor.is_empty()).then(|| with_query(PATH, &self.pairs(""))),
             next: next.map(|cursor| with_query(PATH, &self.pairs(cursor))),
-        }
-    }
-}
-
-impl Row {
-    fn new(session: &Session, face: TimeFormatter) -> Self {
-        let has_note = !session.note.is_empty();
-        Self {
-            id: session.session_id.clone(),
-            when: face.moment(&session.started_at),
-            category: session.category.clone(),
-            project: session.project.name.clone(),
-            status: text::status(&session.status).to_owned(),
-            is_good: session.status == "completed",
-            credited: format!(
-                "{} of {}",
-                session.credited_minutes,
-                text::minutes(session.planned_duration)
-            ),
-            points: text::points(session.points_awarded),
-            note: match has_note {
-                true => session.note.clone(),
-                false => session.planning_note.clone(),
-            },
         }
     }
 }

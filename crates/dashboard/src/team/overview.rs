@@ -31,7 +31,7 @@ struct OverviewPage<'a> {
     detail: &'a TeamDetail,
     /// The team's page at the identity service.
     people: String,
-    running: Vec<WorkingMember>,
+    face: TimeFormatter,
     timezone: &'a str,
     activity: &'a TeamActivity,
     total: WeekTotals,
@@ -40,15 +40,6 @@ struct OverviewPage<'a> {
     board_path: String,
     board: &'a Leaderboard,
     projects: &'a [TeamProject],
-}
-
-struct WorkingMember {
-    session: String,
-    username: String,
-    what: String,
-    until: String,
-    /// The same time for scripts.
-    leaves: String,
 }
 
 /// Shows a team.
@@ -92,7 +83,7 @@ pub(super) async fn page(
             .with(done.0.notices()),
         live: LIVE.path(),
         people: settings.account(&format!("/teams/{slug}")),
-        running: working(&activity, face),
+        face,
         timezone: &data.timezone,
         total: WeekTotals::of(&activity),
         activity: &activity,
@@ -103,15 +94,4 @@ pub(super) async fn page(
         detail: &detail,
     };
     Ok(member.show(StatusCode::OK, &page))
-}
-
-fn working(activity: &TeamActivity, face: TimeFormatter) -> Vec<WorkingMember> {
-    let working = activity.running.iter().map(|session| WorkingMember {
-        session: session.session_id.clone(),
-        username: session.user.username.clone(),
-        what: format!("{}, {}", session.category, session.project.name),
-        until: face.time(&session.expected_end_at),
-        leaves: text::machine(&session.expected_end_at),
-    });
-    working.collect()
 }

@@ -28,21 +28,9 @@ struct ProjectPage<'a> {
     path: &'a str,
     chat: String,
     chat_is_on: bool,
-    rows: Vec<Row>,
+    face: TimeFormatter,
+    activity: &'a [ActivityEntry],
     pager: Pager,
-}
-
-/// A session in the activity of a project.
-struct Row {
-    username: String,
-    category: String,
-    when: String,
-    note: String,
-    minutes: String,
-    status: String,
-    is_good: bool,
-    /// The outcome of the notification in the chat.
-    told: String,
 }
 
 /// Shows a project with its sessions, and whether they were announced in the chat.
@@ -66,19 +54,13 @@ pub(super) async fn page(
     if project.team_id != detail.team.id {
         return Err(Problem::not_found().into());
     }
-    let (face, path) = (
-        TimeFormatter::of(&data.timezone),
-        format!("/team/{slug}/projects/{id}"),
-    );
+    let path = format!("/team/{slug}/projects/{id}");
     let page = ProjectPage {
         frame: member.frame(&project.name, &data).with(done.0.notices()),
         chat: chat.chat.provider.clone().unwrap_or_default(),
         chat_is_on: chat.chat.status == "active",
-        rows: activity
-            .activity
-            .iter()
-            .map(|it| Row::new(it, face))
-            .collect(),
+        face: TimeFormatter::of(&data.timezone),
+        activity: &activity.activity,
         pager: Pager {
             previous: (!query.0.cursor.is_empty()).then(|| path.clone()),
             next: activity
@@ -92,9 +74,10 @@ pub(super) async fn page(
     Ok(member.show(StatusCode::OK, &page))
 }
 
-impl Row {
-    fn new(entry: &ActivityEntry, face: TimeFormatter) -> Self {
-        let told = match &entry.notification {
+impl ActivityEntry {
+    /// Describes the outcome of the notification in the chat.
+    fn told(&self) -> String {
+        match &self.notification {
             None => "Not told yet".to_owned(),
             Some(told) => match (told.outcome.as_str(), &told.reason) {
                 ("delivered", _) => "Told in the chat".to_owned(),
@@ -103,20 +86,6 @@ impl Row {
                 (_, None) => "The chat was not reached".to_owned(),
                 (_, Some(reason)) => format!("The chat was not reached: {reason}"),
             },
-        };
-        Self {
-            username: entry.user.username.clone(),
-            category: entry.category.clone(),
-            when: face.moment(&entry.started_at),
-            note: entry.planning_note.clone(),
-            minutes: format!(
-                "{} of {}",
-                entry.credited_minutes,
-                text::minutes(entry.planned_duration)
-            ),
-            status: text::status(&entry.status).to_owned(),
-            is_good: entry.status == "completed",
-            told,
         }
     }
 }

@@ -6,8 +6,8 @@ mod error;
 mod ids;
 
 pub(crate) use bodies::{
-    Bucket, PlannedSession, Preferences, Project, Projects, Session, SessionTotals, StartResponse,
-    Submitted, Team, Teams, Tracking, UserData,
+    Bucket, PlannedSession, PreSession, Preferences, Project, Projects, Session, SessionTotals,
+    StartResponse, Submitted, Team, Teams, Tracking, UserData,
 };
 pub use client::ClientError;
 pub(crate) use client::{ApiClient, Http, chunks};

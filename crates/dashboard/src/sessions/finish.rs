@@ -12,7 +12,7 @@ use web_kit::text::with_query;
 
 use super::account::{Account, FIELDS};
 use super::record::{self, One};
-use crate::api::{ApiError, PlannedSession, Refused, SessionId, Submitted, UserData};
+use crate::api::{ApiError, PlannedSession, PreSession, Refused, SessionId, Submitted, UserData};
 use crate::form::Form;
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
@@ -27,7 +27,7 @@ const NEARLY: TimeDelta = TimeDelta::seconds(5);
 struct FinishPage {
     frame: PageFrame,
     id: String,
-    plan: Plan,
+    plan: PreSession,
     /// When the work began and ended: for people in local time, and for the service.
     from: String,
     to: String,
@@ -36,15 +36,6 @@ struct FinishPage {
     worked: Option<i64>,
     is_given_up: bool,
     account: Account,
-}
-
-/// The locked fields, as they are shown and sent back.
-struct Plan {
-    category: String,
-    duration: i64,
-    project_id: String,
-    project: String,
-    note: String,
 }
 
 /// The content of the form: the locked fields as the page had them, and what the user wrote.
@@ -152,7 +143,6 @@ async fn show(
     let ended = given.unwrap_or(now).min(last);
     let is_whole = ended + NEARLY >= planned.expected_end_at;
     let worked = (ended - planned.started_at).num_minutes().max(0);
-    let plan = planned.presession;
     let page = FinishPage {
         frame: member.frame("What came of it?", &data).with(notices),
         id: id.to_string(),
@@ -161,13 +151,7 @@ async fn show(
         end_time: text::exact(&ended),
         worked: (!is_whole).then_some(worked),
         is_given_up: planned.status == "abandoned",
-        plan: Plan {
-            category: plan.category,
-            duration: plan.planned_duration,
-            project_id: plan.project.id,
-            project: plan.project.name,
-            note: plan.planning_note,
-        },
+        plan: planned.presession,
         account,
     };
     Ok(member.show(page.frame.status(), &page))

@@ -27,13 +27,9 @@ pub(super) struct FinishedQuery {
 struct FinishedPage<'a> {
     frame: PageFrame,
     session: &'a Session,
+    data: &'a UserData,
     points: String,
-    today: String,
-    total: String,
-    streak: String,
     badges: Vec<(&'a str, &'static str)>,
-    short_break: i64,
-    long_break: i64,
     takes_long: bool,
     is_flagged: bool,
 }
@@ -55,15 +51,11 @@ pub(super) async fn page(
     let page = FinishedPage {
         frame: member.frame("Well done", &data),
         points: text::points(session.points_awarded),
-        today: text::points(data.points.today),
-        total: text::points(data.points.total),
-        streak: text::count(data.streaks.current, "day"),
         badges: badges.map(|badge| text::badge(badge)).collect(),
-        short_break: data.preferences.short_break_duration,
-        long_break: data.preferences.long_break_duration,
         takes_long: sessions > 0 && sessions % LONG_BREAK_EVERY == 0,
         is_flagged: session.flags.iter().any(|flag| flag.severity == "suspect"),
         session: &session,
+        data: &data,
     };
     Ok(member.show(StatusCode::OK, &page))
 }

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use chrono::{DateTime, Utc};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,13 +27,8 @@ pub(super) struct One {
 struct RecordPage<'a> {
     frame: PageFrame,
     session: &'a Session,
-    planned: String,
-    from: String,
-    to: Option<String>,
-    credited: String,
-    points: String,
-    /// None before the submit.
-    submitted: Option<String>,
+    face: TimeFormatter,
+    ended: Option<DateTime<Utc>>,
     account: Account,
 }
 
@@ -75,16 +71,10 @@ pub(super) async fn show(
         call.get::<UserData>("/api/user/data"),
         call.get::<One>(&path),
     ))?;
-    let face = TimeFormatter::of(&data.timezone);
-    let ended = session.end_time.or(session.ended_at);
     let page = RecordPage {
         frame: member.frame("Session", &data).with(notices),
-        planned: text::minutes(session.planned_duration),
-        from: face.moment(&session.started_at),
-        to: ended.map(|at| face.time(&at)),
-        credited: text::minutes(session.credited_minutes),
-        points: text::points(session.points_awarded),
-        submitted: session.submitted_at.map(|at| face.moment(&at)),
+        face: TimeFormatter::of(&data.timezone),
+        ended: session.end_time.or(session.ended_at),
         account: typed.unwrap_or_else(|| Account {
             note: session.note.clone(),
             quality_rating: session

@@ -9,7 +9,7 @@ use service_kit::http::Query;
 
 use super::charts::{Bars, Column, Heatmap, Share, shares};
 use super::range::Ranges;
-use crate::api::{ApiError, Bucket, Project, Projects, Tracking, UserData};
+use crate::api::{ApiError, Bucket, Project, Projects, SessionTotals, Tracking, UserData};
 use crate::frame::PageFrame;
 use crate::text::{self, TimeFormatter};
 use crate::visitor::Member;
@@ -29,9 +29,6 @@ pub(super) struct StatisticsQuery {
 struct StatisticsPage<'a> {
     frame: PageFrame,
     data: &'a UserData,
-    total: String,
-    average: String,
-    points: [(&'static str, String); 4],
     badges: Vec<(&'a str, &'static str)>,
     goal: String,
     calendar: Heatmap,
@@ -51,16 +48,6 @@ struct Chart {
     columns: Vec<Column>,
 }
 
-/// The responses of the services.
-struct Told {
-    year: Tracking,
-    weeks: Tracking,
-    hours: Tracking,
-    categories: Tracking,
-    projects: Tracking,
-    named: Projects,
-}
-
 pub(super) async fn page(
     member: Member,
     query: Query<StatisticsQuery>,
@@ -68,76 +55,54 @@ pub(super) async fn page(
     let data: UserData = member.on(member.call().get("/api/user/data").await)?;
     let now = member.visitor.dashboard.clock.now();
     let ranges = Ranges::new(now, TimeFormatter::of(&data.timezone), query.0.days);
-    let told = member.on(told(&member, &ranges).await)?;
-    let page = draw(&member, &data, &ranges, &told);
+    let page = member.on(load(&member, &data, &ranges).await)?;
     Ok(member.show(StatusCode::OK, &page))
 }
 
-async fn told(member: &Member, ranges: &Ranges) -> Result<Told, ApiError> {
+/// Loads the statistics of these ranges, and draws them.
+async fn load<'a>(
+    member: &Member,
+    data: &'a UserData,
+    ranges: &Ranges,
+) -> Result<StatisticsPage<'a>, ApiError> {
     let call = member.call();
     let (year, weeks) = (ranges.year(), ranges.weeks());
     let splits = ["hour", "category", "project"].map(|group| ranges.split(group));
     let [hours, categories, projects] = &splits;
     let (year, weeks, hours, categories, projects, named) = tokio::try_join!(
-        call.get(&year),
-        call.get(&weeks),
-        call.get(hours),
-        call.get(categories),
-        call.get(projects),
-        call.get("/api/all-projects?archived=true"),
+        call.get::<Tracking>(&year),
+        call.get::<Tracking>(&weeks),
+        call.get::<Tracking>(hours),
+        call.get::<Tracking>(categories),
+        call.get::<Tracking>(projects),
+        call.get::<Projects>("/api/all-projects?archived=true"),
     )?;
-    Ok(Told {
-        year,
-        weeks,
-        hours,
-        categories,
-        projects,
-        named,
-    })
-}
-
-fn draw<'a>(
-    member: &Member,
-    data: &'a UserData,
-    ranges: &Ranges,
-    told: &Told,
-) -> StatisticsPage<'a> {
     let preferences = &data.preferences;
     let goal = preferences.daily_goal * preferences.default_duration;
-    let days = told.year.buckets.iter().filter_map(day);
-    let days: Vec<Column> = days.collect();
-    let calendar: Vec<_> = told.year.buckets.iter().filter_map(calendar_day).collect();
+    let days: Vec<Column> = year.buckets.iter().filter_map(day).collect();
+    let calendar: Vec<_> = year.buckets.iter().filter_map(calendar_day).collect();
     let skipped = days.len().saturating_sub(DAYS);
     let month = days.iter().skip(skipped).cloned().collect();
-    let weeks = told.weeks.buckets.iter().map(week).collect();
-    let hours = told.hours.buckets.iter().map(hour).collect();
-    let named = &told.named.projects;
-    StatisticsPage {
+    let weeks = weeks.buckets.iter().map(week).collect();
+    let hours = hours.buckets.iter().map(hour).collect();
+    Ok(StatisticsPage {
         frame: member.frame("Look back", data),
-        total: text::minutes(data.session_stats.total_minutes),
-        average: text::points(data.session_stats.average_session_length),
-        points: [
-            ("Today", text::points(data.points.today)),
-            ("This week", text::points(data.points.this_week)),
-            ("This month", text::points(data.points.this_month)),
-            ("Ever", text::points(data.points.total)),
-        ],
         badges: data.badges.iter().map(|badge| text::badge(badge)).collect(),
         goal: text::minutes(goal),
         calendar: Heatmap::draw(&calendar, goal),
         worked_days: days
             .into_iter()
             .rev()
-            .filter(|day| day.sessions > 0)
+            .filter(|day| day.worked.sessions > 0)
             .collect(),
         days: Chart::new(month, Some(goal)),
         weeks: Chart::new(weeks, Some(7 * goal)),
         range: ranges.days,
         hours: Chart::new(hours, None),
-        categories: shares(&told.categories.buckets, str::to_owned),
-        projects: shares(&told.projects.buckets, |key| project(named, key)),
+        categories: shares(&categories.buckets, str::to_owned),
+        projects: shares(&projects.buckets, |key| project(&named.projects, key)),
         data,
-    }
+    })
 }
 
 impl Chart {
@@ -154,17 +119,12 @@ fn day(bucket: &Bucket) -> Option<Column> {
     Some(Column {
         name: date.format("%-d %B %Y").to_string(),
         label: date.format("%-d.%-m.").to_string(),
-        minutes: bucket.worked.minutes,
-        sessions: bucket.worked.sessions,
+        worked: bucket.worked,
     })
 }
 
-fn calendar_day(bucket: &Bucket) -> Option<super::charts::Day> {
-    Some(super::charts::Day {
-        date: bucket.key.parse().ok()?,
-        minutes: bucket.worked.minutes,
-        sessions: bucket.worked.sessions,
-    })
+fn calendar_day(bucket: &Bucket) -> Option<(NaiveDate, SessionTotals)> {
+    Some((bucket.key.parse().ok()?, bucket.worked))
 }
 
 fn week(bucket: &Bucket) -> Column {
@@ -172,8 +132,7 @@ fn week(bucket: &Bucket) -> Column {
     Column {
         name: format!("Week {} of {year}", week.trim_start_matches('0')),
         label: format!("W{week}"),
-        minutes: bucket.worked.minutes,
-        sessions: bucket.worked.sessions,
+        worked: bucket.worked,
     }
 }
 
@@ -181,8 +140,7 @@ fn hour(bucket: &Bucket) -> Column {
     Column {
         name: format!("From {}:00", bucket.key),
         label: bucket.key.clone(),
-        minutes: bucket.worked.minutes,
-        sessions: bucket.worked.sessions,
+        worked: bucket.worked,
     }
 }
 

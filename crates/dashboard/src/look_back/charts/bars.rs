@@ -1,4 +1,5 @@
-use super::units;
+use super::{title, units};
+use crate::api::SessionTotals;
 use crate::text;
 
 const WIDTH: i64 = 4_000;
@@ -31,8 +32,7 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// The label under the column, if there is space for it.
     pub(crate) label: String,
-    pub(crate) minutes: i64,
-    pub(crate) sessions: i64,
+    pub(crate) worked: SessionTotals,
 }
 
 pub(crate) struct Bar {
@@ -56,7 +56,7 @@ pub(crate) struct Tick {
 impl Bars {
     /// Draws these columns, at most `labels` of them with a label, and a line at `goal` minutes.
     pub(crate) fn draw(columns: &[Column], labels: usize, goal: Option<i64>) -> Self {
-        let most = columns.iter().map(|column| column.minutes).max();
+        let most = columns.iter().map(|column| column.worked.minutes).max();
         let top = round_up(most.unwrap_or(0).max(goal.unwrap_or(0)));
         let (base, room) = (HEIGHT - BOTTOM, HEIGHT - BOTTOM - TOP);
         let at = |minutes: i64| base - room * minutes / top;
@@ -68,20 +68,16 @@ impl Bars {
             let to = LEFT + span * (units(index) + 1) / count;
             // Counted from the last column, so that today always has its label.
             let is_named = (columns.len() - 1 - index).is_multiple_of(every);
+            let worked = column.worked;
             Bar {
                 x: from + gap / 2,
-                y: at(column.minutes),
+                y: at(worked.minutes),
                 width: (to - from - gap).max(4),
-                height: base - at(column.minutes),
+                height: base - at(worked.minutes),
                 middle: i64::midpoint(from, to),
                 label: is_named.then(|| column.label.clone()),
-                title: format!(
-                    "{}: {}, {}",
-                    column.name,
-                    text::minutes(column.minutes),
-                    text::count(column.sessions, "session")
-                ),
-                reaches_goal: goal.is_some_and(|goal| column.minutes >= goal),
+                title: title(&column.name, worked),
+                reaches_goal: goal.is_some_and(|goal| worked.minutes >= goal),
             }
         };
         let tick = |minutes: i64| Tick {
@@ -120,8 +116,10 @@ mod tests {
         let column = |(index, minutes): (usize, &i64)| Column {
             name: format!("day {index}"),
             label: index.to_string(),
-            minutes: *minutes,
-            sessions: 1,
+            worked: SessionTotals {
+                sessions: 1,
+                minutes: *minutes,
+            },
         };
         minutes.iter().enumerate().map(column).collect()
     }

@@ -1,6 +1,7 @@
 use chrono::{Datelike, Days, NaiveDate};
 
-use crate::text;
+use super::title;
+use crate::api::SessionTotals;
 
 /// The size of a cell with the space around it.
 const PITCH: i64 = 13;
@@ -24,39 +25,28 @@ pub(crate) struct Cell {
     pub(crate) title: String,
 }
 
-/// The work of one day.
-pub(crate) struct Day {
-    pub(crate) date: NaiveDate,
-    pub(crate) minutes: i64,
-    pub(crate) sessions: i64,
-}
-
 impl Heatmap {
-    /// Draws consecutive days; `goal` is in minutes per day.
-    pub(crate) fn draw(days: &[Day], goal: i64) -> Self {
-        let first = days.first().map(|day| monday(day.date)).unwrap_or_default();
+    /// Draws the work of consecutive days; `goal` is in minutes per day.
+    pub(crate) fn draw(days: &[(NaiveDate, SessionTotals)], goal: i64) -> Self {
+        let first = days.first().map(|(date, _)| monday(*date));
+        let first = first.unwrap_or_default();
         let place = |date: NaiveDate| {
             let column = (monday(date) - first).num_days() / 7;
             let row = i64::from(date.weekday().num_days_from_monday());
             (LEFT + PITCH * column, TOP + PITCH * row)
         };
-        let cell = |day: &Day| {
-            let (x, y) = place(day.date);
+        let cell = |(date, worked): &(NaiveDate, SessionTotals)| {
+            let (x, y) = place(*date);
             Cell {
                 x,
                 y,
-                level: level(day.minutes, goal),
-                title: format!(
-                    "{}: {}, {}",
-                    day.date.format("%-d %B %Y"),
-                    text::minutes(day.minutes),
-                    text::count(day.sessions, "session")
-                ),
+                level: level(worked.minutes, goal),
+                title: title(date.format("%-d %B %Y"), *worked),
             }
         };
-        let begins = days.iter().filter(|day| day.date.day() == 1);
-        let last = days.last().map_or(LEFT, |day| place(day.date).0);
-        let months = begins.map(|day| (place(day.date).0, day.date.format("%b").to_string()));
+        let begins = days.iter().filter(|(date, _)| date.day() == 1);
+        let last = days.last().map_or(LEFT, |(date, _)| place(*date).0);
+        let months = begins.map(|(date, _)| (place(*date).0, date.format("%b").to_string()));
         Self {
             width: last + PITCH,
             height: TOP + 7 * PITCH,
@@ -84,17 +74,16 @@ fn monday(date: NaiveDate) -> NaiveDate {
 mod tests {
     use super::*;
 
-    fn year() -> Vec<Day> {
+    fn year() -> Vec<(NaiveDate, SessionTotals)> {
         let last: NaiveDate = "2026-11-25".parse().expect("a date");
         let days = (0..=365)
             .rev()
             .filter_map(|ago| last.checked_sub_days(Days::new(ago)));
-        let day = |date| Day {
-            date,
-            minutes: 30,
+        let worked = SessionTotals {
             sessions: 1,
+            minutes: 30,
         };
-        days.map(day).collect()
+        days.map(|date| (date, worked)).collect()
     }
 
     #[test]

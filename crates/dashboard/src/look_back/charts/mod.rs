@@ -5,9 +5,23 @@ mod bars;
 mod heatmap;
 mod shares;
 
+use std::fmt::Display;
+
+use crate::api::SessionTotals;
+use crate::text;
+
 pub(super) use bars::{Bars, Column};
-pub(super) use heatmap::{Day, Heatmap};
+pub(super) use heatmap::Heatmap;
 pub(super) use shares::{Share, shares};
+
+/// Returns the text that a browser shows over a part of a chart.
+fn title(name: impl Display, worked: SessionTotals) -> String {
+    let minutes = text::minutes(worked.minutes);
+    format!(
+        "{name}: {minutes}, {}",
+        text::count(worked.sessions, "session")
+    )
+}
 
 /// Converts a count to a length.
 fn units(count: usize) -> i64 {

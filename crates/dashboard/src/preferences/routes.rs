@@ -3,7 +3,7 @@ use actix_web::web::ServiceConfig;
 use askama::Template;
 use reqwest::Method;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use service_kit::http::{Query, endpoint};
 
 use super::{export, timezone};
@@ -14,12 +14,12 @@ use crate::notices::{DoneQuery, FormMessages};
 use crate::visitor::Member;
 
 const PATH: &str = "/settings";
-/// Number fields, with their limits.
-const NUMBERS: [(&str, &str); 4] = [
-    ("daily_goal", "1 to 24"),
-    ("default_duration", "1 to 480"),
-    ("short_break_duration", "1 to 60"),
-    ("long_break_duration", "1 to 60"),
+/// The number fields, for the messages beside them.
+const NUMBERS: [&str; 4] = [
+    "daily_goal",
+    "default_duration",
+    "short_break_duration",
+    "long_break_duration",
 ];
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -99,10 +99,7 @@ async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let path = "/api/user/preferences";
     match member.submit::<Value>(Method::PUT, path, body).await? {
         Ok(_) => Ok(member.see_other("/settings?done=preferences")),
-        Err(refused) => {
-            let names = NUMBERS.map(|(name, _)| name);
-            show(&member, refused.notices(&names), Some(fields)).await
-        }
+        Err(refused) => show(&member, refused.notices(&NUMBERS), Some(fields)).await,
     }
 }
 
@@ -143,28 +140,20 @@ impl Typed {
 
     /// Returns the body for the service.
     fn body(&self) -> Result<Value, FormMessages> {
-        let given = [
-            &self.daily_goal,
-            &self.default_duration,
-            &self.short_break_duration,
-            &self.long_break_duration,
-        ];
-        let mut body = Map::new();
-        for ((name, limits), text) in NUMBERS.into_iter().zip(given) {
+        let number = |name, text: &str, limits: &str| {
+            let wrong = format!("Must be a whole number from {limits}");
             let number = text.trim().parse::<i64>();
-            let number = number.map_err(|_| {
-                FormMessages::wrong(name, &format!("Must be a whole number from {limits}"))
-            })?;
-            body.insert(name.to_owned(), number.into());
-        }
-        for (name, text) in [
-            ("notification_sound", &self.notification_sound),
-            ("theme_preference", &self.theme_preference),
-        ] {
-            body.insert(name.to_owned(), text.as_str().into());
-        }
-        let opts_in = self.leaderboard_opt_in.is_some();
-        body.insert("leaderboard_opt_in".to_owned(), opts_in.into());
-        Ok(body.into())
+            number.map_err(|_| FormMessages::wrong(name, &wrong))
+        };
+        let [goal, duration, short, long] = NUMBERS;
+        Ok(json!({
+            goal: number(goal, &self.daily_goal, "1 to 24")?,
+            duration: number(duration, &self.default_duration, "1 to 480")?,
+            short: number(short, &self.short_break_duration, "1 to 60")?,
+            long: number(long, &self.long_break_duration, "1 to 60")?,
+            "notification_sound": self.notification_sound,
+            "theme_preference": self.theme_preference,
+            "leaderboard_opt_in": self.leaderboard_opt_in.is_some(),
+        }))
     }
 }

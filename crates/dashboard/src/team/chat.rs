@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use service_kit::http::Path;
 
 use super::bodies::{Chat, ChatTest};
-use super::settings::{self, Place, show};
+use super::settings::{Place, show};
 use crate::form::{Empty, Form};
 use crate::text::TimeFormatter;
 use crate::visitor::Member;
@@ -110,11 +110,8 @@ pub(super) async fn save(
     {
         Ok(_) => Ok(done(&member, &place, "chat")),
         Err(refused) => {
-            let typed = settings::Typed {
-                chat: Some(fields),
-                ..settings::Typed::default()
-            };
-            show(&member, &place, refused.notices(&FIELDS), typed).await
+            let notices = refused.notices(&FIELDS);
+            show(&member, &place, notices, None, Some(fields)).await
         }
     }
 }
@@ -133,10 +130,7 @@ pub(super) async fn test(
         .await?
     {
         Ok(_) => Ok(done(&member, &place, "chat-test")),
-        Err(refused) => {
-            let notices = refused.notices(&[]);
-            show(&member, &place, notices, settings::Typed::default()).await
-        }
+        Err(refused) => show(&member, &place, refused.notices(&[]), None, None).await,
     }
 }
 

@@ -9,7 +9,7 @@ use service_kit::Problem;
 use service_kit::http::Path;
 
 use super::bodies::{TeamDetail, TeamProject};
-use super::settings::{self, Place, show};
+use super::settings::{Place, show};
 use crate::api::{Slug, UserData};
 use crate::form::{Empty, Form, lines};
 use crate::frame::PageFrame;
@@ -98,11 +98,8 @@ pub(super) async fn save(
     {
         Ok(_) => Ok(member.see_other(&format!("/team/{slug}/projects/{id}?done=project"))),
         Err(refused) => {
-            let typed = settings::Typed {
-                project: Some(fields),
-                ..settings::Typed::default()
-            };
-            show(&member, &place, refused.notices(&FIELDS), typed).await
+            let notices = refused.notices(&FIELDS);
+            show(&member, &place, notices, Some(fields), None).await
         }
     }
 }

@@ -30,13 +30,6 @@ struct SettingsPage<'a> {
     last_test: Option<String>,
 }
 
-/// The input of either form.
-#[derive(Default)]
-pub(super) struct Typed {
-    pub(super) project: Option<manage::Typed>,
-    pub(super) chat: Option<chat::Typed>,
-}
-
 /// Shows what can be changed of a project.
 pub(super) async fn page(
     member: Member,
@@ -44,14 +37,16 @@ pub(super) async fn page(
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
-    show(&member, &place, notices, Typed::default()).await
+    show(&member, &place, notices, None, None).await
 }
 
+/// Shows both forms with the user's input, or else with what is stored.
 pub(super) async fn show(
     member: &Member,
     (slug, id): &Place,
     notices: FormMessages,
-    typed: Typed,
+    typed: Option<manage::Typed>,
+    chat_typed: Option<chat::Typed>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
     let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
@@ -73,8 +68,8 @@ pub(super) async fn show(
         },
         frame: member.frame("Settings of the project", &data).with(notices),
         path: format!("/team/{slug}/projects/{id}"),
-        typed: typed.project.unwrap_or_else(|| manage::Typed::of(&project)),
-        chat_typed: typed.chat.unwrap_or_else(|| chat::Typed::of(chat)),
+        typed: typed.unwrap_or_else(|| manage::Typed::of(&project)),
+        chat_typed: chat_typed.unwrap_or_else(|| chat::Typed::of(chat)),
         last_test: chat
             .last_test
             .as_ref()

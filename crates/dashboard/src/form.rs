@@ -18,7 +18,6 @@ use web_kit::form;
 use web_kit::html::html;
 use web_kit::kept::{KEPT_SECONDS, SavedField};
 
-use crate::api::UserData;
 use crate::frame::PageFrame;
 use crate::paths::{HOME, RESUME, sign_in_path};
 use crate::sign_in::NAME;
@@ -166,7 +165,7 @@ pub(crate) async fn resume(member: Member) -> actix_web::Result<HttpResponse> {
     });
     let mut answer = match kept {
         Some(kept) => {
-            let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+            let data = member.on(member.call().user_data().await)?;
             let page = ResumePage {
                 frame: member.frame("What you had written", &data),
                 fields: kept.fields(&WRITTEN),

@@ -13,7 +13,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
 
-use super::bodies::Found;
+use super::bodies::{Found, UserData};
 use super::error::{ApiError, Refused};
 use crate::settings::Settings;
 
@@ -96,6 +96,11 @@ impl ApiClient<'_> {
     /// Loads something from the work-session service.
     pub(crate) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
         self.read(&self.http.worksession, path).await
+    }
+
+    /// Loads what the work-session service knows about the user, which every page needs.
+    pub(crate) async fn user_data(self) -> Result<UserData, ApiError> {
+        self.get("/api/user/data").await
     }
 
     /// Loads something from the identity service.

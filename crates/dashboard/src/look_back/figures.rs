@@ -52,7 +52,7 @@ pub(super) async fn page(
     member: Member,
     query: Query<StatisticsQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+    let data = member.on(member.call().user_data().await)?;
     let now = member.visitor.dashboard.clock.now();
     let ranges = Ranges::new(now, TimeFormatter::of(&data.timezone), query.0.days);
     let page = member.on(load(&member, &data, &ranges).await)?;

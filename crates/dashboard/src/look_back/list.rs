@@ -6,7 +6,7 @@ use serde::Deserialize;
 use service_kit::http::Query;
 use web_kit::text::{Pager, with_query};
 
-use crate::api::{Project, Projects, Session, UserData};
+use crate::api::{Project, Projects, Session};
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
 use crate::text::{self, TimeFormatter};
@@ -71,7 +71,7 @@ pub(super) async fn page(
     let filter = query.0;
     let (call, path) = (member.call(), filter.request());
     let (data, projects, found) = tokio::join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.get::<Projects>("/api/all-projects?archived=true"),
         call.get::<Sessions>(&path),
     );

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use service_kit::http::{Query, endpoint};
 
 use super::{export, timezone};
-use crate::api::{Preferences, UserData};
+use crate::api::Preferences;
 use crate::form::{Form, step_up};
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
@@ -115,7 +115,7 @@ async fn show(
     notices: FormMessages,
     typed: Option<Typed>,
 ) -> actix_web::Result<HttpResponse> {
-    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+    let data = member.on(member.call().user_data().await)?;
     let page = SettingsPage {
         frame: member.frame("Settings", &data).with(notices),
         typed: typed.unwrap_or_else(|| Typed::of(&data.preferences)),

@@ -3,7 +3,6 @@ use askama::Template;
 use service_kit::http::{Path, Query};
 
 use super::bodies::{API, One, OwnProject, OwnProjects, Typed};
-use crate::api::UserData;
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
 use crate::visitor::Member;
@@ -49,7 +48,7 @@ pub(super) async fn show_list(
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (member.call(), format!("{API}?archived=true"));
     let (data, mut found) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.get::<OwnProjects>(&path),
     ))?;
     found.projects.sort_by_key(|project| project.archived);
@@ -68,10 +67,8 @@ pub(super) async fn show_one(
     typed: Option<Typed>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (member.call(), format!("{API}/{id}"));
-    let (data, One { project }) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
-        call.get::<One>(&path),
-    ))?;
+    let (data, One { project }) =
+        member.on(tokio::try_join!(call.user_data(), call.get::<One>(&path)))?;
     let stored = || Typed {
         name: project.name.clone(),
         description: project.description.clone(),

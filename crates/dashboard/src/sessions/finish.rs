@@ -12,7 +12,7 @@ use web_kit::text::with_query;
 
 use super::account::{Account, FIELDS};
 use super::record::{self, One};
-use crate::api::{ApiError, PlannedSession, PreSession, Refused, SessionId, Submitted, UserData};
+use crate::api::{ApiError, PlannedSession, PreSession, Refused, SessionId, Submitted};
 use crate::form::Form;
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
@@ -123,7 +123,7 @@ async fn show(
         format!("/api/sessions/{id}"),
     );
     let (data, planned, One { session }) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.get::<PlannedSession>(&plan),
         call.get::<One>(&state),
     ))?;

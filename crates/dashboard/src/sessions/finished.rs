@@ -41,7 +41,7 @@ pub(super) async fn page(
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (member.call(), format!("/api/sessions/{id}"));
     let (data, One { session }, today) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.get::<One>(&path),
         call.get::<crate::api::Tracking>("/api/analytics/tracking?group=day"),
     ))?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use service_kit::http::{Path, Query};
 
 use super::account::{Account, FIELDS};
-use crate::api::{Session, SessionId, UserData};
+use crate::api::{Session, SessionId};
 use crate::form::Form;
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
@@ -67,10 +67,8 @@ pub(super) async fn show(
     typed: Option<Account>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (member.call(), format!("/api/sessions/{id}"));
-    let (data, One { session }) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
-        call.get::<One>(&path),
-    ))?;
+    let (data, One { session }) =
+        member.on(tokio::try_join!(call.user_data(), call.get::<One>(&path)))?;
     let page = RecordPage {
         frame: member.frame("Session", &data).with(notices),
         face: TimeFormatter::of(&data.timezone),

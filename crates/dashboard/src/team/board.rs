@@ -6,7 +6,6 @@ use service_kit::http::Query;
 use web_kit::text::{Pager, with_query};
 
 use super::bodies::{Leaderboard, PERIODS, period};
-use crate::api::UserData;
 use crate::frame::PageFrame;
 use crate::text;
 use crate::visitor::Member;
@@ -41,7 +40,7 @@ pub(super) async fn page(
     let pairs = [("period", period), ("cursor", &*query.0.cursor)];
     let path = with_query("/api/leaderboard", &pairs);
     let (data, board) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.get::<Leaderboard>(&path),
     ))?;
     let first = with_query(PATH, &[("period", period)]);

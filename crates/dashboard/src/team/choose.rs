@@ -2,7 +2,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 
-use crate::api::{Team, Teams, UserData};
+use crate::api::{Team, Teams};
 use crate::frame::PageFrame;
 use crate::visitor::Member;
 
@@ -20,7 +20,7 @@ struct ChoosePage {
 pub(super) async fn page(member: Member) -> actix_web::Result<HttpResponse> {
     let call = member.call();
     let (data, found) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.identity::<Teams>("/api/teams"),
     ))?;
     if let [team] = found.teams.as_slice() {

@@ -10,7 +10,7 @@ use service_kit::http::Path;
 
 use super::bodies::{TeamDetail, TeamProject};
 use super::settings::{Place, show};
-use crate::api::{Slug, UserData};
+use crate::api::Slug;
 use crate::form::{Empty, Form, lines};
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
@@ -122,7 +122,7 @@ async fn ask(
 ) -> actix_web::Result<HttpResponse> {
     let (call, team) = (member.call(), format!("/api/teams/{slug}"));
     let (data, detail) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.identity::<TeamDetail>(&team),
     ))?;
     if !detail.manages() {

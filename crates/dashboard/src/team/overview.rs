@@ -9,7 +9,7 @@ use super::bodies::{
     Leaderboard, PERIODS, TeamActivity, TeamDetail, TeamProject, TeamProjects, period,
 };
 use super::week::{WeekTotals, monday};
-use crate::api::{Slug, UserData};
+use crate::api::Slug;
 use crate::assets::LIVE;
 use crate::frame::PageFrame;
 use crate::notices::DoneQuery;
@@ -60,7 +60,7 @@ pub(super) async fn page(
     );
     let board = with_query("/api/leaderboard", &pairs);
     let (data, detail, all, board) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProjects>("/api/team-projects"),
         call.get::<Leaderboard>(&board),

@@ -7,7 +7,7 @@ use service_kit::http::{Path, Query};
 use web_kit::text::{Pager, with_query};
 
 use super::bodies::{Activity, ActivityEntry, ChatResponse, TeamDetail, TeamProject};
-use crate::api::{Slug, UserData};
+use crate::api::Slug;
 use crate::frame::PageFrame;
 use crate::notices::DoneQuery;
 use crate::text::{self, TimeFormatter};
@@ -45,7 +45,7 @@ pub(super) async fn page(
     let pairs = [("limit", "25"), ("cursor", query.0.cursor.as_str())];
     let activity = with_query(&format!("{api}/activity"), &pairs);
     let (data, detail, project, chat, activity) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProject>(&api),
         call.get::<ChatResponse>(&chat),

@@ -7,7 +7,7 @@ use service_kit::http::{Path, Query};
 use super::bodies::{Chat, ChatResponse, TeamDetail, TeamProject};
 use super::chat;
 use super::manage;
-use crate::api::{Slug, UserData};
+use crate::api::Slug;
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
 use crate::text::TimeFormatter;
@@ -51,7 +51,7 @@ pub(super) async fn show(
     let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
     let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
     let (data, detail, project, answer) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProject>(&api),
         call.get::<ChatResponse>(&chat),

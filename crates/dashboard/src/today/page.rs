@@ -100,7 +100,7 @@ impl Day {
         let call = member.call();
         let newest = format!("/api/sessions?limit={LOOKED_AT}");
         let (data, sessions, projects, today) = tokio::try_join!(
-            call.get("/api/user/data"),
+            call.user_data(),
             call.get::<Sessions>(&newest),
             call.get::<Projects>("/api/all-projects"),
             call.get("/api/analytics/tracking?group=day"),

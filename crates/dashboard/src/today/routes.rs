@@ -11,7 +11,7 @@ use web_kit::text::with_query;
 
 use super::page::{Day, Start};
 use super::timer::Timer;
-use crate::api::{Refused, StartResponse, UserData};
+use crate::api::{Refused, StartResponse};
 use crate::assets::TIMER;
 use crate::form::{Form, lines, step_up};
 use crate::frame::PageFrame;
@@ -126,7 +126,7 @@ struct BreakPage<'a> {
 
 /// Shows a break. Its end is in the address, so that it survives a reload; the services know no breaks.
 async fn take_break(member: Member, query: Query<BreakQuery>) -> actix_web::Result<HttpResponse> {
-    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+    let data = member.on(member.call().user_data().await)?;
     let now = member.visitor.dashboard.clock.now();
     let kind = query.0.kind.unwrap_or_default();
     let (title, minutes) = match kind.as_str() {

@@ -70,7 +70,7 @@ pub(super) async fn rotate_secret(
     let path = format!("/api/webhooks/{id}/rotate-secret");
     let member = form.member;
     // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
-    let data = member.on(member.call().get("/api/user/data").await)?;
+    let data = member.on(member.call().user_data().await)?;
     let made: WebhookWithSecret = member.order(Method::POST, &path).await?;
     Ok(show_secret(&member, &data, &made, false))
 }

@@ -43,7 +43,7 @@ pub(super) async fn page(
 pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
-    let data = member.on(member.call().get("/api/user/data").await)?;
+    let data = member.on(member.call().user_data().await)?;
     let made = member.submit::<WebhookWithSecret>(Method::POST, API, fields.body());
     match made.await? {
         Ok(made) => Ok(show_secret(&member, &data, &made, true)),
@@ -74,7 +74,7 @@ async fn show(
 ) -> actix_web::Result<HttpResponse> {
     let call = member.call();
     let (data, found, teams) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.get::<Webhooks>(API),
         call.identity::<Teams>("/api/teams"),
     ))?;

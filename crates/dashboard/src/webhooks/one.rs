@@ -5,7 +5,6 @@ use service_kit::http::{Path, Query};
 use web_kit::text::{Pager, with_query};
 
 use super::bodies::{Deliveries, Delivery, EVENTS, One, Typed, Webhook};
-use crate::api::UserData;
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
 use crate::text::{self, TimeFormatter};
@@ -54,7 +53,7 @@ pub(super) async fn show(
         &[("limit", "20"), ("cursor", cursor)],
     );
     let (data, One { webhook }, log) = member.on(tokio::try_join!(
-        call.get::<UserData>("/api/user/data"),
+        call.user_data(),
         call.get::<One>(&path),
         call.get::<Deliveries>(&log),
     ))?;

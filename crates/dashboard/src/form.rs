@@ -1,8 +1,5 @@
 //! Submitted forms, once it is certain that they come from a page of ours.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use actix_web::dev::Payload;
 use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
@@ -21,7 +18,7 @@ use web_kit::kept::{KEPT_SECONDS, SavedField};
 use crate::frame::PageFrame;
 use crate::paths::{HOME, RESUME, sign_in_path};
 use crate::sign_in::NAME;
-use crate::visitor::{Member, SignInState, Visitor, see_other};
+use crate::visitor::{Extraction, Member, SignInState, Visitor, see_other};
 
 /// The cookie of a form that waits until its sender has signed in again.
 const KEPT: &str = "holdfast_ws_kept";
@@ -82,7 +79,7 @@ struct SignedOutPage {
 
 impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Error = actix_web::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;
+    type Future = Extraction<Self>;
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let req = req.clone();

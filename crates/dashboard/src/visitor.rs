@@ -1,6 +1,5 @@
 //! Visitors of pages, signed in or not.
 
-use std::future::Future;
 use std::pin::Pin;
 
 use actix_web::dev::Payload;
@@ -28,7 +27,7 @@ use crate::paths::{HOME, sign_in_path};
 use crate::sign_in::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, TokenError};
 use crate::state::Dashboard;
 
-type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
+pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
 
 /// A visitor whose token is rejected this soon after the sign-in would be sent to sign in for ever.
 const JUST_NOW: TimeDelta = TimeDelta::seconds(10);

@@ -18,7 +18,7 @@ use web_kit::kept::{KEPT_SECONDS, SavedField};
 use crate::frame::PageFrame;
 use crate::paths::{HOME, RESUME, sign_in_path};
 use crate::sign_in::NAME;
-use crate::visitor::{Extraction, Member, SignInState, Visitor, see_other};
+use crate::visitor::{Extraction, SignInState, SignedInVisitor, Visitor, see_other};
 
 /// The cookie of a form that waits until its sender has signed in again.
 const KEPT: &str = "holdfast_ws_kept";
@@ -42,29 +42,29 @@ const WRITTEN: [&str; 14] = [
 
 /// A form of one of our pages, and the user who sent it.
 pub(crate) struct Form<T> {
-    pub(crate) member: Member,
+    pub(crate) user: SignedInVisitor,
     pub(crate) fields: T,
 }
 
 /// A form without fields of its own.
 #[derive(Deserialize)]
-pub(crate) struct Empty {}
+pub(crate) struct EmptyForm {}
 
 /// The input in the form of a request, in the extensions of the request: an error page shows it again.
 #[derive(Clone, Default)]
-pub(crate) struct Typed(Vec<String>);
+pub(crate) struct SubmittedInput(Vec<String>);
 
-impl Typed {
+impl SubmittedInput {
     fn in_body(body: &[u8]) -> Self {
-        let typed = form_urlencoded::parse(body)
+        let input = form_urlencoded::parse(body)
             .filter(|(name, value)| WRITTEN.contains(&&**name) && !value.trim().is_empty())
             .map(|(_, value)| value.into_owned());
-        Self(typed.collect())
+        Self(input.collect())
     }
 
     pub(crate) fn of(request: &HttpRequest) -> Vec<String> {
-        let typed = request.extensions().get::<Self>().cloned();
-        typed.unwrap_or_default().0
+        let input = request.extensions().get::<Self>().cloned();
+        input.unwrap_or_default().0
     }
 }
 
@@ -73,7 +73,7 @@ impl Typed {
 #[template(path = "signed_out.html")]
 struct SignedOutPage {
     frame: PageFrame,
-    typed: Vec<String>,
+    input: Vec<String>,
     sign_in: String,
 }
 
@@ -94,15 +94,15 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             let now = visitor.dashboard.clock.now().timestamp();
             let action = req.uri().to_string();
             let kept = KeptForm::new(token.clone(), &action, &bytes, now);
-            req.extensions_mut().insert(Typed::in_body(&bytes));
+            req.extensions_mut().insert(SubmittedInput::in_body(&bytes));
             req.extensions_mut().insert(kept);
-            let member = match visitor.known().await? {
-                SignInState::Member(member) => member,
+            let user = match visitor.known().await? {
+                SignInState::SignedIn(user) => user,
                 SignInState::Nobody(visitor) => return Err(signed_out(&visitor)),
             };
-            token.check_account(&member.sign_in.username)?;
+            token.check_account(&user.sign_in.username)?;
             let fields = form::fields(&bytes)?;
-            Ok(Self { member, fields })
+            Ok(Self { user, fields })
         })
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
         Some(None) => {
             let page = SignedOutPage {
                 frame: PageFrame::of_nobody(dashboard, "You are signed out"),
-                typed: Typed::of(&visitor.request),
+                input: SubmittedInput::of(&visitor.request),
                 sign_in: sign_in_path(page),
             };
             html(StatusCode::UNAUTHORIZED, &page, &dashboard.policy)
@@ -147,30 +147,30 @@ struct ResumePage {
 }
 
 /// Shows the form that was saved for the signed-in account, and deletes it.
-pub(crate) async fn resume(member: Member) -> actix_web::Result<HttpResponse> {
+pub(crate) async fn resume(user: SignedInVisitor) -> actix_web::Result<HttpResponse> {
     let Visitor {
         dashboard,
         request,
         browser,
         ..
-    } = &member.visitor;
+    } = &user.visitor;
     let now = dashboard.clock.now().timestamp();
-    let account = &member.sign_in.username;
+    let account = &user.sign_in.username;
     let cookie = dashboard.cookies.read(request, KEPT);
     let kept = cookie.and_then(|cookie| {
         KeptForm::open(&dashboard.sealers.forms, browser, &cookie, account, now)
     });
     let mut answer = match kept {
         Some(kept) => {
-            let data = member.on(member.call().user_data().await)?;
+            let data = user.on(user.call().user_data().await)?;
             let page = ResumePage {
-                frame: member.frame("What you had written", &data),
+                frame: user.frame("What you had written", &data),
                 fields: kept.fields(&WRITTEN),
                 kept,
             };
-            member.show(StatusCode::OK, &page)
+            user.show(StatusCode::OK, &page)
         }
-        None => member.see_other(HOME),
+        None => user.see_other(HOME),
     };
     set_cookie(&mut answer, &dashboard.cookies.forgotten(KEPT));
     Ok(answer)

@@ -30,7 +30,7 @@ use service_kit::http::endpoint;
 
 pub use api::ClientError;
 pub use problem::render_problem;
-pub use settings::{OAuthClient, Sealers, Settings};
+pub use settings::{DashboardSettings, OAuthClient, Sealers};
 pub use state::Dashboard;
 
 use paths::RESUME;

@@ -30,7 +30,7 @@ pub(crate) async fn live(
     if !accept.is_some_and(|accept| accept.contains("text/event-stream")) {
         return Err(Problem::bad_request("This is a stream: accept text/event-stream").into());
     }
-    let SignInState::Member(member) = visitor.known().await? else {
+    let SignInState::SignedIn(user) = visitor.known().await? else {
         return Ok(nothing_more());
     };
     let last = req.headers().get("last-event-id");
@@ -38,11 +38,11 @@ pub(crate) async fn live(
     let after = query.0.after.as_deref().map(str::as_bytes);
     let is_place = |id: &&[u8]| id.iter().all(u8::is_ascii_digit);
     let last = last.or(after).filter(is_place);
-    let stream = member.call().stream("/api/events", last);
+    let stream = user.call().stream("/api/events", last);
     let source = match stream.await {
         Ok(source) => source,
         Err(ApiError::SignedOut) => return Ok(nothing_more()),
-        Err(error) => return Ok(member.remember(Problem::from(error).error_response())),
+        Err(error) => return Ok(user.remember(Problem::from(error).error_response())),
     };
     let answer = HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
@@ -50,7 +50,7 @@ pub(crate) async fn live(
         // A proxy that buffers responses would hold the events back.
         .insert_header(("x-accel-buffering", "no"))
         .streaming(chunks(source));
-    Ok(member.remember(answer))
+    Ok(user.remember(answer))
 }
 
 /// Returns the response that keeps an `EventSource` from reconnecting (204).

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::api::Refused;
+use crate::api::ApiRejection;
 
 pub(crate) use web_kit::FormMessages;
 
@@ -19,7 +19,7 @@ impl DoneQuery {
     }
 }
 
-impl Refused {
+impl ApiRejection {
     /// Returns the messages of a rejected form with these fields. The service's sentences begin with the field's name.
     pub(crate) fn notices(&self, fields: &[&'static str]) -> FormMessages {
         let first = self.message.split(' ').next().unwrap_or_default();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn of(message: &str) -> FormMessages {
-        let refused = Refused {
+        let refused = ApiRejection {
             status: StatusCode::BAD_REQUEST,
             message: message.to_owned(),
             retry_after: None,

@@ -7,7 +7,7 @@ use service_kit::Problem;
 use web_kit::html::{accepts_html, html};
 use web_kit::text::in_words;
 
-use crate::form::Typed;
+use crate::form::SubmittedInput;
 use crate::frame::PageFrame;
 use crate::state::Dashboard;
 use crate::visitor::remember;
@@ -21,7 +21,7 @@ struct ProblemPage<'a> {
     frame: PageFrame,
     message: &'a str,
     what_next: String,
-    typed: Vec<String>,
+    input: Vec<String>,
 }
 
 /// Renders an error as a page, if a browser requested one of our pages. Programs receive JSON.
@@ -37,7 +37,7 @@ pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpRe
         frame: PageFrame::of_nobody(dashboard, title),
         message: &problem.message,
         what_next,
-        typed: Typed::of(request),
+        input: SubmittedInput::of(request),
     };
     let mut answer = html(problem.status, &page, &dashboard.policy);
     remember(request, dashboard, &mut answer);

@@ -8,7 +8,7 @@ use crate::paths::CALLBACK;
 
 /// The addresses of the dashboard and of the services, and the client as which it calls them.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct DashboardSettings {
     /// The address at which browsers reach the dashboard, without a trailing slash.
     pub base_url: String,
     /// The address at which browsers reach the identity service, without a trailing slash; also the issuer of its responses.
@@ -47,7 +47,7 @@ pub struct OAuthClient {
     pub secret: SecretText,
 }
 
-impl Settings {
+impl DashboardSettings {
     /// Returns the redirect URI, with which the client must be registered.
     #[must_use]
     pub fn redirect_uri(&self) -> String {

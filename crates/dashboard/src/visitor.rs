@@ -20,7 +20,7 @@ use web_kit::cookies::set_cookie;
 use web_kit::form::CsrfToken;
 use web_kit::html::html;
 
-use crate::api::{ApiClient, ApiError, Refused, UserData};
+use crate::api::{ApiClient, ApiError, ApiRejection, UserData};
 use crate::form::signed_out;
 use crate::frame::PageFrame;
 use crate::paths::{HOME, sign_in_path};
@@ -49,7 +49,7 @@ pub(crate) struct Visitor {
 }
 
 /// A visitor who is signed in in this browser, with a valid access token. Others are sent to the sign-in page.
-pub(crate) struct Member {
+pub(crate) struct SignedInVisitor {
     pub(crate) visitor: Visitor,
     pub(crate) sign_in: BrowserSignIn,
 }
@@ -76,7 +76,7 @@ pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mu
 /// A visitor after the check of the sign-in.
 pub(crate) enum SignInState {
     /// Signed in, with a valid access token.
-    Member(Member),
+    SignedIn(SignedInVisitor),
     /// Never signed in, or no longer.
     Nobody(Visitor),
 }
@@ -158,7 +158,7 @@ impl Visitor {
                     let mut extensions = self.request.extensions_mut();
                     extensions.insert(RenewedSignIn(sign_in.clone()));
                 }
-                Ok(SignInState::Member(Member {
+                Ok(SignInState::SignedIn(SignedInVisitor {
                     visitor: self,
                     sign_in,
                 }))
@@ -179,7 +179,7 @@ impl Visitor {
     }
 }
 
-impl FromRequest for Member {
+impl FromRequest for SignedInVisitor {
     type Error = actix_web::Error;
     type Future = Extraction<Self>;
 
@@ -187,7 +187,7 @@ impl FromRequest for Member {
         let visitor = Visitor::of(req);
         Box::pin(async move {
             match visitor?.known().await? {
-                SignInState::Member(member) => Ok(member),
+                SignInState::SignedIn(user) => Ok(user),
                 SignInState::Nobody(visitor) if visitor.dashboard.oauth.is_none() => {
                     Err(response(see_other(HOME)))
                 }
@@ -197,7 +197,7 @@ impl FromRequest for Member {
     }
 }
 
-impl Member {
+impl SignedInVisitor {
     /// Returns a caller of the services with this user's token.
     pub(crate) fn call(&self) -> ApiClient<'_> {
         let visitor = &self.visitor;
@@ -256,7 +256,7 @@ impl Member {
     pub(crate) fn split_rejection<T>(
         &self,
         answer: Result<T, ApiError>,
-    ) -> actix_web::Result<Result<T, Refused>> {
+    ) -> actix_web::Result<Result<T, ApiRejection>> {
         match answer {
             Ok(answer) => Ok(Ok(answer)),
             Err(error) => self.on(error.about_the_form()).map(Err),
@@ -269,7 +269,7 @@ impl Member {
         method: reqwest::Method,
         path: &str,
         body: Value,
-    ) -> actix_web::Result<Result<T, Refused>> {
+    ) -> actix_web::Result<Result<T, ApiRejection>> {
         self.split_rejection(self.call().send(method, path, body).await)
     }
 

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use actix_web::web::Data;
-use dashboard::{ClientError, Dashboard, OAuthClient, Sealers, Settings};
+use dashboard::{ClientError, Dashboard, DashboardSettings, OAuthClient, Sealers};
 use service_kit::Clock;
 use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::server::on_this_machine;
@@ -42,7 +42,7 @@ pub(crate) fn dashboard(
              IDENTITY__BASE_URL to the public URLs of the services"
         );
     }
-    let settings = Settings {
+    let settings = DashboardSettings {
         base_url: config.public_url(addr),
         identity_public_url: without_slash(identity_public_url),
         identity_url,

@@ -195,12 +195,12 @@ pub(crate) struct SessionTotals {
 
 /// The response of `GET /api/auth/user/{id}` of the identity service.
 #[derive(Deserialize)]
-pub(super) struct Found {
-    pub(super) user: Person,
+pub(super) struct UserBody {
+    pub(super) user: UserSummary,
 }
 
 /// The account, by name.
-#[derive(Deserialize)]
-pub(super) struct Person {
-    pub(super) username: String,
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct UserSummary {
+    pub(crate) username: String,
 }

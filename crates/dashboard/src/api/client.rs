@@ -13,9 +13,9 @@ use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
 
-use super::bodies::{Found, UserData};
-use super::error::{ApiError, Refused};
-use crate::settings::Settings;
+use super::bodies::{UserBody, UserData};
+use super::error::{ApiError, ApiRejection};
+use crate::settings::DashboardSettings;
 
 /// The time limit of a call. The slowest one is a sign-in's token request under load.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 
 /// A client of both services over pooled connections. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Http {
+pub(crate) struct ServiceClient {
     client: reqwest::Client,
     identity: Url,
     worksession: Url,
@@ -46,8 +46,8 @@ pub enum ClientError {
     Http(#[from] reqwest::Error),
 }
 
-impl Http {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, ClientError> {
+impl ServiceClient {
+    pub(crate) fn new(settings: &DashboardSettings) -> Result<Self, ClientError> {
         // These addresses come from the operator. The guarded client is for those that users give.
         let client = ClientBuilder::new()
             .tls_backend_preconfigured(service_kit::tls::client_config())
@@ -87,7 +87,7 @@ impl Http {
 /// A caller of the services with a user's token.
 #[derive(Clone, Copy)]
 pub(crate) struct ApiClient<'a> {
-    http: &'a Http,
+    http: &'a ServiceClient,
     token: &'a str,
     request_id: &'a RequestId,
 }
@@ -113,7 +113,7 @@ impl ApiClient<'_> {
         let name = match user {
             Some(id) => {
                 let path = format!("/api/auth/user/{id}");
-                let found = self.identity::<Found>(&path).await.ok();
+                let found = self.identity::<UserBody>(&path).await.ok();
                 found.map(|found| found.user.username)
             }
             None => None,
@@ -222,7 +222,7 @@ async fn good(response: reqwest::Result<Response>) -> Result<Response, ApiError>
     let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
     let body = bounded(response).await.unwrap_or_default();
     let status = StatusCode::from_u16(status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
-    Err(Refused::read(status, retry_after, &body).into())
+    Err(ApiRejection::read(status, retry_after, &body).into())
 }
 
 async fn bounded(mut response: Response) -> Result<Vec<u8>, ApiError> {

@@ -10,14 +10,14 @@ pub(crate) enum ApiError {
     /// The token is no longer valid: the user has to sign in again.
     SignedOut,
     /// The service rejected the request, and said why.
-    Refused(Refused),
+    Rejected(ApiRejection),
     /// There was no response, or one that cannot be parsed. The text is for the log.
     Unavailable(String),
 }
 
 /// The rejection of a request by a service.
 #[derive(Debug, Clone)]
-pub(crate) struct Refused {
+pub(crate) struct ApiRejection {
     pub(crate) status: StatusCode,
     /// A sentence for people.
     pub(crate) message: String,
@@ -33,7 +33,7 @@ struct Body {
     error_description: Option<String>,
 }
 
-impl Refused {
+impl ApiRejection {
     pub(super) fn read(status: StatusCode, retry_after: Option<u64>, body: &[u8]) -> Self {
         let body: Body = serde_json::from_slice(body).unwrap_or_default();
         let message = body.error_description.unwrap_or(body.error);
@@ -70,22 +70,22 @@ impl ApiError {
     ///
     /// # Errors
     /// Any other error.
-    pub(crate) fn about_the_form(self) -> Result<Refused, Self> {
+    pub(crate) fn about_the_form(self) -> Result<ApiRejection, Self> {
         match self {
-            Self::Refused(refused) if refused.is_about_the_form() => Ok(refused),
+            Self::Rejected(refused) if refused.is_about_the_form() => Ok(refused),
             other => Err(other),
         }
     }
 }
 
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> Self {
+impl From<ApiRejection> for ApiError {
+    fn from(refused: ApiRejection) -> Self {
         match refused.status {
             StatusCode::UNAUTHORIZED => Self::SignedOut,
             status if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE => {
                 Self::Unavailable(format!("answered {status}: {}", refused.message))
             }
-            _ => Self::Refused(refused),
+            _ => Self::Rejected(refused),
         }
     }
 }
@@ -98,7 +98,7 @@ impl From<ApiError> for Problem {
                 "authentication_required",
                 "You are signed out",
             ),
-            ApiError::Refused(refused) => {
+            ApiError::Rejected(refused) => {
                 let problem = Self::new(refused.status, "refused", refused.message);
                 match refused.retry_after {
                     Some(seconds) => problem.with_retry_after(seconds),
@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn both_areas_errors_are_read() {
-        let read = |body: &str| Refused::read(StatusCode::CONFLICT, None, body.as_bytes()).message;
+        let read =
+            |body: &str| ApiRejection::read(StatusCode::CONFLICT, None, body.as_bytes()).message;
         assert_eq!(
             read(r#"{"error": "Project is archived"}"#),
             "Project is archived"
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_refused_token_is_no_broken_service() {
-        let of = |status| ApiError::from(Refused::read(status, None, b""));
+        let of = |status| ApiError::from(ApiRejection::read(status, None, b""));
         assert!(matches!(of(StatusCode::UNAUTHORIZED), ApiError::SignedOut));
         assert!(matches!(
             of(StatusCode::BAD_GATEWAY),

@@ -7,9 +7,9 @@ mod ids;
 
 pub(crate) use bodies::{
     Bucket, PlannedSession, PreSession, Preferences, Project, Projects, Session, SessionTotals,
-    StartResponse, Submitted, Team, Teams, Tracking, UserData,
+    StartResponse, Submitted, Team, Teams, Tracking, UserData, UserSummary,
 };
 pub use client::ClientError;
-pub(crate) use client::{ApiClient, Http, chunks};
-pub(crate) use error::{ApiError, Refused};
+pub(crate) use client::{ApiClient, ServiceClient, chunks};
+pub(crate) use error::{ApiError, ApiRejection};
 pub(crate) use ids::{SessionId, Slug};

@@ -12,7 +12,7 @@ use super::range::Ranges;
 use crate::api::{ApiError, Bucket, Project, Projects, SessionTotals, Tracking, UserData};
 use crate::frame::PageFrame;
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 const DAYS: usize = 30;
 /// Columns that have space for a label.
@@ -49,23 +49,23 @@ struct Chart {
 }
 
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     query: Query<StatisticsQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let data = member.on(member.call().user_data().await)?;
-    let now = member.visitor.dashboard.clock.now();
+    let data = user.on(user.call().user_data().await)?;
+    let now = user.visitor.dashboard.clock.now();
     let ranges = Ranges::new(now, TimeFormatter::of(&data.timezone), query.0.days);
-    let page = member.on(load(&member, &data, &ranges).await)?;
-    Ok(member.show(StatusCode::OK, &page))
+    let page = user.on(load(&user, &data, &ranges).await)?;
+    Ok(user.show(StatusCode::OK, &page))
 }
 
 /// Loads the statistics of these ranges, and draws them.
 async fn load<'a>(
-    member: &Member,
+    user: &SignedInVisitor,
     data: &'a UserData,
     ranges: &Ranges,
 ) -> Result<StatisticsPage<'a>, ApiError> {
-    let call = member.call();
+    let call = user.call();
     let (year, weeks) = (ranges.year(), ranges.weeks());
     let splits = ["hour", "category", "project"].map(|group| ranges.split(group));
     let [hours, categories, projects] = &splits;
@@ -86,7 +86,7 @@ async fn load<'a>(
     let weeks = weeks.buckets.iter().map(week).collect();
     let hours = hours.buckets.iter().map(hour).collect();
     Ok(StatisticsPage {
-        frame: member.frame("Look back", data),
+        frame: user.frame("Look back", data),
         badges: data.badges.iter().map(|badge| text::badge(badge)).collect(),
         goal: text::minutes(goal),
         calendar: Heatmap::draw(&calendar, goal),

@@ -10,7 +10,7 @@ use crate::api::{Project, Projects, Session};
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 const PATH: &str = "/look-back/sessions";
 const PAGE: &str = "25";
@@ -29,14 +29,14 @@ pub(super) struct SessionFilter {
 }
 
 #[derive(Default, Deserialize)]
-struct Sessions {
+struct SessionPage {
     sessions: Vec<Session>,
     next_cursor: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "look_back/list.html")]
-struct ListPage<'a> {
+struct SessionListPage<'a> {
     frame: PageFrame,
     filter: &'a SessionFilter,
     is_filtered: bool,
@@ -46,7 +46,7 @@ struct ListPage<'a> {
     pager: Pager,
 }
 
-impl ListPage<'_> {
+impl SessionListPage<'_> {
     const STATUSES: [&'static str; 5] = [
         "completed",
         "partial",
@@ -65,23 +65,26 @@ impl ListPage<'_> {
 }
 
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     query: Query<SessionFilter>,
 ) -> actix_web::Result<HttpResponse> {
     let filter = query.0;
-    let (call, path) = (member.call(), filter.request());
+    let (call, path) = (user.call(), filter.request());
     let (data, projects, found) = tokio::join!(
         call.user_data(),
         call.get::<Projects>("/api/all-projects?archived=true"),
-        call.get::<Sessions>(&path),
+        call.get::<SessionPage>(&path),
     );
-    let (data, projects) = (member.on(data)?, member.on(projects)?);
-    let (notices, found) = match member.split_rejection(found)? {
+    let (data, projects) = (user.on(data)?, user.on(projects)?);
+    let (notices, found) = match user.split_rejection(found)? {
         Ok(found) => (FormMessages::default(), found),
-        Err(refused) => (refused.notices(&["from", "to", "tag"]), Sessions::default()),
+        Err(refused) => (
+            refused.notices(&["from", "to", "tag"]),
+            SessionPage::default(),
+        ),
     };
-    let page = ListPage {
-        frame: member.frame("Sessions", &data).with(notices),
+    let page = SessionListPage {
+        frame: user.frame("Sessions", &data).with(notices),
         is_filtered: filter.is_filtered(),
         projects: &projects.projects,
         face: TimeFormatter::of(&data.timezone),
@@ -89,7 +92,7 @@ pub(super) async fn page(
         pager: filter.pager(found.next_cursor.as_deref()),
         filter: &filter,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }
 
 impl SessionFilter {

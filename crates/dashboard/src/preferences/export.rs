@@ -6,7 +6,7 @@ use web_kit::form::check_site;
 use web_kit::text::with_query;
 
 use crate::api::chunks;
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 #[derive(Deserialize)]
 pub(super) struct ExportQuery {
@@ -20,15 +20,15 @@ pub(super) struct ExportQuery {
 
 /// Forwards the user's sessions as a file, as the service creates it.
 pub(super) async fn download(
-    member: Member,
+    user: SignedInVisitor,
     query: Query<ExportQuery>,
 ) -> actix_web::Result<HttpResponse> {
     // A page of another site must not make anybody save a file.
-    check_site(member.visitor.request.headers())?;
+    check_site(user.visitor.request.headers())?;
     let ExportQuery { format, from, to } = query.0;
     let pairs = [("format", &*format), ("from", &from), ("to", &to)];
     let path = with_query("/api/sessions/export", &pairs);
-    let file = member.on(member.call().open(&path).await)?;
+    let file = user.on(user.call().open(&path).await)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((CACHE_CONTROL, "no-store"));
     for name in [CONTENT_TYPE, CONTENT_DISPOSITION] {
@@ -36,5 +36,5 @@ pub(super) async fn download(
             answer.insert_header((name, value.as_bytes()));
         }
     }
-    Ok(member.remember(answer.streaming(chunks(file))))
+    Ok(user.remember(answer.streaming(chunks(file))))
 }

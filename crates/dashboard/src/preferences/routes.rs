@@ -11,7 +11,7 @@ use crate::api::Preferences;
 use crate::form::{Form, step_up};
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 const PATH: &str = "/settings";
 /// The number fields, for the messages beside them.
@@ -35,7 +35,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 
 /// The form as it is sent: numbers are text, and a box that is not ticked is absent.
 #[derive(Debug, Clone, Deserialize)]
-struct Typed {
+struct PreferencesForm {
     daily_goal: String,
     default_duration: String,
     short_break_duration: String,
@@ -47,15 +47,15 @@ struct Typed {
 
 #[derive(Template)]
 #[template(path = "preferences/page.html")]
-struct SettingsPage<'a> {
+struct PreferencesPage<'a> {
     frame: PageFrame,
-    typed: Typed,
+    input: PreferencesForm,
     timezone: &'a str,
     /// The choices besides the current one.
     timezones: Vec<&'static str>,
 }
 
-impl SettingsPage<'_> {
+impl PreferencesPage<'_> {
     const SOUNDS: [(&'static str, &'static str); 4] = [
         ("bell", "Bell"),
         ("chime", "Chime"),
@@ -73,7 +73,7 @@ impl SettingsPage<'_> {
         let sounds = Self::SOUNDS.iter();
         !sounds
             .map(|(name, _)| *name)
-            .any(|name| name == self.typed.notification_sound)
+            .any(|name| name == self.input.notification_sound)
     }
 
     /// Whether another client has set a theme that this page does not offer.
@@ -81,51 +81,51 @@ impl SettingsPage<'_> {
         let themes = Self::THEMES.iter();
         !themes
             .map(|(name, _)| *name)
-            .any(|name| name == self.typed.theme_preference)
+            .any(|name| name == self.input.theme_preference)
     }
 }
 
-async fn page(member: Member, done: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
-    show(&member, done.0.notices(), None).await
+async fn page(user: SignedInVisitor, done: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
+    show(&user, done.0.notices(), None).await
 }
 
 /// Saves the preferences.
-async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
+async fn save(form: Form<PreferencesForm>) -> actix_web::Result<HttpResponse> {
+    let Form { user, fields } = form;
     let body = match fields.body() {
         Ok(body) => body,
-        Err(notices) => return show(&member, notices, Some(fields)).await,
+        Err(notices) => return show(&user, notices, Some(fields)).await,
     };
     let path = "/api/user/preferences";
-    match member.submit::<Value>(Method::PUT, path, body).await? {
-        Ok(_) => Ok(member.see_other("/settings?done=preferences")),
-        Err(refused) => show(&member, refused.notices(&NUMBERS), Some(fields)).await,
+    match user.submit::<Value>(Method::PUT, path, body).await? {
+        Ok(_) => Ok(user.see_other("/settings?done=preferences")),
+        Err(refused) => show(&user, refused.notices(&NUMBERS), Some(fields)).await,
     }
 }
 
 pub(super) async fn again(
-    member: &Member,
+    user: &SignedInVisitor,
     notices: FormMessages,
 ) -> actix_web::Result<HttpResponse> {
-    show(member, notices, None).await
+    show(user, notices, None).await
 }
 
 async fn show(
-    member: &Member,
+    user: &SignedInVisitor,
     notices: FormMessages,
-    typed: Option<Typed>,
+    input: Option<PreferencesForm>,
 ) -> actix_web::Result<HttpResponse> {
-    let data = member.on(member.call().user_data().await)?;
-    let page = SettingsPage {
-        frame: member.frame("Settings", &data).with(notices),
-        typed: typed.unwrap_or_else(|| Typed::of(&data.preferences)),
+    let data = user.on(user.call().user_data().await)?;
+    let page = PreferencesPage {
+        frame: user.frame("Settings", &data).with(notices),
+        input: input.unwrap_or_else(|| PreferencesForm::of(&data.preferences)),
         timezones: timezone::all(&data.timezone),
         timezone: &data.timezone,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }
 
-impl Typed {
+impl PreferencesForm {
     fn of(preferences: &Preferences) -> Self {
         Self {
             daily_goal: preferences.daily_goal.to_string(),

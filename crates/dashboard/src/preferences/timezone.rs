@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use web_kit::text::wait;
 
 use super::routes::again;
-use crate::api::Refused;
+use crate::api::ApiRejection;
 use crate::form::Form;
 use crate::notices::FormMessages;
 
 #[derive(Deserialize)]
-pub(super) struct Typed {
+pub(super) struct TimezoneForm {
     timezone: String,
 }
 
@@ -22,17 +22,17 @@ pub(super) fn all(but: &str) -> Vec<&'static str> {
 }
 
 /// Changes the zone in which days are counted.
-pub(super) async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
+pub(super) async fn save(form: Form<TimezoneForm>) -> actix_web::Result<HttpResponse> {
+    let Form { user, fields } = form;
     let body = json!({ "timezone": fields.timezone });
     let path = "/api/user/preferences";
-    match member.submit::<Value>(Method::PUT, path, body).await? {
-        Ok(_) => Ok(member.see_other("/settings?done=timezone")),
-        Err(refused) => again(&member, said(&refused)).await,
+    match user.submit::<Value>(Method::PUT, path, body).await? {
+        Ok(_) => Ok(user.see_other("/settings?done=timezone")),
+        Err(refused) => again(&user, said(&refused)).await,
     }
 }
 
-fn said(refused: &Refused) -> FormMessages {
+fn said(refused: &ApiRejection) -> FormMessages {
     match refused.retry_after {
         Some(seconds) => {
             let when = wait(seconds);

@@ -21,12 +21,12 @@ pub(super) struct OwnProjects {
 
 /// The response of `GET /api/projects/{id}`.
 #[derive(Deserialize)]
-pub(super) struct One {
+pub(super) struct OwnProjectBody {
     pub(super) project: OwnProject,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(super) struct Typed {
+pub(super) struct ProjectForm {
     pub(super) name: String,
     #[serde(default)]
     pub(super) description: String,

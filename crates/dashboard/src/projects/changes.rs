@@ -3,56 +3,56 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use service_kit::http::Path;
 
-use super::bodies::{API, PATH, Typed};
+use super::bodies::{API, PATH, ProjectForm};
 use super::pages::{show_list, show_one};
-use crate::form::{Empty, Form, lines};
-use crate::visitor::Member;
+use crate::form::{EmptyForm, Form, lines};
+use crate::visitor::SignedInVisitor;
 
 /// The fields, for the messages beside them.
 const FIELDS: [&str; 2] = ["name", "description"];
 
-impl Typed {
+impl ProjectForm {
     fn body(&self) -> Value {
         json!({"name": self.name, "description": lines(&self.description)})
     }
 }
 
-pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
-    match member
+pub(super) async fn create(form: Form<ProjectForm>) -> actix_web::Result<HttpResponse> {
+    let Form { user, fields } = form;
+    match user
         .submit::<Value>(Method::POST, API, fields.body())
         .await?
     {
-        Ok(_) => Ok(done(&member, "project")),
-        Err(refused) => show_list(&member, refused.notices(&FIELDS), fields).await,
+        Ok(_) => Ok(done(&user, "project")),
+        Err(refused) => show_list(&user, refused.notices(&FIELDS), fields).await,
     }
 }
 
 pub(super) async fn save(
-    form: Form<Typed>,
+    form: Form<ProjectForm>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
+    let Form { user, fields } = form;
     let path = format!("{API}/{id}");
-    match member
+    match user
         .submit::<Value>(Method::PUT, &path, fields.body())
         .await?
     {
-        Ok(_) => Ok(done(&member, "project")),
-        Err(refused) => show_one(&member, id, refused.notices(&FIELDS), Some(fields)).await,
+        Ok(_) => Ok(done(&user, "project")),
+        Err(refused) => show_one(&user, id, refused.notices(&FIELDS), Some(fields)).await,
     }
 }
 
 /// Archives a project: its sessions stay, and no new one starts on it.
 pub(super) async fn archive(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, path) = (form.member, format!("{API}/{id}"));
-    member.order::<Value>(Method::DELETE, &path).await?;
-    Ok(done(&member, "archived"))
+    let (user, path) = (form.user, format!("{API}/{id}"));
+    user.order::<Value>(Method::DELETE, &path).await?;
+    Ok(done(&user, "archived"))
 }
 
-fn done(member: &Member, name: &str) -> HttpResponse {
-    member.see_other(&format!("{PATH}?done={name}"))
+fn done(user: &SignedInVisitor, name: &str) -> HttpResponse {
+    user.see_other(&format!("{PATH}?done={name}"))
 }

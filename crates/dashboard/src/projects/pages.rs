@@ -2,81 +2,83 @@ use actix_web::HttpResponse;
 use askama::Template;
 use service_kit::http::{Path, Query};
 
-use super::bodies::{API, One, OwnProject, OwnProjects, Typed};
+use super::bodies::{API, OwnProject, OwnProjectBody, OwnProjects, ProjectForm};
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 #[derive(Template)]
 #[template(path = "projects/list.html")]
-struct ListPage {
+struct ProjectListPage {
     frame: PageFrame,
     projects: Vec<OwnProject>,
-    typed: Typed,
+    input: ProjectForm,
 }
 
 #[derive(Template)]
 #[template(path = "projects/one.html")]
-struct OnePage<'a> {
+struct OwnProjectPage<'a> {
     frame: PageFrame,
     project: &'a OwnProject,
-    typed: Typed,
+    input: ProjectForm,
 }
 
 /// Shows all projects, the archived ones last.
 pub(super) async fn list(
-    member: Member,
+    user: SignedInVisitor,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
-    show_list(&member, notices, Typed::default()).await
+    show_list(&user, notices, ProjectForm::default()).await
 }
 
 pub(super) async fn one(
-    member: Member,
+    user: SignedInVisitor,
     Path((id,)): Path<(i64,)>,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
-    show_one(&member, id, notices, None).await
+    show_one(&user, id, notices, None).await
 }
 
 pub(super) async fn show_list(
-    member: &Member,
+    user: &SignedInVisitor,
     notices: FormMessages,
-    typed: Typed,
+    input: ProjectForm,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, path) = (member.call(), format!("{API}?archived=true"));
-    let (data, mut found) = member.on(tokio::try_join!(
+    let (call, path) = (user.call(), format!("{API}?archived=true"));
+    let (data, mut found) = user.on(tokio::try_join!(
         call.user_data(),
         call.get::<OwnProjects>(&path),
     ))?;
     found.projects.sort_by_key(|project| project.archived);
-    let page = ListPage {
-        frame: member.frame("Your projects", &data).with(notices),
+    let page = ProjectListPage {
+        frame: user.frame("Your projects", &data).with(notices),
         projects: found.projects,
-        typed,
+        input,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }
 
 pub(super) async fn show_one(
-    member: &Member,
+    user: &SignedInVisitor,
     id: i64,
     notices: FormMessages,
-    typed: Option<Typed>,
+    input: Option<ProjectForm>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, path) = (member.call(), format!("{API}/{id}"));
-    let (data, One { project }) =
-        member.on(tokio::try_join!(call.user_data(), call.get::<One>(&path)))?;
-    let stored = || Typed {
+    let (call, path) = (user.call(), format!("{API}/{id}"));
+    let (data, OwnProjectBody { project }) = user.on(tokio::try_join!(
+        call.user_data(),
+        call.get::<OwnProjectBody>(&path)
+    ))?;
+    let stored = || ProjectForm {
         name: project.name.clone(),
         description: project.description.clone(),
     };
-    let page = OnePage {
-        frame: member.frame("Project", &data).with(notices),
-        typed: typed.unwrap_or_else(stored),
+    let page = OwnProjectPage {
+        frame: user.frame("Project", &data).with(notices),
+        input: input.unwrap_or_else(stored),
         project: &project,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use service_kit::http::Path;
 use web_kit::text::with_query;
 
-use super::account::{Account, FIELDS};
-use super::record::{self, One};
-use crate::api::{ApiError, PlannedSession, PreSession, Refused, SessionId, Submitted};
+use super::record::{self, SessionBody};
+use super::review::{FIELDS, SessionReview};
+use crate::api::{ApiError, ApiRejection, PlannedSession, PreSession, SessionId, Submitted};
 use crate::form::Form;
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 /// How early a session may end to count as all that was planned.
 const NEARLY: TimeDelta = TimeDelta::seconds(5);
@@ -35,7 +35,7 @@ struct FinishPage {
     /// The minutes worked, if fewer than planned.
     worked: Option<i64>,
     is_given_up: bool,
-    account: Account,
+    review: SessionReview,
 }
 
 /// The content of the form: the locked fields as the page had them, and what the user wrote.
@@ -46,19 +46,19 @@ pub(super) struct FinishForm {
     project_id: String,
     end_time: String,
     #[serde(flatten)]
-    account: Account,
+    review: SessionReview,
 }
 
 /// Shows the form of a session.
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     Path((id,)): Path<(SessionId,)>,
 ) -> actix_web::Result<HttpResponse> {
     show(
-        &member,
+        &user,
         &id,
         FormMessages::default(),
-        Account::default(),
+        SessionReview::default(),
         None,
     )
     .await
@@ -69,30 +69,30 @@ pub(super) async fn submit(
     form: Form<FinishForm>,
     Path((id,)): Path<(SessionId,)>,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
-    let (account, end_time) = (fields.account.clone(), fields.end_time.clone());
-    let body = match fields.account.body() {
-        Ok(account) => account,
-        Err(notices) => return show(&member, &id, notices, account, Some(end_time)).await,
+    let Form { user, fields } = form;
+    let (review, end_time) = (fields.review.clone(), fields.end_time.clone());
+    let body = match fields.review.body() {
+        Ok(review) => review,
+        Err(notices) => return show(&user, &id, notices, review, Some(end_time)).await,
     };
-    match member.split_rejection(send(&member, &id, fields, body).await)? {
+    match user.split_rejection(send(&user, &id, fields, body).await)? {
         Ok(submitted) => {
             let badges = submitted.new_badges.join(",");
             let path = format!("/sessions/{id}/finished");
-            Ok(member.see_other(&with_query(&path, &[("badges", &badges)])))
+            Ok(user.see_other(&with_query(&path, &[("badges", &badges)])))
         }
-        Err(refused) => show(&member, &id, said(&refused), account, Some(end_time)).await,
+        Err(refused) => show(&user, &id, said(&refused), review, Some(end_time)).await,
     }
 }
 
 /// Submits a session. The locked fields are sent along, so that the service can see that nobody changed them.
 async fn send(
-    member: &Member,
+    user: &SignedInVisitor,
     id: &SessionId,
     fields: FinishForm,
     mut body: Value,
 ) -> Result<Submitted, ApiError> {
-    let call = member.call();
+    let call = user.call();
     let planned: PlannedSession = call.get(&format!("/api/get_presession/{id}")).await?;
     // An invalid number differs from every plan.
     let duration = fields.duration.parse::<i64>().unwrap_or_default();
@@ -111,32 +111,32 @@ async fn send(
 }
 
 async fn show(
-    member: &Member,
+    user: &SignedInVisitor,
     id: &SessionId,
     notices: FormMessages,
-    account: Account,
+    review: SessionReview,
     end_time: Option<String>,
 ) -> actix_web::Result<HttpResponse> {
-    let call = member.call();
+    let call = user.call();
     let (plan, state) = (
         format!("/api/get_presession/{id}"),
         format!("/api/sessions/{id}"),
     );
-    let (data, planned, One { session }) = member.on(tokio::try_join!(
+    let (data, planned, SessionBody { session }) = user.on(tokio::try_join!(
         call.user_data(),
         call.get::<PlannedSession>(&plan),
-        call.get::<One>(&state),
+        call.get::<SessionBody>(&state),
     ))?;
     if session.submitted_at.is_some() {
-        return match account.is_empty() {
-            true => Ok(member.see_other(&format!("/sessions/{id}"))),
+        return match review.is_empty() {
+            true => Ok(user.see_other(&format!("/sessions/{id}"))),
             // Another tab was faster. The input in this one may be the better text.
-            false => record::show(member, id, notices, Some(account)).await,
+            false => record::show(user, id, notices, Some(review)).await,
         };
     }
     let face = TimeFormatter::of(&data.timezone);
     // The work ends when the user presses "finish", or at the next start. The time spent on this form does not count.
-    let now = member.visitor.dashboard.clock.now();
+    let now = user.visitor.dashboard.clock.now();
     let given = end_time.and_then(|text| text.parse().ok());
     let last = planned.expected_end_at;
     let last = session.ended_at.map_or(last, |ended| ended.min(last));
@@ -144,7 +144,7 @@ async fn show(
     let is_whole = ended + NEARLY >= planned.expected_end_at;
     let worked = (ended - planned.started_at).num_minutes().max(0);
     let page = FinishPage {
-        frame: member.frame("What came of it?", &data).with(notices),
+        frame: user.frame("What came of it?", &data).with(notices),
         id: id.to_string(),
         from: face.time(&planned.started_at),
         to: face.time(&ended),
@@ -152,13 +152,13 @@ async fn show(
         worked: (!is_whole).then_some(worked),
         is_given_up: planned.status == "abandoned",
         plan: planned.presession,
-        account,
+        review,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }
 
 /// Returns the messages about a rejection, in words for people who wrote no client.
-fn said(refused: &Refused) -> FormMessages {
+fn said(refused: &ApiRejection) -> FormMessages {
     let message = &refused.message;
     if refused.status == StatusCode::CONFLICT {
         let message = format!(

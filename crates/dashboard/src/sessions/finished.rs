@@ -6,11 +6,11 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
-use super::record::One;
+use super::record::SessionBody;
 use crate::api::{Session, SessionId, UserData};
 use crate::frame::PageFrame;
 use crate::text;
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 /// After this many sessions of a day, it is time for the long break.
 const LONG_BREAK_EVERY: i64 = 4;
@@ -35,21 +35,21 @@ struct FinishedPage<'a> {
 }
 
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     Path((id,)): Path<(SessionId,)>,
     query: Query<FinishedQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, path) = (member.call(), format!("/api/sessions/{id}"));
-    let (data, One { session }, today) = member.on(tokio::try_join!(
+    let (call, path) = (user.call(), format!("/api/sessions/{id}"));
+    let (data, SessionBody { session }, today) = user.on(tokio::try_join!(
         call.user_data(),
-        call.get::<One>(&path),
+        call.get::<SessionBody>(&path),
         call.get::<crate::api::Tracking>("/api/analytics/tracking?group=day"),
     ))?;
     let earned = query.0.badges.split(',');
     let badges = earned.filter_map(|name| data.badges.iter().find(|badge| *badge == name));
     let sessions = today.buckets.last().map_or(0, |day| day.worked.sessions);
     let page = FinishedPage {
-        frame: member.frame("Well done", &data),
+        frame: user.frame("Well done", &data),
         points: text::points(session.points_awarded),
         badges: badges.map(|badge| text::badge(badge)).collect(),
         takes_long: sessions > 0 && sessions % LONG_BREAK_EVERY == 0,
@@ -57,5 +57,5 @@ pub(super) async fn page(
         session: &session,
         data: &data,
     };
-    Ok(member.show(StatusCode::OK, &page))
+    Ok(user.show(StatusCode::OK, &page))
 }

@@ -1,9 +1,9 @@
 //! Sessions after their plan: finishing them, showing them, and correcting them later.
 
-mod account;
 mod finish;
 mod finished;
 mod record;
+mod review;
 
 use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;

@@ -8,17 +8,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use service_kit::http::{Path, Query};
 
-use super::account::{Account, FIELDS};
+use super::review::{FIELDS, SessionReview};
 use crate::api::{Session, SessionId};
 use crate::form::Form;
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 /// The response of `GET /api/sessions/{id}`.
 #[derive(Deserialize)]
-pub(super) struct One {
+pub(super) struct SessionBody {
     pub(super) session: Session,
 }
 
@@ -29,51 +29,53 @@ struct RecordPage<'a> {
     session: &'a Session,
     face: TimeFormatter,
     ended: Option<DateTime<Utc>>,
-    account: Account,
+    review: SessionReview,
 }
 
 /// Shows a session.
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     Path((id,)): Path<(SessionId,)>,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
-    show(&member, &id, notices, None).await
+    show(&user, &id, notices, None).await
 }
 
 /// Saves the fields of a session that can be changed.
 pub(super) async fn save(
-    form: Form<Account>,
+    form: Form<SessionReview>,
     Path((id,)): Path<(SessionId,)>,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
+    let Form { user, fields } = form;
     let body = match fields.body() {
         Ok(body) => body,
-        Err(notices) => return show(&member, &id, notices, Some(fields)).await,
+        Err(notices) => return show(&user, &id, notices, Some(fields)).await,
     };
     let path = format!("/api/sessions/{id}");
-    match member.submit::<Value>(Method::PATCH, &path, body).await? {
-        Ok(_) => Ok(member.see_other(&format!("/sessions/{id}?done=saved"))),
-        Err(refused) => show(&member, &id, refused.notices(&FIELDS), Some(fields)).await,
+    match user.submit::<Value>(Method::PATCH, &path, body).await? {
+        Ok(_) => Ok(user.see_other(&format!("/sessions/{id}?done=saved"))),
+        Err(refused) => show(&user, &id, refused.notices(&FIELDS), Some(fields)).await,
     }
 }
 
 /// Shows a session with the user's input, or else with what is stored.
 pub(super) async fn show(
-    member: &Member,
+    user: &SignedInVisitor,
     id: &SessionId,
     notices: FormMessages,
-    typed: Option<Account>,
+    input: Option<SessionReview>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, path) = (member.call(), format!("/api/sessions/{id}"));
-    let (data, One { session }) =
-        member.on(tokio::try_join!(call.user_data(), call.get::<One>(&path)))?;
+    let (call, path) = (user.call(), format!("/api/sessions/{id}"));
+    let (data, SessionBody { session }) = user.on(tokio::try_join!(
+        call.user_data(),
+        call.get::<SessionBody>(&path)
+    ))?;
     let page = RecordPage {
-        frame: member.frame("Session", &data).with(notices),
+        frame: user.frame("Session", &data).with(notices),
         face: TimeFormatter::of(&data.timezone),
         ended: session.end_time.or(session.ended_at),
-        account: typed.unwrap_or_else(|| Account {
+        review: input.unwrap_or_else(|| SessionReview {
             note: session.note.clone(),
             quality_rating: session
                 .quality_rating
@@ -82,5 +84,5 @@ pub(super) async fn show(
         }),
         session: &session,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }

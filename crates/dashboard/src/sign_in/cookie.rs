@@ -39,7 +39,7 @@ pub(crate) struct BrowserSignIn {
 
 /// The sign-in as it is sealed, with short names because cookies are small.
 #[derive(Serialize, Deserialize)]
-struct Stored<'a> {
+struct StoredSignIn<'a> {
     u: Cow<'a, str>,
     a: Cow<'a, str>,
     r: Cow<'a, str>,
@@ -81,7 +81,7 @@ impl BrowserSignIn {
     /// # Errors
     /// [`SealError`] when the cipher fails, or the value is too long for a cookie.
     fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
-        let stored = Stored {
+        let stored = StoredSignIn {
             u: self.username.as_str().into(),
             a: self.access_token.expose_secret().into(),
             r: self.refresh_token.expose_secret().into(),
@@ -111,7 +111,7 @@ impl BrowserSignIn {
     /// Opens the value of a cookie; none if it was not sealed here.
     pub(crate) fn open(sealer: &Sealer, value: &str) -> Option<Self> {
         let text = sealer.open_text(PLACE, value).ok()?;
-        let stored: Stored<'_> = serde_json::from_str(text.expose_secret()).ok()?;
+        let stored: StoredSignIn<'_> = serde_json::from_str(text.expose_secret()).ok()?;
         Some(Self {
             username: stored.u.into_owned(),
             access_token: stored.a.into_owned().into(),

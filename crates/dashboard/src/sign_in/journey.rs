@@ -29,7 +29,7 @@ pub(super) struct AuthorizationState {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored<'a> {
+struct StoredState<'a> {
     b: Cow<'a, str>,
     v: Cow<'a, str>,
     r: Cow<'a, str>,
@@ -53,7 +53,7 @@ impl AuthorizationState {
 
     /// Returns the value of `state`.
     pub(super) fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
-        let stored = Stored {
+        let stored = StoredState {
             b: self.browser.as_str().into(),
             v: self.verifier.expose_secret().into(),
             r: self.return_to.as_str().into(),
@@ -71,7 +71,7 @@ impl AuthorizationState {
         now: DateTime<Utc>,
     ) -> Option<Self> {
         let text = sealer.open_text(PLACE, state).ok()?;
-        let stored: Stored<'_> = serde_json::from_str(text.expose_secret()).ok()?;
+        let stored: StoredState<'_> = serde_json::from_str(text.expose_secret()).ok()?;
         let began = DateTime::from_timestamp(stored.t, 0)?;
         let is_ours = browser == Some(&*stored.b) && now - began < PATIENCE;
         is_ours.then(|| Self {

@@ -8,6 +8,6 @@ mod renewal;
 mod routes;
 
 pub(crate) use cookie::{BROWSER, BrowserSignIn, LIFE, NAME};
-pub(crate) use oauth::{ClientContext, OAuth, TokenError};
-pub(crate) use renewal::Renewals;
+pub(crate) use oauth::{ClientContext, TokenClient, TokenError};
+pub(crate) use renewal::TokenRenewals;
 pub(crate) use routes::routes;

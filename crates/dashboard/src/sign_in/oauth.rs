@@ -9,13 +9,13 @@ use thiserror::Error;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use crate::api::{ClientError, Http};
-use crate::settings::{OAuthClient, Settings};
+use crate::api::{ClientError, ServiceClient};
+use crate::settings::{DashboardSettings, OAuthClient};
 
 /// The dashboard as an OAuth client.
 #[derive(Debug)]
-pub(crate) struct OAuth {
-    http: Http,
+pub(crate) struct TokenClient {
+    http: ServiceClient,
     client: OAuthClient,
     /// The authorization endpoint, to which browsers are sent.
     authorize: Url,
@@ -59,11 +59,11 @@ pub(crate) struct ClientContext {
     pub(crate) address: Option<String>,
 }
 
-impl OAuth {
+impl TokenClient {
     pub(crate) fn new(
-        settings: &Settings,
+        settings: &DashboardSettings,
         client: &OAuthClient,
-        http: Http,
+        http: ServiceClient,
     ) -> Result<Self, ClientError> {
         Ok(Self {
             http,

@@ -9,7 +9,7 @@ use service_kit::crypto::sha256;
 use tokio::sync::OnceCell;
 
 use super::cookie::BrowserSignIn;
-use super::oauth::{ClientContext, OAuth, TokenError};
+use super::oauth::{ClientContext, TokenClient, TokenError};
 
 /// How long the result of a renewal is kept.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
@@ -22,29 +22,29 @@ const STEPS: usize = 4;
 /// may never see the response with the next cookie. Each refresh token is still used only once: the identity service ends a
 /// session whose token is used twice. Replicas do not share this; between them, its grace period of thirty seconds has to
 /// suffice.
-pub(crate) struct Renewals(Cache<[u8; 32], Arc<OnceCell<BrowserSignIn>>>);
+pub(crate) struct TokenRenewals(Cache<[u8; 32], Arc<OnceCell<BrowserSignIn>>>);
 
-impl Default for Renewals {
+impl Default for TokenRenewals {
     fn default() -> Self {
         let cache = Cache::builder();
         Self(cache.max_capacity(KNOWN).time_to_live(KNOWN_FOR).build())
     }
 }
 
-impl fmt::Debug for Renewals {
+impl fmt::Debug for TokenRenewals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Renewals").finish_non_exhaustive()
+        f.debug_struct("TokenRenewals").finish_non_exhaustive()
     }
 }
 
-impl Renewals {
+impl TokenRenewals {
     /// Returns the sign-in with a valid access token, and whether it was renewed.
     ///
     /// # Errors
     /// [`TokenError`] when no valid token can be obtained.
     pub(crate) async fn renewed(
         &self,
-        oauth: Option<&OAuth>,
+        oauth: Option<&TokenClient>,
         clock: &Clock,
         mut sign_in: BrowserSignIn,
         origin: &ClientContext,
@@ -66,7 +66,7 @@ impl Renewals {
 
     async fn renew(
         &self,
-        oauth: &OAuth,
+        oauth: &TokenClient,
         clock: &Clock,
         sign_in: BrowserSignIn,
         origin: &ClientContext,

@@ -12,7 +12,7 @@ use web_kit::form;
 use web_kit::text::with_query;
 
 use super::journey::AuthorizationState;
-use super::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, OAuth, TokenError};
+use super::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, TokenClient, TokenError};
 use crate::form::step_up;
 use crate::paths::{CALLBACK, HOME, SIGN_IN};
 use crate::state::Dashboard;
@@ -126,7 +126,7 @@ async fn sign_out(
 }
 
 /// Revokes a sign-in at the identity service, and returns whether that succeeded.
-async fn end(oauth: &OAuth, sign_in: &BrowserSignIn, origin: &ClientContext) -> bool {
+async fn end(oauth: &TokenClient, sign_in: &BrowserSignIn, origin: &ClientContext) -> bool {
     let revoked = oauth.revoke(&sign_in.refresh_token, origin).await;
     if let Err(cause) = &revoked {
         log::warn!("a sign-in was not revoked: {cause}");
@@ -134,7 +134,7 @@ async fn end(oauth: &OAuth, sign_in: &BrowserSignIn, origin: &ClientContext) -> 
     revoked.is_ok()
 }
 
-fn oauth(dashboard: &Dashboard) -> Result<&OAuth, Problem> {
+fn oauth(dashboard: &Dashboard) -> Result<&TokenClient, Problem> {
     dashboard.oauth.as_ref().ok_or_else(Problem::not_found)
 }
 
@@ -165,7 +165,7 @@ fn is_at(base_url: &str, req: &HttpRequest) -> bool {
 }
 
 /// Checks the issuer of a response (RFC 9207): a code of another issuer is rejected.
-fn check_issuer(oauth: &OAuth, iss: Option<&str>) -> Result<(), Problem> {
+fn check_issuer(oauth: &TokenClient, iss: Option<&str>) -> Result<(), Problem> {
     match iss.map(|iss| iss.trim_end_matches('/')) == Some(oauth.issuer.as_str()) {
         true => Ok(()),
         false => Err(Problem::new(

@@ -8,7 +8,7 @@ use web_kit::text::{Pager, with_query};
 use super::bodies::{Leaderboard, PERIODS, period};
 use crate::frame::PageFrame;
 use crate::text;
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 const PATH: &str = "/leaderboard";
 
@@ -33,20 +33,20 @@ struct BoardPage {
 
 /// Shows the leaderboard of everybody who has opted in.
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     query: Query<BoardQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, period) = (member.call(), period(query.0.period.as_deref()));
+    let (call, period) = (user.call(), period(query.0.period.as_deref()));
     let pairs = [("period", period), ("cursor", &*query.0.cursor)];
     let path = with_query("/api/leaderboard", &pairs);
-    let (data, board) = member.on(tokio::try_join!(
+    let (data, board) = user.on(tokio::try_join!(
         call.user_data(),
         call.get::<Leaderboard>(&path),
     ))?;
     let first = with_query(PATH, &[("period", period)]);
     let next = board.next_cursor.as_deref();
     let page = BoardPage {
-        frame: member.frame("Leaderboard", &data),
+        frame: user.frame("Leaderboard", &data),
         pager: Pager {
             previous: (!query.0.cursor.is_empty()).then_some(first),
             next: next.map(|next| with_query(PATH, &[("period", period), ("cursor", next)])),
@@ -56,5 +56,5 @@ pub(super) async fn page(
         period,
         board,
     };
-    Ok(member.show(StatusCode::OK, &page))
+    Ok(user.show(StatusCode::OK, &page))
 }

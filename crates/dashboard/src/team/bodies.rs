@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-use crate::api::{Project, Team};
+use crate::api::{Project, Team, UserSummary};
 
 /// The response of `GET /api/teams/{slug}` of the identity service.
 #[derive(Debug, Clone, Deserialize)]
@@ -24,24 +24,24 @@ impl TeamDetail {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TeamActivity {
     /// The most credited minutes first.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<MemberTotals>,
     /// The oldest first.
-    pub(super) running: Vec<Running>,
+    pub(super) running: Vec<RunningSession>,
 }
 
 /// What a member planned and finished.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Member {
-    pub(super) user: Person,
+pub(super) struct MemberTotals {
+    pub(super) user: UserSummary,
     pub(super) sessions: i64,
     pub(super) planned_minutes: i64,
     pub(super) credited_minutes: i64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Running {
+pub(super) struct RunningSession {
     pub(super) session_id: String,
-    pub(super) user: Person,
+    pub(super) user: UserSummary,
     pub(super) project: Project,
     pub(super) category: String,
     pub(super) expected_end_at: DateTime<Utc>,
@@ -71,7 +71,7 @@ pub(super) struct TeamProject {
 
 /// A page of `GET /api/team-projects/{id}/activity`.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Activity {
+pub(super) struct ProjectActivity {
     pub(super) activity: Vec<ActivityEntry>,
     pub(super) next_cursor: Option<String>,
 }
@@ -79,7 +79,7 @@ pub(super) struct Activity {
 /// A member's session on a project.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ActivityEntry {
-    pub(super) user: Person,
+    pub(super) user: UserSummary,
     pub(super) category: String,
     /// In minutes.
     pub(super) planned_duration: i64,
@@ -89,11 +89,6 @@ pub(super) struct ActivityEntry {
     pub(super) credited_minutes: i64,
     /// None while its outcome is open.
     pub(super) notification: Option<Notification>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Person {
-    pub(super) username: String,
 }
 
 /// The outcome of the notification in the team's chat.
@@ -135,22 +130,22 @@ pub(super) struct ChatTest {
 /// The response of `GET /api/leaderboard`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Leaderboard {
-    pub(super) entries: Vec<Place>,
+    pub(super) entries: Vec<LeaderboardPlace>,
     /// The user's own entry, on whatever page it is.
-    pub(super) me: Option<Place>,
+    pub(super) me: Option<LeaderboardPlace>,
     pub(super) next_cursor: Option<String>,
 }
 
 impl Leaderboard {
     /// Whether this entry is the user's.
-    pub(super) fn is_me(&self, place: &Place) -> bool {
+    pub(super) fn is_me(&self, place: &LeaderboardPlace) -> bool {
         self.me
             .as_ref()
             .is_some_and(|me| me.user_id == place.user_id)
     }
 
     /// Returns the user's entry, if it is not on this page.
-    pub(super) fn me_elsewhere(&self) -> Option<&Place> {
+    pub(super) fn me_elsewhere(&self) -> Option<&LeaderboardPlace> {
         let me = self.me.as_ref()?;
         (!self.entries.iter().any(|place| self.is_me(place))).then_some(me)
     }
@@ -158,7 +153,7 @@ impl Leaderboard {
 
 /// An entry of a leaderboard.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Place {
+pub(super) struct LeaderboardPlace {
     pub(super) rank: i64,
     pub(super) user_id: i64,
     pub(super) username: String,

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use service_kit::http::Path;
 
 use super::bodies::{Chat, ChatTest};
-use super::settings::{Place, show};
-use crate::form::{Empty, Form};
+use super::settings::{ProjectPath, show};
+use crate::form::{EmptyForm, Form};
 use crate::text::TimeFormatter;
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 /// The fields, for the messages beside them.
 const FIELDS: [&str; 6] = [
@@ -25,7 +25,7 @@ const FIELDS: [&str; 6] = [
 /// The form of a chat. No response contains its address or token again.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Typed {
+pub(super) struct ChatForm {
     pub(super) provider: String,
     pub(super) webhook_url: String,
     pub(super) homeserver_url: String,
@@ -37,7 +37,7 @@ pub(super) struct Typed {
     abandoned: Option<String>,
 }
 
-impl Typed {
+impl ChatForm {
     pub(super) const ANNOUNCED: [(&'static str, &'static str); 3] = [
         ("planned", "What somebody plans, at the start"),
         ("finished", "How it ended"),
@@ -99,62 +99,59 @@ pub(super) fn outcome(test: &ChatTest, face: TimeFormatter) -> String {
 }
 
 pub(super) async fn save(
-    form: Form<Typed>,
-    Path(place): Path<Place>,
+    form: Form<ChatForm>,
+    Path(path): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
-    let api = format!("/api/team-projects/{}/chat", place.1);
-    match member
+    let Form { user, fields } = form;
+    let api = format!("/api/team-projects/{}/chat", path.1);
+    match user
         .submit::<Value>(Method::PUT, &api, fields.body())
         .await?
     {
-        Ok(_) => Ok(done(&member, &place, "chat")),
+        Ok(_) => Ok(done(&user, &path, "chat")),
         Err(refused) => {
             let notices = refused.notices(&FIELDS);
-            show(&member, &place, notices, None, Some(fields)).await
+            show(&user, &path, notices, None, Some(fields)).await
         }
     }
 }
 
 /// Sends a test message.
 pub(super) async fn test(
-    form: Form<Empty>,
-    Path(place): Path<Place>,
+    form: Form<EmptyForm>,
+    Path(path): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, api) = (
-        form.member,
-        format!("/api/team-projects/{}/chat/test", place.1),
+    let (user, api) = (
+        form.user,
+        format!("/api/team-projects/{}/chat/test", path.1),
     );
-    match member
-        .submit::<Value>(Method::POST, &api, json!({}))
-        .await?
-    {
-        Ok(_) => Ok(done(&member, &place, "chat-test")),
-        Err(refused) => show(&member, &place, refused.notices(&[]), None, None).await,
+    match user.submit::<Value>(Method::POST, &api, json!({})).await? {
+        Ok(_) => Ok(done(&user, &path, "chat-test")),
+        Err(refused) => show(&user, &path, refused.notices(&[]), None, None).await,
     }
 }
 
 /// Takes over a paused chat.
 pub(super) async fn adopt(
-    form: Form<Empty>,
-    Path(place): Path<Place>,
+    form: Form<EmptyForm>,
+    Path(path): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
-    let member = form.member;
-    let api = format!("/api/team-projects/{}/chat/adopt", place.1);
-    member.order::<Value>(Method::POST, &api).await?;
-    Ok(done(&member, &place, "kept"))
+    let user = form.user;
+    let api = format!("/api/team-projects/{}/chat/adopt", path.1);
+    user.order::<Value>(Method::POST, &api).await?;
+    Ok(done(&user, &path, "kept"))
 }
 
 /// Removes the chat.
 pub(super) async fn switch_off(
-    form: Form<Empty>,
-    Path(place): Path<Place>,
+    form: Form<EmptyForm>,
+    Path(path): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, api) = (form.member, format!("/api/team-projects/{}/chat", place.1));
-    member.order::<Value>(Method::DELETE, &api).await?;
-    Ok(done(&member, &place, "chat-off"))
+    let (user, api) = (form.user, format!("/api/team-projects/{}/chat", path.1));
+    user.order::<Value>(Method::DELETE, &api).await?;
+    Ok(done(&user, &path, "chat-off"))
 }
 
-fn done(member: &Member, (slug, id): &Place, name: &str) -> HttpResponse {
-    member.see_other(&format!("/team/{slug}/projects/{id}/settings?done={name}"))
+fn done(user: &SignedInVisitor, (slug, id): &ProjectPath, name: &str) -> HttpResponse {
+    user.see_other(&format!("/team/{slug}/projects/{id}/settings?done={name}"))
 }

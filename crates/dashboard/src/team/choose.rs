@@ -4,7 +4,7 @@ use askama::Template;
 
 use crate::api::{Team, Teams};
 use crate::frame::PageFrame;
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 #[derive(Template)]
 #[template(path = "team/choose.html")]
@@ -17,21 +17,21 @@ struct ChoosePage {
 }
 
 /// Shows the user's teams, or sends the browser to the only one.
-pub(super) async fn page(member: Member) -> actix_web::Result<HttpResponse> {
-    let call = member.call();
-    let (data, found) = member.on(tokio::try_join!(
+pub(super) async fn page(user: SignedInVisitor) -> actix_web::Result<HttpResponse> {
+    let call = user.call();
+    let (data, found) = user.on(tokio::try_join!(
         call.user_data(),
         call.identity::<Teams>("/api/teams"),
     ))?;
     if let [team] = found.teams.as_slice() {
-        return Ok(member.see_other(&format!("/team/{}", team.slug)));
+        return Ok(user.see_other(&format!("/team/{}", team.slug)));
     }
-    let settings = &member.visitor.dashboard.settings;
+    let settings = &user.visitor.dashboard.settings;
     let page = ChoosePage {
-        frame: member.frame("Teams", &data),
+        frame: user.frame("Teams", &data),
         teams: found.teams,
         all: settings.account("/teams"),
         new: settings.account("/teams/new"),
     };
-    Ok(member.show(StatusCode::OK, &page))
+    Ok(user.show(StatusCode::OK, &page))
 }

@@ -9,19 +9,19 @@ use service_kit::Problem;
 use service_kit::http::Path;
 
 use super::bodies::{TeamDetail, TeamProject};
-use super::settings::{Place, show};
+use super::settings::{ProjectPath, show};
 use crate::api::Slug;
-use crate::form::{Empty, Form, lines};
+use crate::form::{EmptyForm, Form, lines};
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 /// The fields, for the messages beside them.
 const FIELDS: [&str; 3] = ["name", "description", "chat_channel"];
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Typed {
+pub(super) struct TeamProjectForm {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) chat_channel: String,
@@ -33,10 +33,10 @@ pub(super) struct Typed {
 struct NewProjectPage<'a> {
     frame: PageFrame,
     detail: &'a TeamDetail,
-    typed: Typed,
+    input: TeamProjectForm,
 }
 
-impl Typed {
+impl TeamProjectForm {
     pub(super) fn of(project: &TeamProject) -> Self {
         Self {
             name: project.name.clone(),
@@ -60,68 +60,74 @@ impl Typed {
 
 /// Shows the form of a new project.
 pub(super) async fn new_page(
-    member: Member,
+    user: SignedInVisitor,
     Path((slug,)): Path<(Slug,)>,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&member, &slug, FormMessages::default(), Typed::default()).await
+    ask(
+        &user,
+        &slug,
+        FormMessages::default(),
+        TeamProjectForm::default(),
+    )
+    .await
 }
 
 pub(super) async fn create(
-    form: Form<Typed>,
+    form: Form<TeamProjectForm>,
     Path((slug,)): Path<(Slug,)>,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
+    let Form { user, fields } = form;
     let team = format!("/api/teams/{slug}");
-    let team = member.call().identity::<TeamDetail>(&team).await;
-    let team = member.on(team)?.team;
+    let team = user.call().identity::<TeamDetail>(&team).await;
+    let team = user.on(team)?.team;
     let body = fields.body(Some(team.id));
-    let made = member.submit::<TeamProject>(Method::POST, "/api/team-projects", body);
+    let made = user.submit::<TeamProject>(Method::POST, "/api/team-projects", body);
     match made.await? {
         Ok(made) => {
             let path = format!("/team/{slug}/projects/{}?done=project", made.id);
-            Ok(member.see_other(&path))
+            Ok(user.see_other(&path))
         }
-        Err(refused) => ask(&member, &slug, refused.notices(&FIELDS), fields).await,
+        Err(refused) => ask(&user, &slug, refused.notices(&FIELDS), fields).await,
     }
 }
 
 pub(super) async fn save(
-    form: Form<Typed>,
-    Path(place): Path<Place>,
+    form: Form<TeamProjectForm>,
+    Path(path): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
-    let (slug, id) = &place;
+    let Form { user, fields } = form;
+    let (slug, id) = &path;
     let api = format!("/api/team-projects/{id}");
-    match member
+    match user
         .submit::<Value>(Method::PUT, &api, fields.body(None))
         .await?
     {
-        Ok(_) => Ok(member.see_other(&format!("/team/{slug}/projects/{id}?done=project"))),
+        Ok(_) => Ok(user.see_other(&format!("/team/{slug}/projects/{id}?done=project"))),
         Err(refused) => {
             let notices = refused.notices(&FIELDS);
-            show(&member, &place, notices, Some(fields), None).await
+            show(&user, &path, notices, Some(fields), None).await
         }
     }
 }
 
 /// Archives a project: its sessions stay, and no new one starts on it.
 pub(super) async fn archive(
-    form: Form<Empty>,
-    Path((slug, id)): Path<Place>,
+    form: Form<EmptyForm>,
+    Path((slug, id)): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, api) = (form.member, format!("/api/team-projects/{id}"));
-    member.order::<Value>(Method::DELETE, &api).await?;
-    Ok(member.see_other(&format!("/team/{slug}?done=archived")))
+    let (user, api) = (form.user, format!("/api/team-projects/{id}"));
+    user.order::<Value>(Method::DELETE, &api).await?;
+    Ok(user.see_other(&format!("/team/{slug}?done=archived")))
 }
 
 async fn ask(
-    member: &Member,
+    user: &SignedInVisitor,
     slug: &Slug,
     notices: FormMessages,
-    typed: Typed,
+    input: TeamProjectForm,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, team) = (member.call(), format!("/api/teams/{slug}"));
-    let (data, detail) = member.on(tokio::try_join!(
+    let (call, team) = (user.call(), format!("/api/teams/{slug}"));
+    let (data, detail) = user.on(tokio::try_join!(
         call.user_data(),
         call.identity::<TeamDetail>(&team),
     ))?;
@@ -129,9 +135,9 @@ async fn ask(
         return Err(Problem::not_found().into());
     }
     let page = NewProjectPage {
-        frame: member.frame("New project", &data).with(notices),
+        frame: user.frame("New project", &data).with(notices),
         detail: &detail,
-        typed,
+        input,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }

@@ -14,7 +14,7 @@ use crate::assets::LIVE;
 use crate::frame::PageFrame;
 use crate::notices::DoneQuery;
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 const PLACES: &str = "20";
 
@@ -44,12 +44,12 @@ struct OverviewPage<'a> {
 
 /// Shows a team.
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     Path((slug,)): Path<(Slug,)>,
     query: Query<OverviewQuery>,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, period) = (member.call(), period(query.0.period.as_deref()));
+    let (call, period) = (user.call(), period(query.0.period.as_deref()));
     let (team, pairs) = (
         format!("/api/teams/{slug}"),
         [
@@ -59,7 +59,7 @@ pub(super) async fn page(
         ],
     );
     let board = with_query("/api/leaderboard", &pairs);
-    let (data, detail, all, board) = member.on(tokio::try_join!(
+    let (data, detail, all, board) = user.on(tokio::try_join!(
         call.user_data(),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProjects>("/api/team-projects"),
@@ -69,18 +69,16 @@ pub(super) async fn page(
     projects.retain(|project| project.team_id == detail.team.id);
     let (face, now) = (
         TimeFormatter::of(&data.timezone),
-        member.visitor.dashboard.clock.now(),
+        user.visitor.dashboard.clock.now(),
     );
     // The week is the user's own, and so depends on the time zone in the preferences.
     let since = text::exact(&monday(now, face));
     let pairs = [("team", slug.as_str()), ("since", &since)];
     let activity = with_query("/api/team-activity", &pairs);
-    let activity = member.on(call.get::<TeamActivity>(&activity).await)?;
-    let settings = &member.visitor.dashboard.settings;
+    let activity = user.on(call.get::<TeamActivity>(&activity).await)?;
+    let settings = &user.visitor.dashboard.settings;
     let page = OverviewPage {
-        frame: member
-            .frame(&detail.team.name, &data)
-            .with(done.0.notices()),
+        frame: user.frame(&detail.team.name, &data).with(done.0.notices()),
         live: LIVE.path(),
         people: settings.account(&format!("/teams/{slug}")),
         face,
@@ -93,5 +91,5 @@ pub(super) async fn page(
         projects: &projects,
         detail: &detail,
     };
-    Ok(member.show(StatusCode::OK, &page))
+    Ok(user.show(StatusCode::OK, &page))
 }

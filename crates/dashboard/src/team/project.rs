@@ -6,12 +6,12 @@ use service_kit::Problem;
 use service_kit::http::{Path, Query};
 use web_kit::text::{Pager, with_query};
 
-use super::bodies::{Activity, ActivityEntry, ChatResponse, TeamDetail, TeamProject};
+use super::bodies::{ActivityEntry, ChatResponse, ProjectActivity, TeamDetail, TeamProject};
 use crate::api::Slug;
 use crate::frame::PageFrame;
 use crate::notices::DoneQuery;
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 #[derive(Deserialize)]
 pub(super) struct ProjectQuery {
@@ -35,28 +35,28 @@ struct ProjectPage<'a> {
 
 /// Shows a project with its sessions, and whether they were announced in the chat.
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     Path((slug, id)): Path<(Slug, i64)>,
     query: Query<ProjectQuery>,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
+    let (call, api) = (user.call(), format!("/api/team-projects/{id}"));
     let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
     let pairs = [("limit", "25"), ("cursor", query.0.cursor.as_str())];
     let activity = with_query(&format!("{api}/activity"), &pairs);
-    let (data, detail, project, chat, activity) = member.on(tokio::try_join!(
+    let (data, detail, project, chat, activity) = user.on(tokio::try_join!(
         call.user_data(),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProject>(&api),
         call.get::<ChatResponse>(&chat),
-        call.get::<Activity>(&activity),
+        call.get::<ProjectActivity>(&activity),
     ))?;
     if project.team_id != detail.team.id {
         return Err(Problem::not_found().into());
     }
     let path = format!("/team/{slug}/projects/{id}");
     let page = ProjectPage {
-        frame: member.frame(&project.name, &data).with(done.0.notices()),
+        frame: user.frame(&project.name, &data).with(done.0.notices()),
         chat: chat.chat.provider.clone().unwrap_or_default(),
         chat_is_on: chat.chat.status == "active",
         face: TimeFormatter::of(&data.timezone),
@@ -71,7 +71,7 @@ pub(super) async fn page(
         project: &project,
         path: &path,
     };
-    Ok(member.show(StatusCode::OK, &page))
+    Ok(user.show(StatusCode::OK, &page))
 }
 
 impl ActivityEntry {

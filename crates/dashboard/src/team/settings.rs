@@ -5,52 +5,52 @@ use service_kit::Problem;
 use service_kit::http::{Path, Query};
 
 use super::bodies::{Chat, ChatResponse, TeamDetail, TeamProject};
-use super::chat;
-use super::manage;
+use super::chat::{self, ChatForm};
+use super::manage::TeamProjectForm;
 use crate::api::Slug;
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
 use crate::text::TimeFormatter;
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 /// The team and the project in a path.
-pub(super) type Place = (Slug, i64);
+pub(super) type ProjectPath = (Slug, i64);
 
 #[derive(Template)]
 #[template(path = "team/settings.html")]
-struct SettingsPage<'a> {
+struct ProjectSettingsPage<'a> {
     frame: PageFrame,
     project: &'a TeamProject,
     path: String,
-    typed: manage::Typed,
+    input: TeamProjectForm,
     chat: &'a Chat,
     /// Who configured a paused chat.
     maker: Option<String>,
-    chat_typed: chat::Typed,
+    chat_input: ChatForm,
     last_test: Option<String>,
 }
 
 /// Shows what can be changed of a project.
 pub(super) async fn page(
-    member: Member,
-    Path(place): Path<Place>,
+    user: SignedInVisitor,
+    Path(path): Path<ProjectPath>,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
-    show(&member, &place, notices, None, None).await
+    show(&user, &path, notices, None, None).await
 }
 
 /// Shows both forms with the user's input, or else with what is stored.
 pub(super) async fn show(
-    member: &Member,
-    (slug, id): &Place,
+    user: &SignedInVisitor,
+    (slug, id): &ProjectPath,
     notices: FormMessages,
-    typed: Option<manage::Typed>,
-    chat_typed: Option<chat::Typed>,
+    input: Option<TeamProjectForm>,
+    chat_input: Option<ChatForm>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
+    let (call, api) = (user.call(), format!("/api/team-projects/{id}"));
     let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
-    let (data, detail, project, answer) = member.on(tokio::try_join!(
+    let (data, detail, project, answer) = user.on(tokio::try_join!(
         call.user_data(),
         call.identity::<TeamDetail>(&team),
         call.get::<TeamProject>(&api),
@@ -61,15 +61,15 @@ pub(super) async fn show(
     }
     let (face, chat) = (TimeFormatter::of(&data.timezone), &answer.chat);
     let maker = call.maker(chat.created_by, chat.client_id.as_deref());
-    let page = SettingsPage {
+    let page = ProjectSettingsPage {
         maker: match chat.status.as_str() {
             "paused" => Some(maker.await),
             _ => None,
         },
-        frame: member.frame("Settings of the project", &data).with(notices),
+        frame: user.frame("Settings of the project", &data).with(notices),
         path: format!("/team/{slug}/projects/{id}"),
-        typed: typed.unwrap_or_else(|| manage::Typed::of(&project)),
-        chat_typed: chat_typed.unwrap_or_else(|| chat::Typed::of(chat)),
+        input: input.unwrap_or_else(|| TeamProjectForm::of(&project)),
+        chat_input: chat_input.unwrap_or_else(|| ChatForm::of(chat)),
         last_test: chat
             .last_test
             .as_ref()
@@ -77,5 +77,5 @@ pub(super) async fn show(
         project: &project,
         chat,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }

@@ -11,7 +11,7 @@ use crate::assets::{LIVE, TIMER};
 use crate::frame::PageFrame;
 use crate::notices::FormMessages;
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 /// Sessions that are loaded: the running one is the newest, and those not yet submitted are among the last.
 const LOOKED_AT: usize = 12;
@@ -19,7 +19,7 @@ const LOOKED_AT: usize = 12;
 const LISTED: usize = 5;
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Start {
+pub(super) struct StartForm {
     #[serde(default)]
     pub(super) category: String,
     #[serde(default)]
@@ -34,7 +34,7 @@ pub(super) struct Start {
 }
 
 /// Everything that the page shows, from the services' responses.
-pub(super) struct Day {
+pub(super) struct TodayData {
     data: UserData,
     /// The newest first.
     sessions: Vec<Session>,
@@ -43,7 +43,7 @@ pub(super) struct Day {
 }
 
 #[derive(Deserialize)]
-struct Sessions {
+struct RecentSessions {
     sessions: Vec<Session>,
 }
 
@@ -57,10 +57,10 @@ struct TodayPage<'a> {
     timer: &'static str,
     live: &'static str,
     face: TimeFormatter,
-    running: Option<Running>,
+    running: Option<RunningTimer>,
     waiting: Vec<&'a Session>,
     recent: Vec<&'a Session>,
-    start: Start,
+    start: StartForm,
     strict: bool,
     categories: Vec<&'a str>,
     projects: Vec<ProjectGroup>,
@@ -71,7 +71,7 @@ struct TodayPage<'a> {
 }
 
 /// The running session, with its plan.
-struct Running {
+struct RunningTimer {
     id: String,
     category: String,
     project: String,
@@ -80,7 +80,7 @@ struct Running {
     timer: Timer,
 }
 
-impl std::ops::Deref for Running {
+impl std::ops::Deref for RunningTimer {
     type Target = Timer;
 
     fn deref(&self) -> &Timer {
@@ -94,14 +94,14 @@ struct ProjectGroup {
     projects: Vec<Project>,
 }
 
-impl Day {
+impl TodayData {
     /// Loads everything at once.
-    pub(super) async fn load(member: &Member) -> Result<Self, ApiError> {
-        let call = member.call();
+    pub(super) async fn load(user: &SignedInVisitor) -> Result<Self, ApiError> {
+        let call = user.call();
         let newest = format!("/api/sessions?limit={LOOKED_AT}");
         let (data, sessions, projects, today) = tokio::try_join!(
             call.user_data(),
-            call.get::<Sessions>(&newest),
+            call.get::<RecentSessions>(&newest),
             call.get::<Projects>("/api/all-projects"),
             call.get("/api/analytics/tracking?group=day"),
         )?;
@@ -114,12 +114,12 @@ impl Day {
     }
 
     /// Returns the start that is likely: the default duration, with the category and project of the last session.
-    pub(super) fn likely_start(&self) -> Start {
+    pub(super) fn likely_start(&self) -> StartForm {
         let last = self.sessions.first();
         let project = last.map(|session| session.project.id.as_str());
         let is_there = |id: &&str| self.projects.iter().any(|project| project.id == *id);
         let favorite = || self.data.session_stats.favorite_category.clone();
-        Start {
+        StartForm {
             category: last.map_or_else(favorite, |session| session.category.clone()),
             duration: self.data.preferences.default_duration.to_string(),
             project_id: project.filter(is_there).unwrap_or("none").to_owned(),
@@ -130,14 +130,14 @@ impl Day {
 
     pub(super) fn show(
         &self,
-        member: &Member,
+        user: &SignedInVisitor,
         notices: FormMessages,
-        start: Start,
+        start: StartForm,
     ) -> HttpResponse {
-        let (data, dashboard) = (&self.data, &member.visitor.dashboard);
+        let (data, dashboard) = (&self.data, &user.visitor.dashboard);
         let (face, now) = (TimeFormatter::of(&data.timezone), dashboard.clock.now());
         let running = self.sessions.iter().find(|it| it.status == "running");
-        let running = running.map(|session| Running::new(session, now, face));
+        let running = running.map(|session| RunningTimer::new(session, now, face));
         let title = match &running {
             Some(running) => format!("{} · {}", running.left, running.name),
             None => "Today".to_owned(),
@@ -148,7 +148,7 @@ impl Day {
         let worked = self.today.buckets.last().map(|day| day.worked);
         let worked = worked.unwrap_or_default();
         let page = TodayPage {
-            frame: member.frame(&title, data).with(notices),
+            frame: user.frame(&title, data).with(notices),
             day: face.day(&now),
             now: text::machine(&now),
             sound: &data.preferences.notification_sound,
@@ -168,7 +168,7 @@ impl Day {
             worked,
             shown: worked.sessions.min(data.preferences.daily_goal),
         };
-        member.show(page.frame.status(), &page)
+        user.show(page.frame.status(), &page)
     }
 
     /// Lists the categories of the last sessions, and then the suggested ones.
@@ -184,7 +184,7 @@ impl Day {
     }
 }
 
-impl Running {
+impl RunningTimer {
     fn new(session: &Session, now: DateTime<Utc>, face: TimeFormatter) -> Self {
         let span = (session.started_at, session.expected_end_at);
         let name = session.category.clone();

@@ -9,9 +9,9 @@ use service_kit::http::{Query, endpoint};
 use web_kit::html::html;
 use web_kit::text::with_query;
 
-use super::page::{Day, Start};
+use super::page::{StartForm, TodayData};
 use super::timer::Timer;
-use crate::api::{Refused, StartResponse};
+use crate::api::{ApiRejection, StartResponse};
 use crate::assets::TIMER;
 use crate::form::{Form, lines, step_up};
 use crate::frame::PageFrame;
@@ -19,7 +19,7 @@ use crate::notices::{DoneQuery, FormMessages};
 use crate::paths::HOME;
 use crate::state::Dashboard;
 use crate::text::{self, TimeFormatter};
-use crate::visitor::{Member, SignInState, Visitor};
+use crate::visitor::{SignInState, SignedInVisitor, Visitor};
 
 /// The maximum length of a break.
 const LONGEST_BREAK: TimeDelta = TimeDelta::minutes(60);
@@ -53,22 +53,22 @@ async fn today(visitor: Visitor, done: Query<DoneQuery>) -> actix_web::Result<Ht
         return Ok(set_up(&visitor));
     }
     let notices = done.0.notices();
-    let member = match visitor.known().await? {
-        SignInState::Member(member) => member,
+    let user = match visitor.known().await? {
+        SignInState::SignedIn(user) => user,
         SignInState::Nobody(visitor) if visitor.sign_in.is_some() => {
             return Ok(visitor.to_sign_in());
         }
         SignInState::Nobody(visitor) => return Ok(land(&visitor.dashboard, notices)),
     };
-    let day = member.on(Day::load(&member).await)?;
-    Ok(day.show(&member, notices, day.likely_start()))
+    let day = user.on(TodayData::load(&user).await)?;
+    Ok(day.show(&user, notices, day.likely_start()))
 }
 
-async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
+async fn start(form: Form<StartForm>) -> actix_web::Result<HttpResponse> {
+    let Form { user, fields } = form;
     let Ok(duration) = fields.duration.trim().parse::<i64>() else {
         let notices = FormMessages::wrong("duration", "Must be a whole number");
-        return again(&member, notices, fields).await;
+        return again(&user, notices, fields).await;
     };
     let body = json!({
         "category": fields.category,
@@ -76,30 +76,30 @@ async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
         "project_id": fields.project_id,
         "note": lines(&fields.note),
     });
-    let sent = member
+    let sent = user
         .call()
         .send_once::<StartResponse>("/api/session/start", &fields.once, body);
-    match member.split_rejection(sent.await)? {
-        Ok(_) => Ok(member.see_other("/?done=started")),
-        Err(refused) => again(&member, said(&refused), fields).await,
+    match user.split_rejection(sent.await)? {
+        Ok(_) => Ok(user.see_other("/?done=started")),
+        Err(refused) => again(&user, said(&refused), fields).await,
     }
 }
 
 /// Shows the page again, with the input and what is wrong with it.
 async fn again(
-    member: &Member,
+    user: &SignedInVisitor,
     notices: FormMessages,
-    typed: Start,
+    input: StartForm,
 ) -> actix_web::Result<HttpResponse> {
-    let day = member.on(Day::load(member).await)?;
-    let start = Start {
+    let day = user.on(TodayData::load(user).await)?;
+    let start = StartForm {
         once: day.likely_start().once,
-        ..typed
+        ..input
     };
-    Ok(day.show(member, notices, start))
+    Ok(day.show(user, notices, start))
 }
 
-fn said(refused: &Refused) -> FormMessages {
+fn said(refused: &ApiRejection) -> FormMessages {
     if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
         let message = "This form was sent before with another plan. If what runs now is not what you want, send it once more";
         return FormMessages::flawed(None, refused.status, message.to_owned());
@@ -125,34 +125,35 @@ struct BreakPage<'a> {
 }
 
 /// Shows a break. Its end is in the address, so that it survives a reload; the services know no breaks.
-async fn take_break(member: Member, query: Query<BreakQuery>) -> actix_web::Result<HttpResponse> {
-    let data = member.on(member.call().user_data().await)?;
-    let now = member.visitor.dashboard.clock.now();
-    let kind = query.0.kind.unwrap_or_default();
+async fn take_break(
+    user: SignedInVisitor,
+    query: Query<BreakQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let data = user.on(user.call().user_data().await)?;
+    let now = user.visitor.dashboard.clock.now();
+    let BreakQuery { kind, until } = query.0;
+    let kind = kind.unwrap_or_default();
     let (title, minutes) = match kind.as_str() {
         "long" => ("Long break", data.preferences.long_break_duration),
         _ => ("Short break", data.preferences.short_break_duration),
     };
     let length = TimeDelta::try_minutes(minutes).unwrap_or(LONGEST_BREAK);
-    let until = query
-        .0
-        .until
-        .and_then(|until| DateTime::from_timestamp(until, 0));
+    let until = until.and_then(|until| DateTime::from_timestamp(until, 0));
     let Some(until) = until.filter(|until| (*until - now).abs() <= LONGEST_BREAK) else {
         let until = (now + length).timestamp().to_string();
-        return Ok(member.see_other(&with_query("/break", &[("kind", &kind), ("until", &until)])));
+        return Ok(user.see_other(&with_query("/break", &[("kind", &kind), ("until", &until)])));
     };
     let face = TimeFormatter::of(&data.timezone);
     let (span, name) = ((until - length, until), title.to_owned());
     let running = Timer::new(span, now, face, name, "The break is over");
     let page = BreakPage {
-        frame: member.frame(title, &data),
+        frame: user.frame(title, &data),
         running,
         now: text::machine(&now),
         sound: &data.preferences.notification_sound,
         timer: TIMER.path(),
     };
-    Ok(member.show(StatusCode::OK, &page))
+    Ok(user.show(StatusCode::OK, &page))
 }
 
 fn land(dashboard: &Dashboard, notices: FormMessages) -> HttpResponse {

@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::api::Refused;
+use crate::api::ApiRejection;
 use crate::notices::FormMessages;
 
 /// A webhook, without its address and secret, which no response contains.
@@ -29,7 +29,7 @@ pub(super) struct Webhooks {
 }
 
 #[derive(Deserialize)]
-pub(super) struct One {
+pub(super) struct WebhookBody {
     pub(super) webhook: Webhook,
 }
 
@@ -77,7 +77,7 @@ pub(super) const EVENTS: [(&str, &str, &str); 3] = [
 /// The form of a webhook. A box that is not ticked is absent.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Typed {
+pub(super) struct WebhookForm {
     pub(super) url: String,
     pub(super) description: String,
     /// Empty for a webhook of the user's own.
@@ -88,7 +88,7 @@ pub(super) struct Typed {
 }
 
 /// Returns the messages about a rejection. In the form, events have other names than in the API.
-pub(super) fn said(refused: &Refused) -> FormMessages {
+pub(super) fn said(refused: &ApiRejection) -> FormMessages {
     let notices = refused.notices(&["url", "events", "description", "team_id"]);
     match notices.at("events") {
         Some(_) => FormMessages::wrong("events", "Tick at least one"),
@@ -96,7 +96,7 @@ pub(super) fn said(refused: &Refused) -> FormMessages {
     }
 }
 
-impl Typed {
+impl WebhookForm {
     /// Returns an empty form that subscribes to everything.
     pub(super) fn new() -> Self {
         let yes = || Some("yes".to_owned());

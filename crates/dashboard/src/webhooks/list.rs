@@ -4,22 +4,22 @@ use askama::Template;
 use reqwest::Method;
 use service_kit::http::Query;
 
-use super::bodies::{EVENTS, Typed, Webhook, WebhookWithSecret, Webhooks, said};
+use super::bodies::{EVENTS, Webhook, WebhookForm, WebhookWithSecret, Webhooks, said};
 use crate::api::{Teams, UserData};
 use crate::form::Form;
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 const API: &str = "/api/webhooks";
 
 #[derive(Template)]
 #[template(path = "webhooks/list.html")]
-struct ListPage {
+struct WebhookListPage {
     frame: PageFrame,
     webhooks: Vec<(Webhook, String)>,
     teams: Teams,
-    typed: Typed,
+    input: WebhookForm,
 }
 
 /// The page with a secret, which is shown only once.
@@ -33,47 +33,47 @@ pub(super) struct SecretPage<'a> {
 }
 
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
-    show(&member, notices, Typed::new()).await
+    show(&user, notices, WebhookForm::new()).await
 }
 
-pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
-    let Form { member, fields } = form;
+pub(super) async fn create(form: Form<WebhookForm>) -> actix_web::Result<HttpResponse> {
+    let Form { user, fields } = form;
     // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
-    let data = member.on(member.call().user_data().await)?;
-    let made = member.submit::<WebhookWithSecret>(Method::POST, API, fields.body());
+    let data = user.on(user.call().user_data().await)?;
+    let made = user.submit::<WebhookWithSecret>(Method::POST, API, fields.body());
     match made.await? {
-        Ok(made) => Ok(show_secret(&member, &data, &made, true)),
-        Err(refused) => show(&member, said(&refused), fields).await,
+        Ok(made) => Ok(show_secret(&user, &data, &made, true)),
+        Err(refused) => show(&user, said(&refused), fields).await,
     }
 }
 
 /// Shows a new secret, for the only time.
 pub(super) fn show_secret(
-    member: &Member,
+    user: &SignedInVisitor,
     data: &UserData,
     made: &WebhookWithSecret,
     is_new: bool,
 ) -> HttpResponse {
     let page = SecretPage {
-        frame: member.frame("The webhook's secret", data),
+        frame: user.frame("The webhook's secret", data),
         webhook: &made.webhook,
         secret: &made.secret,
         is_new,
     };
-    member.show(StatusCode::OK, &page)
+    user.show(StatusCode::OK, &page)
 }
 
 async fn show(
-    member: &Member,
+    user: &SignedInVisitor,
     notices: FormMessages,
-    typed: Typed,
+    input: WebhookForm,
 ) -> actix_web::Result<HttpResponse> {
-    let call = member.call();
-    let (data, found, teams) = member.on(tokio::try_join!(
+    let call = user.call();
+    let (data, found, teams) = user.on(tokio::try_join!(
         call.user_data(),
         call.get::<Webhooks>(API),
         call.identity::<Teams>("/api/teams"),
@@ -87,11 +87,11 @@ async fn show(
         let whose = whose(&webhook);
         (webhook, whose)
     });
-    let page = ListPage {
-        frame: member.frame("Webhooks", &data).with(notices),
+    let page = WebhookListPage {
+        frame: user.frame("Webhooks", &data).with(notices),
         webhooks: webhooks.collect(),
         teams,
-        typed,
+        input,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }

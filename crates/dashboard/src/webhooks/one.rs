@@ -4,11 +4,11 @@ use serde::Deserialize;
 use service_kit::http::{Path, Query};
 use web_kit::text::{Pager, with_query};
 
-use super::bodies::{Deliveries, Delivery, EVENTS, One, Typed, Webhook};
+use super::bodies::{Deliveries, Delivery, EVENTS, Webhook, WebhookBody, WebhookForm};
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
 use crate::text::{self, TimeFormatter};
-use crate::visitor::Member;
+use crate::visitor::SignedInVisitor;
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct WebhookQuery {
@@ -18,12 +18,12 @@ pub(super) struct WebhookQuery {
 
 #[derive(Template)]
 #[template(path = "webhooks/one.html")]
-struct OnePage<'a> {
+struct WebhookPage<'a> {
     frame: PageFrame,
     webhook: &'a Webhook,
     /// Who configured a paused webhook.
     maker: Option<String>,
-    typed: Typed,
+    input: WebhookForm,
     secret_since: String,
     deliveries: Vec<(&'a Delivery, String)>,
     pager: Pager,
@@ -31,30 +31,30 @@ struct OnePage<'a> {
 
 /// Shows a webhook with its deliveries.
 pub(super) async fn page(
-    member: Member,
+    user: SignedInVisitor,
     Path((id,)): Path<(i64,)>,
     query: Query<WebhookQuery>,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
-    show(&member, id, notices, None, &query.0.cursor).await
+    show(&user, id, notices, None, &query.0.cursor).await
 }
 
 pub(super) async fn show(
-    member: &Member,
+    user: &SignedInVisitor,
     id: i64,
     notices: FormMessages,
-    typed: Option<Typed>,
+    input: Option<WebhookForm>,
     cursor: &str,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, path) = (member.call(), format!("/api/webhooks/{id}"));
+    let (call, path) = (user.call(), format!("/api/webhooks/{id}"));
     let log = with_query(
         &format!("{path}/deliveries"),
         &[("limit", "20"), ("cursor", cursor)],
     );
-    let (data, One { webhook }, log) = member.on(tokio::try_join!(
+    let (data, WebhookBody { webhook }, log) = user.on(tokio::try_join!(
         call.user_data(),
-        call.get::<One>(&path),
+        call.get::<WebhookBody>(&path),
         call.get::<Deliveries>(&log),
     ))?;
     let (face, here) = (
@@ -67,9 +67,9 @@ pub(super) async fn show(
         _ => None,
     };
     let calls = log.deliveries.iter();
-    let page = OnePage {
-        frame: member.frame("Webhook", &data).with(notices),
-        typed: typed.unwrap_or_else(|| Typed::of(&webhook)),
+    let page = WebhookPage {
+        frame: user.frame("Webhook", &data).with(notices),
+        input: input.unwrap_or_else(|| WebhookForm::of(&webhook)),
         secret_since: face.moment(&webhook.secret_changed_at),
         deliveries: calls
             .map(|call| (call, face.moment(&call.created_at)))
@@ -83,5 +83,5 @@ pub(super) async fn show(
         webhook: &webhook,
         maker,
     };
-    Ok(member.show(page.frame.status(), &page))
+    Ok(user.show(page.frame.status(), &page))
 }

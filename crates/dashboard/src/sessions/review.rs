@@ -6,7 +6,7 @@ use crate::notices::FormMessages;
 
 /// What a user can write about a session afterwards. It contains nothing of the plan.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(super) struct Account {
+pub(super) struct SessionReview {
     #[serde(default)]
     pub(super) note: String,
     /// Empty, or 1 to 5.
@@ -20,7 +20,7 @@ pub(super) struct Account {
 /// The fields of the form, for the messages beside them.
 pub(super) const FIELDS: [&str; 3] = ["note", "quality_rating", "tags"];
 
-impl Account {
+impl SessionReview {
     /// The ratings to choose from.
     pub(super) const RATINGS: [(&'static str, &'static str); 5] = [
         ("5", "5, could not be better"),
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn what_is_left_empty_is_left_out() {
-        let account = Account {
+        let review = SessionReview {
             note: "a\r\nb".to_owned(),
             quality_rating: String::new(),
             tags: " deep, ,work,".to_owned(),
         };
-        let body = account.body().map_err(|_| ()).expect("fits");
+        let body = review.body().map_err(|_| ()).expect("fits");
         assert_eq!(
             body,
             json!({"note": "a\nb", "quality_rating": null, "tags": ["deep", "work"]})
@@ -78,12 +78,12 @@ mod tests {
 
     #[test]
     fn a_rating_is_a_number() {
-        let account = Account {
+        let review = SessionReview {
             quality_rating: "good".to_owned(),
-            ..Account::default()
+            ..SessionReview::default()
         };
         assert!(
-            account
+            review
                 .body()
                 .is_err_and(|it| it.at("quality_rating").is_some())
         );

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_web::web::Bytes;
 use auth_types::UserId;
-use image_kit::{Refused, Rules};
+use image_kit::{ImageError, ImageLimits};
 use service_kit::config::HttpGuardConfig;
 use service_kit::guard::{GuardError, GuardOptions, GuardedClient};
 use service_kit::http::{BodyBudget, BodyHolder, BodyPermit};
@@ -70,7 +70,7 @@ impl PhotoProcessor {
         if file.len() > self.max_bytes {
             return Err(too_many_bytes(self.max_bytes));
         }
-        let rules = Rules {
+        let rules = ImageLimits {
             max_pixels: MAX_PIXELS,
             max_memory: u64::from(MAX_PHOTO_MIB.min(self.memory_mib)) << 20,
             made_edge: MADE_EDGE,
@@ -114,9 +114,9 @@ pub(crate) fn too_many_bytes(most: usize) -> Error {
     Error::PhotoTooLarge(format!("the photo has more than {most} bytes"))
 }
 
-fn refused(why: Refused) -> Error {
+fn refused(why: ImageError) -> Error {
     match why {
-        Refused::TooLarge(exceeded) => Error::PhotoTooLarge(exceeded.to_string()),
-        Refused::Unsupported => Error::UnsupportedImage,
+        ImageError::TooLarge(exceeded) => Error::PhotoTooLarge(exceeded.to_string()),
+        ImageError::Unsupported => Error::UnsupportedImage,
     }
 }

@@ -7,7 +7,7 @@
 
 use image::DynamicImage;
 
-use crate::picture::{DecodedImage, Refused};
+use crate::picture::{DecodedImage, ImageError};
 
 /// The channels of a pixel, one byte each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,7 +252,7 @@ impl Shrinker {
     }
 
     /// Returns the small picture, once every source pixel was added exactly once.
-    pub(crate) fn finish(mut self) -> Result<DecodedImage, Refused> {
+    pub(crate) fn finish(mut self) -> Result<DecodedImage, ImageError> {
         self.finish_rows();
         let whole = u64::from(self.across.source) * u64::from(self.down.source);
         let bytes = match self.channels {
@@ -264,7 +264,7 @@ impl Shrinker {
         };
         picture(self.across.made, self.down.made, self.channels, bytes)
             .map(DecodedImage)
-            .ok_or(Refused::Unsupported)
+            .ok_or(ImageError::Unsupported)
     }
 }
 

@@ -7,7 +7,7 @@ use image::DynamicImage;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
-use crate::picture::{Format, Refused, broken};
+use crate::picture::{FileFormat, ImageError, broken};
 
 /// The quality, of 100. At this size, artefacts are invisible.
 const JPEG_QUALITY: u8 = 85;
@@ -16,10 +16,10 @@ const PALETTE_SPEED: i32 = 10;
 /// The opacity from which a GIF's pixel is visible; a GIF has no partial opacity.
 const OPAQUE: u8 = 128;
 
-pub(crate) fn write(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Refused> {
+pub(crate) fn write(format: FileFormat, image: &DynamicImage) -> Result<Vec<u8>, ImageError> {
     let mut file = Vec::new();
     match format {
-        Format::Jpeg => {
+        FileFormat::Jpeg => {
             let encoder = JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY);
             // The encoder accepts no opacity.
             let written = match image {
@@ -28,7 +28,7 @@ pub(crate) fn write(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Ref
             };
             written.map_err(broken)?;
         }
-        Format::Png => {
+        FileFormat::Png => {
             let encoder = PngEncoder::new_with_quality(
                 &mut file,
                 CompressionType::Default,
@@ -36,8 +36,8 @@ pub(crate) fn write(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Ref
             );
             image.write_with_encoder(encoder).map_err(broken)?;
         }
-        Format::Gif => write_gif(&mut file, image)?,
-        Format::WebP => return Err(Refused::Unsupported),
+        FileFormat::Gif => write_gif(&mut file, image)?,
+        FileFormat::WebP => return Err(ImageError::Unsupported),
     }
     Ok(file)
 }
@@ -46,7 +46,7 @@ pub(crate) fn has_transparency(image: &image::RgbaImage) -> bool {
     image.pixels().any(|pixel| pixel.0[3] != u8::MAX)
 }
 
-fn write_gif(file: &mut Vec<u8>, image: &DynamicImage) -> Result<(), Refused> {
+fn write_gif(file: &mut Vec<u8>, image: &DynamicImage) -> Result<(), ImageError> {
     let width = u16::try_from(image.width()).map_err(broken)?;
     let height = u16::try_from(image.height()).map_err(broken)?;
     let pixels = image.to_rgba8();

@@ -6,7 +6,9 @@ use gif::{ColorOutput, DecodeOptions, MemoryLimit};
 use image::metadata::Orientation;
 
 use crate::area::{Channels, Shrinker};
-use crate::picture::{DecodedImage, Format, ImageParts, Refused, Rules, broken, check_size};
+use crate::picture::{
+    DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, broken, check_size,
+};
 
 const EXTENSION: u8 = 0x21;
 const GRAPHIC_CONTROL: u8 = 0xf9;
@@ -15,15 +17,15 @@ const TRAILER: u8 = 0x3b;
 
 /// Parses the blocks up to the trailer. It keeps the header, the first frame and the control block that says how this is shown.
 /// Of further frames it reads only the length.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
+pub(crate) fn read(file: &[u8], limits: ImageLimits) -> Result<ImageParts, ImageError> {
     let mut blocks = Blocks { rest: file };
     let header = blocks.header()?;
     let &[_, _, _, _, _, _, w0, w1, h0, h1, ..] = header else {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     };
     let width = u32::from(u16::from_le_bytes([w0, w1]));
     let height = u32::from(u16::from_le_bytes([h0, h1]));
-    check_size(width, height, rules)?;
+    check_size(width, height, limits)?;
     let mut slim = header.to_vec();
     let (mut control, mut frame) = (None, None);
     while let Some(block) = blocks.next()? {
@@ -34,20 +36,20 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
             _ => {}
         }
     }
-    let (control, frame) = frame.ok_or(Refused::Unsupported)?;
+    let (control, frame) = frame.ok_or(ImageError::Unsupported)?;
     slim.extend_from_slice(control.unwrap_or_default());
     slim.extend_from_slice(frame);
     slim.push(TRAILER);
     let &[_, _, _, _, _, w0, w1, h0, h1, ..] = frame else {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     };
     let (frame_width, frame_height) = (
         u32::from(u16::from_le_bytes([w0, w1])),
         u32::from(u16::from_le_bytes([h0, h1])),
     );
-    check_size(frame_width, frame_height, rules)?;
+    check_size(frame_width, frame_height, limits)?;
     Ok(ImageParts {
-        format: Format::Gif,
+        format: FileFormat::Gif,
         width,
         height,
         slim,
@@ -64,13 +66,13 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn header(&mut self) -> Result<&'a [u8], Refused> {
-        let flags = self.rest.get(10).copied().ok_or(Refused::Unsupported)?;
+    fn header(&mut self) -> Result<&'a [u8], ImageError> {
+        let flags = self.rest.get(10).copied().ok_or(ImageError::Unsupported)?;
         self.take(13 + palette_size(flags))
     }
 
     /// Returns the next whole block; none at the trailer.
-    fn next(&mut self) -> Result<Option<&'a [u8]>, Refused> {
+    fn next(&mut self) -> Result<Option<&'a [u8]>, ImageError> {
         let start = self.rest;
         match *start {
             [TRAILER, ..] => return Ok(None),
@@ -79,7 +81,7 @@ impl<'a> Blocks<'a> {
                 // The descriptor, a palette, and the size of the first codes.
                 self.take(10 + palette_size(flags) + 1)?
             }
-            _ => return Err(Refused::Unsupported),
+            _ => return Err(ImageError::Unsupported),
         };
         while let Some(length @ 1..) = self.rest.first().copied().map(usize::from) {
             self.take(1 + length)?;
@@ -88,11 +90,11 @@ impl<'a> Blocks<'a> {
         Ok(start.get(..start.len() - self.rest.len()))
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Refused> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], ImageError> {
         let (taken, rest) = self
             .rest
             .split_at_checked(length)
-            .ok_or(Refused::Unsupported)?;
+            .ok_or(ImageError::Unsupported)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -106,7 +108,7 @@ fn palette_size(flags: u8) -> usize {
     }
 }
 
-pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, ImageError> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(
@@ -114,7 +116,7 @@ pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImag
     ));
     let mut decoder = options.read_info(parts.slim.as_slice()).map_err(broken)?;
     let frame = decoder.next_frame_info().map_err(broken)?;
-    let frame = frame.ok_or(Refused::Unsupported)?;
+    let frame = frame.ok_or(ImageError::Unsupported)?;
     let (left, top) = (usize::from(frame.left), usize::from(frame.top));
     let (width, transparent) = (usize::from(frame.width), frame.transparent);
     let mut pixels = vec![0; decoder.buffer_size()];

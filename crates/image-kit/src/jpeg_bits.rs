@@ -1,6 +1,6 @@
 //! The Huffman codes of a sequential JPEG (ITU-T T.81, annexes C and F).
 
-use crate::picture::{Refused, broken};
+use crate::picture::{ImageError, broken};
 
 /// The position of each coefficient in its block, in the order of the file (figure A.6).
 const ZIGZAG: [u8; 64] = [
@@ -76,23 +76,26 @@ impl<'a> Bits<'a> {
         }
     }
 
-    fn skip(&mut self, count: u8) -> Result<(), Refused> {
-        self.count = self.count.checked_sub(count).ok_or(Refused::Unsupported)?;
+    fn skip(&mut self, count: u8) -> Result<(), ImageError> {
+        self.count = self
+            .count
+            .checked_sub(count)
+            .ok_or(ImageError::Unsupported)?;
         self.ahead <<= count;
         Ok(())
     }
 
-    fn symbol(&mut self, table: &Table) -> Result<u8, Refused> {
+    fn symbol(&mut self, table: &Table) -> Result<u8, ImageError> {
         self.refill();
         let index = usize::try_from(self.ahead >> 48).map_err(broken)?;
         match table.0.get(index) {
             Some((length @ 1.., symbol)) => self.skip(*length).map(|()| *symbol),
-            _ => Err(Refused::Unsupported),
+            _ => Err(ImageError::Unsupported),
         }
     }
 
     /// Reads a number of this many bits, at most 15 (F.2.2.1). One that begins with a 0 is negative.
-    fn number(&mut self, bits: u8) -> Result<i32, Refused> {
+    fn number(&mut self, bits: u8) -> Result<i32, ImageError> {
         if bits == 0 {
             return Ok(0);
         }
@@ -114,7 +117,7 @@ impl<'a> Bits<'a> {
         coding: &Coding,
         last: &mut i32,
         (width, height): (usize, usize),
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ImageError> {
         let mut put = |at: usize, value: i32| {
             let place = ZIGZAG.get(at).map_or(0, |place| usize::from(*place));
             if place % 8 < width && place / 8 < height {
@@ -126,7 +129,7 @@ impl<'a> Bits<'a> {
         };
         let bits = self.symbol(&coding.dc)?;
         if bits > 11 {
-            return Err(Refused::Unsupported);
+            return Err(ImageError::Unsupported);
         }
         *last = last.saturating_add(self.number(bits)?);
         put(0, *last);
@@ -138,7 +141,7 @@ impl<'a> Bits<'a> {
             match (zeros, bits) {
                 (15, 0) => {}
                 (_, 0) => break,
-                _ if at > 63 => return Err(Refused::Unsupported),
+                _ if at > 63 => return Err(ImageError::Unsupported),
                 _ => put(at, self.number(bits)?),
             }
             at += 1;
@@ -147,7 +150,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Skips to the next interval (E.2.4): the rest of this one is padding, which the marker follows.
-    pub(crate) fn restart(&mut self) -> Result<(), Refused> {
+    pub(crate) fn restart(&mut self) -> Result<(), ImageError> {
         (self.ahead, self.count) = (0, 0);
         loop {
             match self.data {
@@ -156,7 +159,7 @@ impl<'a> Bits<'a> {
                     return Ok(());
                 }
                 [_, rest @ ..] => self.data = rest,
-                [] => return Err(Refused::Unsupported),
+                [] => return Err(ImageError::Unsupported),
             }
         }
     }

@@ -9,7 +9,7 @@ use image::{ColorType, ImageDecoder, Limits};
 use crate::area::{Channels, Shrinker};
 use crate::jpeg_strips;
 use crate::picture::{
-    DecodedImage, Format, ImageParts, MAX_PROFILE, Refused, Rules, broken, check_size,
+    DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, MAX_PROFILE, broken, check_size,
 };
 
 /// The maximum number of scans, more than any encoder writes. Each one costs a pass over the whole picture.
@@ -58,8 +58,8 @@ impl Frame {
 }
 
 /// Parses the segments up to the end of the image. It drops what follows, and every segment that no pixel depends on.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
-    let mut rest = file.get(2..).ok_or(Refused::Unsupported)?;
+pub(crate) fn read(file: &[u8], limits: ImageLimits) -> Result<ImageParts, ImageError> {
+    let mut rest = file.get(2..).ok_or(ImageError::Unsupported)?;
     let mut slim = vec![0xff, SOI];
     let (mut frame, mut orientation) = (None, Orientation::NoTransforms);
     let (mut scans, mut widest) = (0, 0);
@@ -74,7 +74,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
             }
             // These have no segment, and no meaning here.
             0x01 | 0xd0..=0xd7 => continue,
-            0x00 | SOI => return Err(Refused::Unsupported),
+            0x00 | SOI => return Err(ImageError::Unsupported),
             _ => {}
         }
         let (segment, after) = segment(rest)?;
@@ -84,13 +84,13 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
             0xc0..=0xc2 => {
                 // A second header could state another size than the one that was checked.
                 if frame.is_some() {
-                    return Err(Refused::Unsupported);
+                    return Err(ImageError::Unsupported);
                 }
                 let read = read_frame(segment, marker == 0xc2)?;
-                check_size(read.width, read.height, rules)?;
+                check_size(read.width, read.height, limits)?;
                 frame = Some(read);
             }
-            0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf => return Err(Refused::Unsupported),
+            0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf => return Err(ImageError::Unsupported),
             APP1 => orientation = oriented(segment).unwrap_or(orientation),
             APP2 => profile.extend(profile_part(segment, profile.len()).unwrap_or_default()),
             _ => {}
@@ -107,15 +107,15 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
             rest = rest.get(data.len()..).unwrap_or_default();
         }
     }
-    let frame = frame.ok_or(Refused::Unsupported)?;
+    let frame = frame.ok_or(ImageError::Unsupported)?;
     if scans == 0 || scans > MAX_SCANS {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     }
     slim.extend([0xff, EOI]);
     let in_strips = frame.comes_in_strips(scans, widest);
     // Decoding in strips detects missing data. Otherwise the first scan must be complete, which a second one shows.
     if !is_ended && !in_strips && scans < 2 {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     }
     let memory = if in_strips {
         jpeg_strips::MEMORY
@@ -123,7 +123,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
         frame.memory(widest)
     };
     Ok(ImageParts {
-        format: Format::Jpeg,
+        format: FileFormat::Jpeg,
         width: frame.width,
         height: frame.height,
         slim,
@@ -135,34 +135,34 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
 }
 
 /// Returns the next marker and what follows it. Skips bytes before the marker, as every decoder does.
-pub(crate) fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), Refused> {
+pub(crate) fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), ImageError> {
     loop {
         let at = rest.iter().position(|byte| *byte == 0xff);
         rest = at
             .and_then(|at| rest.get(at + 1..))
-            .ok_or(Refused::Unsupported)?;
+            .ok_or(ImageError::Unsupported)?;
         match rest {
             // Fill bytes.
             [0xff, ..] => {}
             [marker, after @ ..] => return Ok((*marker, after)),
-            [] => return Err(Refused::Unsupported),
+            [] => return Err(ImageError::Unsupported),
         }
     }
 }
 
 /// Returns a segment without its length, and what follows it.
-pub(crate) fn segment(rest: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
+pub(crate) fn segment(rest: &[u8]) -> Result<(&[u8], &[u8]), ImageError> {
     let [high, low, ..] = rest else {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     };
     let length = usize::from(u16::from_be_bytes([*high, *low]));
     let whole = rest.split_at_checked(length);
     whole
         .and_then(|(segment, after)| Some((segment.get(2..)?, after)))
-        .ok_or(Refused::Unsupported)
+        .ok_or(ImageError::Unsupported)
 }
 
-fn keep(slim: &mut Vec<u8>, marker: u8, segment: &[u8]) -> Result<(), Refused> {
+fn keep(slim: &mut Vec<u8>, marker: u8, segment: &[u8]) -> Result<(), ImageError> {
     let length = u16::try_from(segment.len() + 2).map_err(broken)?;
     slim.extend([0xff, marker]);
     slim.extend(length.to_be_bytes());
@@ -189,14 +189,14 @@ pub(crate) fn entropy_coded(rest: &[u8]) -> &[u8] {
 }
 
 /// Parses the frame header (B.2.2): precision, lines, samples per line, components.
-fn read_frame(segment: &[u8], progressive: bool) -> Result<Frame, Refused> {
+fn read_frame(segment: &[u8], progressive: bool) -> Result<Frame, ImageError> {
     let [8, h1, h0, w1, w0, count, components @ ..] = segment else {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     };
     let (components, _) = components.as_chunks::<3>();
     let count = usize::from(*count);
     if !(1..=4).contains(&count) || components.len() != count {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     }
     let factors = || {
         components
@@ -204,7 +204,7 @@ fn read_frame(segment: &[u8], progressive: bool) -> Result<Frame, Refused> {
             .map(|[_, factors, _]| (u64::from(factors >> 4), u64::from(factors & 15)))
     };
     if factors().any(|(h, v)| !(1..=4).contains(&h) || !(1..=4).contains(&v)) {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     }
     let most = |of: fn((u64, u64)) -> u64| factors().map(of).max().unwrap_or(1);
     let unit = most(|(h, _)| h) * most(|(_, v)| v);
@@ -228,7 +228,7 @@ fn profile_part(segment: &[u8], before: usize) -> Option<&[u8]> {
     (before + part.len() <= MAX_PROFILE).then_some(part)
 }
 
-pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, ImageError> {
     if parts.in_strips {
         return jpeg_strips::decode(&parts.slim, made);
     }
@@ -240,7 +240,7 @@ pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImag
     let channels = match decoder.color_type() {
         ColorType::L8 => Channels::Gray,
         ColorType::Rgb8 => Channels::Rgb,
-        _ => return Err(Refused::Unsupported),
+        _ => return Err(ImageError::Unsupported),
     };
     let line = usize::try_from(parts.width).map_err(broken)? * channels.count();
     let size = usize::try_from(decoder.total_bytes()).map_err(broken)?;

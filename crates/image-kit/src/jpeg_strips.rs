@@ -5,7 +5,7 @@
 use crate::area::{Channels, Shrinker};
 use crate::jpeg_bits::{Bits, Coding, Table};
 use crate::jpeg_file::{EOI, SOS, entropy_coded, next_marker, segment};
-use crate::picture::{DecodedImage, Refused, broken};
+use crate::picture::{DecodedImage, ImageError, broken};
 
 /// The maximum memory of decoding, in bytes: Huffman tables and a strip.
 pub(crate) const MEMORY: u64 = 3 * 1024 * 1024;
@@ -45,13 +45,13 @@ struct Component {
 }
 
 /// Decodes `slim`, in which [`crate::jpeg_file::read`] found such a JPEG, and averages it to `made`.
-pub(crate) fn decode(slim: &[u8], made: (u32, u32)) -> Result<DecodedImage, Refused> {
+pub(crate) fn decode(slim: &[u8], made: (u32, u32)) -> Result<DecodedImage, ImageError> {
     let mut head = Head::default();
-    let mut rest = slim.get(2..).ok_or(Refused::Unsupported)?;
+    let mut rest = slim.get(2..).ok_or(ImageError::Unsupported)?;
     loop {
         let (marker, after) = next_marker(rest)?;
         if marker == EOI {
-            return Err(Refused::Unsupported);
+            return Err(ImageError::Unsupported);
         }
         let (data, after) = segment(after)?;
         if marker == SOS {
@@ -63,7 +63,7 @@ pub(crate) fn decode(slim: &[u8], made: (u32, u32)) -> Result<DecodedImage, Refu
 }
 
 impl<'a> Head<'a> {
-    fn read(&mut self, marker: u8, data: &'a [u8]) -> Result<(), Refused> {
+    fn read(&mut self, marker: u8, data: &'a [u8]) -> Result<(), ImageError> {
         match (marker, data) {
             (0xc0 | 0xc1, [_, h1, h0, w1, w0, _, components @ ..]) => {
                 self.height = u16::from_be_bytes([*h1, *h0]).into();
@@ -86,12 +86,12 @@ impl<'a> Head<'a> {
     }
 
     /// Parses quantization tables (B.2.4.1): 64 values of one or two bytes.
-    fn read_quantities(&mut self, mut data: &[u8]) -> Result<(), Refused> {
+    fn read_quantities(&mut self, mut data: &[u8]) -> Result<(), ImageError> {
         while let [kind, rest @ ..] = data {
             let bytes = if kind >> 4 == 0 { 1 } else { 2 };
             let (table, rest) = rest
                 .split_at_checked(64 * bytes)
-                .ok_or(Refused::Unsupported)?;
+                .ok_or(ImageError::Unsupported)?;
             let mut values = [0; 64];
             for (value, bytes) in values.iter_mut().zip(table.chunks(bytes)) {
                 *value = bytes
@@ -99,27 +99,27 @@ impl<'a> Head<'a> {
                     .fold(0, |sum, byte| (sum << 8) | i32::from(*byte));
             }
             let place = self.quantities.get_mut(usize::from(kind & 15));
-            *place.ok_or(Refused::Unsupported)? = Some(values);
+            *place.ok_or(ImageError::Unsupported)? = Some(values);
             data = rest;
         }
         Ok(())
     }
 
     /// Stores Huffman tables (B.2.4.2): sixteen counts and the symbols. A scan builds those that it uses.
-    fn read_tables(&mut self, mut data: &'a [u8]) -> Result<(), Refused> {
+    fn read_tables(&mut self, mut data: &'a [u8]) -> Result<(), ImageError> {
         while let [kind, rest @ ..] = data {
-            let counts = rest.get(..16).ok_or(Refused::Unsupported)?;
+            let counts = rest.get(..16).ok_or(ImageError::Unsupported)?;
             let symbols: usize = counts.iter().map(|count| usize::from(*count)).sum();
             let (table, rest) = rest
                 .split_at_checked(16 + symbols)
-                .ok_or(Refused::Unsupported)?;
+                .ok_or(ImageError::Unsupported)?;
             let class = if kind >> 4 == 0 {
                 &mut self.dc
             } else {
                 &mut self.ac
             };
             let place = class.get_mut(usize::from(kind & 15));
-            *place.ok_or(Refused::Unsupported)? = Some(table);
+            *place.ok_or(ImageError::Unsupported)? = Some(table);
             data = rest;
         }
         Ok(())
@@ -134,9 +134,9 @@ impl<'a> Head<'a> {
         }
     }
 
-    fn codings(&self, data: &[u8]) -> Result<Vec<Coding>, Refused> {
+    fn codings(&self, data: &[u8]) -> Result<Vec<Coding>, ImageError> {
         let [_, selectors @ ..] = data else {
-            return Err(Refused::Unsupported);
+            return Err(ImageError::Unsupported);
         };
         let (selectors, _) = selectors.as_chunks::<2>();
         let coding = |[id, tables]: &[u8; 2]| {
@@ -153,7 +153,7 @@ impl<'a> Head<'a> {
         };
         let selectors = selectors.iter().take(self.components.len());
         let codings: Option<Vec<_>> = selectors.map(coding).collect();
-        codings.ok_or(Refused::Unsupported)
+        codings.ok_or(ImageError::Unsupported)
     }
 
     fn scan(
@@ -161,15 +161,15 @@ impl<'a> Head<'a> {
         data: &[u8],
         coded: &[u8],
         made: (u32, u32),
-    ) -> Result<DecodedImage, Refused> {
+    ) -> Result<DecodedImage, ImageError> {
         let codings = self.codings(data)?;
         if let [only] = self.components.as_mut_slice() {
             // A.2.2: a unit of a single component is one block, whatever its factors are.
             only.blocks = (1, 1);
         }
         let most = |of: fn(&Component) -> usize| self.components.iter().map(of).max();
-        let across = most(|one| one.blocks.0).ok_or(Refused::Unsupported)?;
-        let down = most(|one| one.blocks.1).ok_or(Refused::Unsupported)?;
+        let across = most(|one| one.blocks.0).ok_or(ImageError::Unsupported)?;
+        let down = most(|one| one.blocks.1).ok_or(ImageError::Unsupported)?;
         let eighths = eighths((self.width, self.height), made);
         let scaled = |side: u32| (side * eighths).div_ceil(8);
         let (width, height) = (scaled(self.width), scaled(self.height));
@@ -204,7 +204,7 @@ impl<'a> Head<'a> {
                 for coding in &codings {
                     let component = self.components.get_mut(coding.component);
                     component
-                        .ok_or(Refused::Unsupported)?
+                        .ok_or(ImageError::Unsupported)?
                         .read_unit(&mut bits, coding, column)?;
                 }
             }
@@ -262,7 +262,7 @@ impl Component {
         bits: &mut Bits<'_>,
         coding: &Coding,
         column: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ImageError> {
         let (across, down) = self.blocks;
         for y in 0..down {
             for x in 0..across {

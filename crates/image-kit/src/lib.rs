@@ -22,7 +22,7 @@ mod webp_file;
 
 use image::DynamicImage;
 
-pub use picture::{ExceededLimit, Format, Refused, Rules};
+pub use picture::{ExceededLimit, FileFormat, ImageError, ImageLimits};
 
 use picture::{DecodedImage, ImageParts};
 
@@ -31,16 +31,16 @@ const SMALL_PICTURE: u64 = 10 * 1024 * 1024;
 
 /// A file whose container was parsed and accepted. Nothing of it is decoded yet.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedImage {
     parts: ImageParts,
-    rules: Rules,
+    limits: ImageLimits,
 }
 
 /// The small picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShrunkImage {
     /// The format of the source; for WebP it is JPEG, or PNG if a pixel is transparent.
-    pub format: Format,
+    pub format: FileFormat,
     /// The file: pixels, and no other data of the source.
     pub bytes: Vec<u8>,
 }
@@ -48,12 +48,12 @@ pub struct ShrunkImage {
 /// Parses the container of a file: its format, its size in pixels, and whether it is complete.
 ///
 /// # Errors
-/// [`Refused`] when the file is not a complete picture of a known format, or exceeds the rules.
-pub fn open(file: &[u8], rules: Rules) -> Result<Opened, Refused> {
+/// [`ImageError`] when the file is not a complete picture of a known format, or exceeds the limits.
+pub fn open(file: &[u8], limits: ImageLimits) -> Result<OpenedImage, ImageError> {
     let parts = match file {
-        [0xff, 0xd8, 0xff, ..] => jpeg_file::read(file, rules)?,
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => png_file::read(file, rules)?,
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => gif_file::read(file, rules)?,
+        [0xff, 0xd8, 0xff, ..] => jpeg_file::read(file, limits)?,
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => png_file::read(file, limits)?,
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => gif_file::read(file, limits)?,
         [
             b'R',
             b'I',
@@ -68,20 +68,20 @@ pub fn open(file: &[u8], rules: Rules) -> Result<Opened, Refused> {
             b'B',
             b'P',
             ..,
-        ] => webp_file::read(file, rules)?,
-        _ => return Err(Refused::Unsupported),
+        ] => webp_file::read(file, limits)?,
+        _ => return Err(ImageError::Unsupported),
     };
-    let opened = Opened { parts, rules };
-    if opened.memory() > rules.max_memory {
+    let opened = OpenedImage { parts, limits };
+    if opened.memory() > limits.max_memory {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        let exceeded = ExceededLimit::Memory(mib(opened.memory()), mib(rules.max_memory));
-        return Err(Refused::TooLarge(exceeded));
+        let exceeded = ExceededLimit::Memory(mib(opened.memory()), mib(limits.max_memory));
+        return Err(ImageError::TooLarge(exceeded));
     }
     Ok(opened)
 }
 
-impl Opened {
-    /// Returns about how many bytes [`Opened::shrink`] takes at its peak, with those that are held already.
+impl OpenedImage {
+    /// Returns about how many bytes [`OpenedImage::shrink`] takes at its peak, with those that are held already.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let held = u64::try_from(self.parts.slim.len()).unwrap_or(u64::MAX);
@@ -91,18 +91,18 @@ impl Opened {
             .saturating_add(SMALL_PICTURE)
     }
 
-    /// Decodes the picture, averages it down to the edge of the rules, turns it upright, and encodes it anew.
+    /// Decodes the picture, averages it down to the edge of the limits, turns it upright, and encodes it anew.
     ///
     /// # Errors
-    /// [`Refused::Unsupported`] when the pixels cannot be decoded.
-    pub fn shrink(self) -> Result<ShrunkImage, Refused> {
-        let Self { parts, rules } = self;
-        let made = made_size(parts.width, parts.height, rules.made_edge);
+    /// [`ImageError::Unsupported`] when the pixels cannot be decoded.
+    pub fn shrink(self) -> Result<ShrunkImage, ImageError> {
+        let Self { parts, limits } = self;
+        let made = made_size(parts.width, parts.height, limits.made_edge);
         let DecodedImage(mut image) = match parts.format {
-            Format::Jpeg => jpeg_file::decode(&parts, made)?,
-            Format::Png => png_file::decode(&parts, made)?,
-            Format::Gif => gif_file::decode(&parts, made)?,
-            Format::WebP => webp_file::decode(&parts, made)?,
+            FileFormat::Jpeg => jpeg_file::decode(&parts, made)?,
+            FileFormat::Png => png_file::decode(&parts, made)?,
+            FileFormat::Gif => gif_file::decode(&parts, made)?,
+            FileFormat::WebP => webp_file::decode(&parts, made)?,
         };
         let ImageParts {
             format,
@@ -113,10 +113,12 @@ impl Opened {
         image.apply_orientation(orientation);
         colour::to_srgb(&mut image, &profile);
         let format = match (format, &image) {
-            (Format::WebP, DynamicImage::ImageRgba8(image)) if encode::has_transparency(image) => {
-                Format::Png
+            (FileFormat::WebP, DynamicImage::ImageRgba8(image))
+                if encode::has_transparency(image) =>
+            {
+                FileFormat::Png
             }
-            (Format::WebP, _) => Format::Jpeg,
+            (FileFormat::WebP, _) => FileFormat::Jpeg,
             (format, _) => format,
         };
         let bytes = encode::write(format, &image)?;

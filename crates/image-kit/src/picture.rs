@@ -13,7 +13,7 @@ pub(crate) const MAX_PROFILE: usize = 64 * 1024;
 
 /// What is accepted, and what is made of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules {
+pub struct ImageLimits {
     /// The maximum number of pixels of a picture.
     pub max_pixels: u64,
     /// The maximum memory that making a picture takes, in bytes.
@@ -24,7 +24,7 @@ pub struct Rules {
 
 /// The formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// JPEG, baseline or progressive.
     Jpeg,
     /// PNG.
@@ -37,8 +37,8 @@ pub enum Format {
 
 /// Why a file is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Refused {
-    /// The picture exceeds the rules.
+pub enum ImageError {
+    /// The picture exceeds the limits.
     #[error("{0}")]
     TooLarge(ExceededLimit),
     /// The file is not a picture of a known format, or it is broken or incomplete.
@@ -60,7 +60,7 @@ pub enum ExceededLimit {
 /// The parts of a file that a decoder needs.
 #[derive(Debug)]
 pub(crate) struct ImageParts {
-    pub(crate) format: Format,
+    pub(crate) format: FileFormat,
     pub(crate) width: u32,
     pub(crate) height: u32,
     /// A file of the same format with only the parts that pixels depend on.
@@ -78,7 +78,7 @@ pub(crate) struct ImageParts {
 /// A picture in memory, before it is encoded.
 pub(crate) struct DecodedImage(pub(crate) DynamicImage);
 
-impl Format {
+impl FileFormat {
     /// Returns its media type.
     #[must_use]
     pub fn media_type(self) -> &'static str {
@@ -111,23 +111,23 @@ impl fmt::Display for ExceededLimit {
 }
 
 /// Checks the size in a header, before any work is done for it.
-pub(crate) fn check_size(width: u32, height: u32, rules: Rules) -> Result<(), Refused> {
+pub(crate) fn check_size(width: u32, height: u32, limits: ImageLimits) -> Result<(), ImageError> {
     if width == 0 || height == 0 {
-        return Err(Refused::Unsupported);
+        return Err(ImageError::Unsupported);
     }
     let (edge, pixels) = (width.max(height), u64::from(width) * u64::from(height));
-    let exceeded = if pixels > rules.max_pixels {
+    let exceeded = if pixels > limits.max_pixels {
         let million = |pixels: u64| pixels.div_ceil(1_000_000);
-        ExceededLimit::Megapixels(million(pixels), million(rules.max_pixels))
+        ExceededLimit::Megapixels(million(pixels), million(limits.max_pixels))
     } else if edge > MAX_EDGE {
         ExceededLimit::Edge(edge, MAX_EDGE)
     } else {
         return Ok(());
     };
-    Err(Refused::TooLarge(exceeded))
+    Err(ImageError::TooLarge(exceeded))
 }
 
 /// Drops the error of a decoder, which is of no use to callers: the file is broken.
-pub(crate) fn broken<E>(_: E) -> Refused {
-    Refused::Unsupported
+pub(crate) fn broken<E>(_: E) -> ImageError {
+    ImageError::Unsupported
 }

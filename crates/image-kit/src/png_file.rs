@@ -7,7 +7,7 @@ use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use crate::area::{Channels, Shrinker};
 use crate::picture::{
-    DecodedImage, Format, ImageParts, MAX_PROFILE, Refused, Rules, broken, check_size,
+    DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, MAX_PROFILE, broken, check_size,
 };
 
 const SIGNATURE: usize = 8;
@@ -28,28 +28,28 @@ const PASSES: [(u32, u32, u32, u32); 7] = [
 ];
 
 /// Parses the chunks up to the last, and keeps those that pixels depend on.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
+pub(crate) fn read(file: &[u8], limits: ImageLimits) -> Result<ImageParts, ImageError> {
     let (signature, mut rest) = file
         .split_at_checked(SIGNATURE)
-        .ok_or(Refused::Unsupported)?;
+        .ok_or(ImageError::Unsupported)?;
     let mut slim = signature.to_vec();
     let (mut size, mut orientation) = (None, Orientation::NoTransforms);
     let mut profile = Vec::new();
     loop {
-        let Chunk { kind, data, whole } = first_chunk(rest).ok_or(Refused::Unsupported)?;
+        let Chunk { kind, data, whole } = first_chunk(rest).ok_or(ImageError::Unsupported)?;
         rest = rest.get(whole.len()..).unwrap_or_default();
         // The header comes first, and only once.
         if (kind == b"IHDR") != size.is_none() {
-            return Err(Refused::Unsupported);
+            return Err(ImageError::Unsupported);
         }
         match kind {
             b"IHDR" => {
                 let [w3, w2, w1, w0, h3, h2, h1, h0, ..] = *data else {
-                    return Err(Refused::Unsupported);
+                    return Err(ImageError::Unsupported);
                 };
                 let width = u32::from_be_bytes([w3, w2, w1, w0]);
                 let height = u32::from_be_bytes([h3, h2, h1, h0]);
-                check_size(width, height, rules)?;
+                check_size(width, height, limits)?;
                 size = Some((width, height));
             }
             b"eXIf" => orientation = Orientation::from_exif_chunk(data).unwrap_or(orientation),
@@ -58,7 +58,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
             b"PLTE" | b"tRNS" | b"IDAT" | b"IEND" => {}
             // A type that begins with a lower-case letter: a decoder may ignore what it does not know.
             [b'a'..=b'z', ..] => continue,
-            _ => return Err(Refused::Unsupported),
+            _ => return Err(ImageError::Unsupported),
         }
         if !matches!(kind, b"eXIf" | b"iCCP") {
             slim.extend_from_slice(whole);
@@ -67,9 +67,9 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
             break;
         }
     }
-    let (width, height) = size.ok_or(Refused::Unsupported)?;
+    let (width, height) = size.ok_or(ImageError::Unsupported)?;
     Ok(ImageParts {
-        format: Format::Png,
+        format: FileFormat::Png,
         width,
         height,
         slim,
@@ -105,7 +105,7 @@ fn first_chunk(rest: &[u8]) -> Option<Chunk<'_>> {
     })
 }
 
-pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, ImageError> {
     let limits = Limits {
         bytes: DECODER_BYTES,
     };
@@ -117,14 +117,14 @@ pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImag
         (ColorType::GrayscaleAlpha, BitDepth::Eight) => Channels::GrayAlpha,
         (ColorType::Rgb, BitDepth::Eight) => Channels::Rgb,
         (ColorType::Rgba, BitDepth::Eight) => Channels::Rgba,
-        _ => return Err(Refused::Unsupported),
+        _ => return Err(ImageError::Unsupported),
     };
     let (width, height) = (parts.width, parts.height);
     let interlaced = reader.info().interlaced;
     let mut shrinker = Shrinker::new((width, height), made, channels);
     let mut next = |x: u32, y: u32, step: u32| {
         let row = reader.next_row().map_err(broken)?;
-        let row = row.ok_or(Refused::Unsupported)?;
+        let row = row.ok_or(ImageError::Unsupported)?;
         if !interlaced {
             shrinker.row(y, row.data());
         } else {

@@ -7,7 +7,7 @@ use image_webp::WebPDecoder;
 
 use crate::area::{Channels, Shrinker};
 use crate::picture::{
-    DecodedImage, Format, ImageParts, MAX_PROFILE, Refused, Rules, broken, check_size,
+    DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, MAX_PROFILE, broken, check_size,
 };
 
 /// Bytes for each pixel at the decoder's peak: planes and pixels; the same with an opacity plane, or for a lossless picture; a
@@ -17,10 +17,10 @@ const LOSSLESS: u64 = 11;
 const ANIMATED: u64 = 16;
 
 /// Parses the container. The decoder gets the whole file, but reads only the chunks of the picture.
-pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
+pub(crate) fn read(file: &[u8], limits: ImageLimits) -> Result<ImageParts, ImageError> {
     let mut decoder = WebPDecoder::new(Cursor::new(file)).map_err(broken)?;
     let (width, height) = decoder.dimensions();
-    check_size(width, height, rules)?;
+    check_size(width, height, limits)?;
     decoder.set_memory_limit(MAX_PROFILE);
     let profile = decoder.icc_profile().ok().flatten();
     let exif = decoder.exif_metadata().ok().flatten();
@@ -33,7 +33,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
         _ => LOSSLESS,
     };
     Ok(ImageParts {
-        format: Format::WebP,
+        format: FileFormat::WebP,
         width,
         height,
         slim: file.to_vec(),
@@ -46,14 +46,16 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<ImageParts, Refused> {
     })
 }
 
-pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, Refused> {
+pub(crate) fn decode(parts: &ImageParts, made: (u32, u32)) -> Result<DecodedImage, ImageError> {
     let mut decoder = WebPDecoder::new(Cursor::new(&parts.slim)).map_err(broken)?;
     let channels = if decoder.has_alpha() {
         Channels::Rgba
     } else {
         Channels::Rgb
     };
-    let size = decoder.output_buffer_size().ok_or(Refused::Unsupported)?;
+    let size = decoder
+        .output_buffer_size()
+        .ok_or(ImageError::Unsupported)?;
     let mut pixels = vec![0; size];
     decoder.read_image(&mut pixels).map_err(broken)?;
     let line = usize::try_from(parts.width).map_err(broken)? * channels.count();

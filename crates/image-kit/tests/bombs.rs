@@ -11,10 +11,10 @@
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 
-use image_kit::{Refused, Rules};
+use image_kit::{ImageError, ImageLimits};
 use test_kit::images::{ExpectedResult, HostileImage, bombs};
 
-const RULES: Rules = Rules {
+const LIMITS: ImageLimits = ImageLimits {
     max_pixels: 50_000_000,
     max_memory: MOST_MEMORY,
     made_edge: 512,
@@ -71,12 +71,12 @@ fn child() {
     let mut file = Vec::new();
     std::io::stdin().read_to_end(&mut file).unwrap();
     let (memory, time) = (peak_kib(), cpu_micros());
-    let outcome = image_kit::open(&file, RULES).and_then(image_kit::Opened::shrink);
+    let outcome = image_kit::open(&file, LIMITS).and_then(image_kit::OpenedImage::shrink);
     let (micros, grown) = (cpu_micros() - time, peak_kib() - memory);
     let fate = match outcome {
         Ok(_) => ExpectedResult::Taken,
-        Err(Refused::TooLarge(_)) => ExpectedResult::TooLarge,
-        Err(Refused::Unsupported) => ExpectedResult::Unsupported,
+        Err(ImageError::TooLarge(_)) => ExpectedResult::TooLarge,
+        Err(ImageError::Unsupported) => ExpectedResult::Unsupported,
     };
     println!("\ncost {fate:?} {micros} {grown}");
 }

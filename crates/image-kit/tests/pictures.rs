@@ -7,7 +7,7 @@
     reason = "tests fail by panicking and are documented by their names"
 )]
 
-use image_kit::{ExceededLimit, Format, Opened, Refused, Rules, ShrunkImage};
+use image_kit::{ExceededLimit, FileFormat, ImageError, ImageLimits, OpenedImage, ShrunkImage};
 use proptest::prelude::*;
 use test_kit::images::files::{
     JPEG_420, JPEG_422, JPEG_CMYK, JPEG_PROGRESSIVE, WEBP_ALPHA, WEBP_ALPHA_LOSSLESS,
@@ -17,14 +17,14 @@ use test_kit::images::{
     exif, gif, jpeg, jpeg_with_app1, png, png_chunk, png_interlaced, png_with_chunks, seen,
 };
 
-const RULES: Rules = Rules {
+const LIMITS: ImageLimits = ImageLimits {
     max_pixels: 50_000_000,
     max_memory: 64 * 1024 * 1024,
     made_edge: 512,
 };
 
-fn shrink(file: &[u8]) -> Result<ShrunkImage, Refused> {
-    image_kit::open(file, RULES).and_then(Opened::shrink)
+fn shrink(file: &[u8]) -> Result<ShrunkImage, ImageError> {
+    image_kit::open(file, LIMITS).and_then(OpenedImage::shrink)
 }
 
 fn app1(orientation: u16) -> Vec<u8> {
@@ -49,10 +49,10 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 fn an_image_keeps_its_format_and_proportions_and_is_never_enlarged() {
     type Make = fn(u32, u32) -> Vec<u8>;
     let animated: Make = |w, h| gif(w.try_into().unwrap(), h.try_into().unwrap(), 3);
-    let makes: [(Make, Format); 3] = [
-        (jpeg, Format::Jpeg),
-        (png, Format::Png),
-        (animated, Format::Gif),
+    let makes: [(Make, FileFormat); 3] = [
+        (jpeg, FileFormat::Jpeg),
+        (png, FileFormat::Png),
+        (animated, FileFormat::Gif),
     ];
     for (file, format) in makes {
         for (source, made) in [
@@ -184,17 +184,17 @@ fn an_incomplete_file_is_refused() {
     for file in [jpeg(300, 300), png(300, 300), gif(300, 300, 3)] {
         for parts in 0..16 {
             let cut = file.len() * parts / 16;
-            assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
+            assert_eq!(shrink(&file[..cut]), Err(ImageError::Unsupported), "{cut}");
         }
         // A JPEG may lack its end marker, but none of its data.
         let least = if file.starts_with(b"\xff\xd8") { 4 } else { 1 };
         let cut = file.len() - least;
-        assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
+        assert_eq!(shrink(&file[..cut]), Err(ImageError::Unsupported), "{cut}");
     }
     for file in [WEBP_LOSSY, WEBP_LOSSLESS, WEBP_ALPHA] {
         for parts in 0..4 {
             let cut = file.len() * parts / 4;
-            assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
+            assert_eq!(shrink(&file[..cut]), Err(ImageError::Unsupported), "{cut}");
         }
     }
     // The first scan of a progressive JPEG must be complete.
@@ -203,7 +203,7 @@ fn an_incomplete_file_is_refused() {
         .position(|two| two == b"\xff\xda");
     assert_eq!(
         shrink(&JPEG_PROGRESSIVE[..scan.unwrap() + 60]),
-        Err(Refused::Unsupported)
+        Err(ImageError::Unsupported)
     );
 }
 
@@ -244,13 +244,13 @@ fn images_decoded_in_strips_match_other_decoders() {
     }
     // Blocks at a half, a quarter and an eighth of their size.
     for edge in [80, 40, 20] {
-        let small = Rules {
+        let small = ImageLimits {
             made_edge: edge,
-            ..RULES
+            ..LIMITS
         };
         for file in [plain.as_slice(), JPEG_420, JPEG_422] {
             let made = image_kit::open(file, small)
-                .and_then(Opened::shrink)
+                .and_then(OpenedImage::shrink)
                 .unwrap();
             let wanted = image::imageops::thumbnail(&seen(file), edge, edge * 3 / 4);
             let (mean, most) = distance(&seen(&made.bytes), &wanted);
@@ -262,7 +262,7 @@ fn images_decoded_in_strips_match_other_decoders() {
 #[test]
 fn a_phone_photo_is_shrunk_with_little_memory() {
     let file = jpeg(5712, 4284);
-    let opened = image_kit::open(&file, RULES).unwrap();
+    let opened = image_kit::open(&file, LIMITS).unwrap();
     assert!(opened.memory() < 20 * 1024 * 1024, "{}", opened.memory());
     let made = seen(&opened.shrink().unwrap().bytes);
     assert_eq!(made.dimensions(), (512, 384));
@@ -274,17 +274,17 @@ fn a_phone_photo_is_shrunk_with_little_memory() {
 fn a_webp_becomes_a_jpeg_or_a_png_if_it_is_transparent() {
     let plain = test_kit::images::picture(160, 120).to_rgba8();
     for (file, format) in [
-        (WEBP_LOSSY, Format::Jpeg),
-        (WEBP_LOSSLESS, Format::Jpeg),
-        (WEBP_ANIMATED, Format::Jpeg),
-        (WEBP_ALPHA, Format::Png),
-        (WEBP_ALPHA_LOSSLESS, Format::Png),
+        (WEBP_LOSSY, FileFormat::Jpeg),
+        (WEBP_LOSSLESS, FileFormat::Jpeg),
+        (WEBP_ANIMATED, FileFormat::Jpeg),
+        (WEBP_ALPHA, FileFormat::Png),
+        (WEBP_ALPHA_LOSSLESS, FileFormat::Png),
     ] {
         let made = shrink(file).unwrap();
         assert_eq!(made.format, format);
         let made = seen(&made.bytes);
         assert_eq!(made.dimensions(), (160, 120));
-        assert_eq!(made[(10, 10)].0[3] == 0, format == Format::Png);
+        assert_eq!(made[(10, 10)].0[3] == 0, format == FileFormat::Png);
         let far = made[(120, 100)].0.iter().zip(plain[(120, 100)].0);
         assert!(far.into_iter().all(|(a, b)| a.abs_diff(b) <= 12));
     }
@@ -346,21 +346,21 @@ fn p3_files(image: &image::RgbImage) -> [Vec<u8>; 3] {
 
 #[test]
 fn the_error_for_a_large_image_names_the_limit() {
-    let text = |file: &[u8], rules: Rules| match image_kit::open(file, rules) {
-        Err(Refused::TooLarge(exceeded)) => exceeded.to_string(),
+    let text = |file: &[u8], limits: ImageLimits| match image_kit::open(file, limits) {
+        Err(ImageError::TooLarge(exceeded)) => exceeded.to_string(),
         other => panic!("{other:?}"),
     };
-    let few = Rules {
+    let few = ImageLimits {
         max_pixels: 2_000_000,
-        ..RULES
+        ..LIMITS
     };
     assert_eq!(
         text(&jpeg(2000, 1200), few),
         "the photo has 3 megapixels; at most 2 are accepted"
     );
-    let little = Rules {
+    let little = ImageLimits {
         max_memory: 11 * 1024 * 1024,
-        ..RULES
+        ..LIMITS
     };
     let refused = text(&jpeg(800, 600), little);
     assert!(
@@ -370,12 +370,12 @@ fn the_error_for_a_large_image_names_the_limit() {
     assert!(matches!(
         image_kit::open(
             JPEG_PROGRESSIVE,
-            Rules {
+            ImageLimits {
                 max_memory: 1 << 20,
-                ..RULES
+                ..LIMITS
             }
         ),
-        Err(Refused::TooLarge(ExceededLimit::Memory(_, 1)))
+        Err(ImageError::TooLarge(ExceededLimit::Memory(_, 1)))
     ));
 }
 
@@ -393,7 +393,7 @@ fn a_file_that_is_no_jpeg_png_gif_or_webp_is_refused() {
         b"\x89PNG\r\n\x1a\n",
     ];
     for file in files {
-        assert_eq!(shrink(file), Err(Refused::Unsupported), "{file:?}");
+        assert_eq!(shrink(file), Err(ImageError::Unsupported), "{file:?}");
     }
 }
 
@@ -413,9 +413,9 @@ fn an_image_without_pixels_is_unsupported_and_one_with_too_many_is_too_large() {
         [frame, jpeg, png]
     };
     let outcome = |width, height| with_size(width, height).map(|file| shrink(&file).unwrap_err());
-    assert_eq!(outcome(0, 8), [Refused::Unsupported; 3]);
-    assert_eq!(outcome(8, 0), [Refused::Unsupported; 3]);
-    let too_large = Refused::TooLarge(ExceededLimit::Megapixels(51, 50));
+    assert_eq!(outcome(0, 8), [ImageError::Unsupported; 3]);
+    assert_eq!(outcome(8, 0), [ImageError::Unsupported; 3]);
+    let too_large = ImageError::TooLarge(ExceededLimit::Megapixels(51, 50));
     assert_eq!(outcome(7143, 7001), [too_large; 3]);
     assert_eq!(outcome(7001, 7143), [too_large; 3]);
 }

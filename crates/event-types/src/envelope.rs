@@ -91,15 +91,15 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requestid: Option<String>,
     /// The data of the event.
-    pub data: Data,
+    pub data: RawEventData,
 }
 
 /// The data of an event as JSON text. It is parsed on demand, and forwarded byte for byte.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Data(Box<RawValue>);
+pub struct RawEventData(Box<RawValue>);
 
-impl Data {
+impl RawEventData {
     /// Serialises `data` as JSON.
     ///
     /// # Errors
@@ -123,19 +123,19 @@ impl Data {
     }
 }
 
-impl PartialEq for Data {
+impl PartialEq for RawEventData {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
 }
 
-impl std::fmt::Debug for Data {
+impl std::fmt::Debug for RawEventData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl std::fmt::Display for Data {
+impl std::fmt::Display for RawEventData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
@@ -162,7 +162,7 @@ impl Event {
             time,
             datacontenttype: "application/json".to_owned(),
             requestid,
-            data: Data::of(data)?,
+            data: RawEventData::of(data)?,
         })
     }
 

@@ -16,7 +16,7 @@ mod session;
 mod webhook;
 
 pub use chat_provider::{AddressKind, ChatProvider};
-pub use envelope::{Data, Event, EventData, EventError, Exchange, MAX_EVENT_BYTES};
+pub use envelope::{Event, EventData, EventError, Exchange, MAX_EVENT_BYTES, RawEventData};
 pub use identity::{MembershipChanged, SessionRevoked, TeamChanged, TeamRef, UserChanged};
 pub use integration::{
     ChatAddress, ChatDestination, ChatTestRequested, ChatTested, IntegrationConfigured,
@@ -24,7 +24,7 @@ pub use integration::{
 };
 pub use mail::{Mail, MailRequested, MailTemplate};
 pub use notification::{
-    Notice, Notification, NotificationDelivered, NotificationFailed, NotificationSkipped,
+    Notification, NotificationDelivered, NotificationFailed, NotificationSkipped, NotifiedEvent,
 };
 pub use session::{
     ChatTarget, SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted, SessionUser,

@@ -8,7 +8,7 @@ use crate::{EventData, SessionStarted};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(inline))]
-pub struct Notice {
+pub struct NotifiedEvent {
     /// The event that the notification reports.
     pub event_id: Uuid,
     /// The type of the event: `session.started.v1`, `session.submitted.v1` or `session.abandoned.v1`.
@@ -17,8 +17,8 @@ pub struct Notice {
     pub session_id: Uuid,
 }
 
-impl Notice {
-    /// Creates the notice of the event `event_id`, whose type is that of `T`.
+impl NotifiedEvent {
+    /// Describes the event `event_id`, whose type is that of `T`.
     #[must_use]
     pub fn of<T: EventData>(event_id: Uuid, session_id: Uuid) -> Self {
         Self {
@@ -51,13 +51,13 @@ pub struct Notification {
     pub at: DateTime<Utc>,
     /// The other notifications of the message with the same outcome; at most 99.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<Notice>,
+    pub also: Vec<NotifiedEvent>,
 }
 
 impl Notification {
-    /// Returns all notices of the message, with the main one first.
-    pub fn notices(self) -> impl Iterator<Item = Notice> {
-        let first = Notice {
+    /// Returns all events of the message, with the main one first.
+    pub fn events(self) -> impl Iterator<Item = NotifiedEvent> {
+        let first = NotifiedEvent {
             event_id: self.event_id,
             about: self.about,
             session_id: self.session_id,

@@ -2,8 +2,8 @@ use chrono::{DateTime, Utc};
 use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::{
-    ChatTested, EventData, Notice, Notification, NotificationDelivered, NotificationFailed,
-    NotificationSkipped, SessionAbandoned, SessionStarted, SessionSubmitted,
+    ChatTested, EventData, Notification, NotificationDelivered, NotificationFailed,
+    NotificationSkipped, NotifiedEvent, SessionAbandoned, SessionStarted, SessionSubmitted,
 };
 
 use super::model::Kind;
@@ -29,9 +29,9 @@ pub(super) fn events(
             continue;
         };
         let notice = match Kind::of(&row.kind) {
-            Kind::Plan => Notice::of::<SessionStarted>(event_id, session_id),
-            Kind::Finished => Notice::of::<SessionSubmitted>(event_id, session_id),
-            Kind::Abandoned => Notice::of::<SessionAbandoned>(event_id, session_id),
+            Kind::Plan => NotifiedEvent::of::<SessionStarted>(event_id, session_id),
+            Kind::Finished => NotifiedEvent::of::<SessionSubmitted>(event_id, session_id),
+            Kind::Abandoned => NotifiedEvent::of::<SessionAbandoned>(event_id, session_id),
             Kind::Test => {
                 let tested = ChatTested {
                     test_id: session_id,
@@ -53,12 +53,12 @@ pub(super) fn events(
 }
 
 fn ended(
-    notices: &[(&DeliveryRow, Notice)],
+    notices: &[(&DeliveryRow, NotifiedEvent)],
     ending: FinalState,
     reason: &str,
     at: DateTime<Utc>,
 ) -> QueryResult<Option<NewOutboxRow>> {
-    let (rows, notices): (Vec<&DeliveryRow>, Vec<Notice>) = notices.iter().cloned().unzip();
+    let (rows, notices): (Vec<&DeliveryRow>, Vec<NotifiedEvent>) = notices.iter().cloned().unzip();
     let mut also = notices.into_iter();
     let (Some(row), Some(first)) = (rows.first(), also.next()) else {
         return Ok(None);

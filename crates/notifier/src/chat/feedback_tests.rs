@@ -22,8 +22,8 @@ fn numbers(row: &NewOutboxRow) -> Vec<u128> {
         return vec![tested.test_id.as_u128()];
     }
     let delivered: NotificationDelivered = event.data_as().unwrap();
-    let number = |notice: Notice| notice.event_id.as_u128();
-    delivered.notification.notices().map(number).collect()
+    let number = |notice: NotifiedEvent| notice.event_id.as_u128();
+    delivered.notification.events().map(number).collect()
 }
 
 #[test]

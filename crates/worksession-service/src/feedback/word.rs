@@ -1,6 +1,7 @@
 use event_types::{
-    ChatTested, Event, EventData, EventError, IntegrationDisabled, Notice, NotificationDelivered,
-    NotificationFailed, NotificationSkipped, SessionStarted, WebhookAttempted, WebhookDisabled,
+    ChatTested, Event, EventData, EventError, IntegrationDisabled, NotificationDelivered,
+    NotificationFailed, NotificationSkipped, NotifiedEvent, SessionStarted, WebhookAttempted,
+    WebhookDisabled,
 };
 use uuid::Uuid;
 
@@ -83,9 +84,9 @@ fn settled(
 ) -> FeedbackEvent {
     let (team_project_id, at) = (notification.project_id, notification.at);
     let plans = notification
-        .notices()
+        .events()
         .filter(|notice| notice.about == SessionStarted::TYPE);
-    let of = |notice: Notice| Notification {
+    let of = |notice: NotifiedEvent| Notification {
         event_id: notice.event_id.to_string(),
         session_id: notice.session_id.to_string(),
         team_project_id,
@@ -118,7 +119,7 @@ mod tests {
         let (event_id, session_id, at) =
             (Uuid::from_u128(1), Uuid::from_u128(2), DateTime::UNIX_EPOCH);
         let (about, project_id) = (SessionStarted::TYPE.to_owned(), Some(7));
-        let notice = |event_id: u128, about: &str| Notice {
+        let notice = |event_id: u128, about: &str| NotifiedEvent {
             event_id: Uuid::from_u128(event_id),
             about: about.to_owned(),
             session_id,

@@ -9,7 +9,7 @@ use broker::{Broker, BrokerUrl, Message, Outcome};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use event_types::{Data, Event, Exchange};
+use event_types::{Event, Exchange, RawEventData};
 use serde_json::{Value, json};
 use test_kit::{Call, ChatReply, FakeChat, TestBroker, wait_until};
 use uuid::Uuid;
@@ -65,7 +65,7 @@ async fn a_reconnecting_pika_consumer_gets_every_session_event_once() {
     assert_eq!(lines, expected);
     // A message that it cannot read does not block those after it.
     let mut unreadable = repeated.clone();
-    unreadable.data = Data::of(&json!({"session_id": Uuid::nil()})).unwrap();
+    unreadable.data = RawEventData::of(&json!({"session_id": Uuid::nil()})).unwrap();
     unreadable.id = Uuid::now_v7();
     publish(&broker, &unreadable).await;
     publish(&broker, &repeated).await;
@@ -273,7 +273,7 @@ fn repeated() -> Event {
         time: chrono::DateTime::UNIX_EPOCH,
         datacontenttype: "application/json".to_owned(),
         requestid: None,
-        data: Data::of(&data).unwrap(),
+        data: RawEventData::of(&data).unwrap(),
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use service_kit::http::UnreadBody;
 use url::form_urlencoded;
-use web_kit::KeptForm;
+use web_kit::SavedForm;
 use web_kit::cookies::set_cookie;
 use web_kit::form;
 use web_kit::html::html;
@@ -93,7 +93,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             visitor.page.clone_from(&token.page);
             let now = visitor.dashboard.clock.now().timestamp();
             let action = req.uri().to_string();
-            let kept = KeptForm::new(token.clone(), &action, &bytes, now);
+            let kept = SavedForm::new(token.clone(), &action, &bytes, now);
             req.extensions_mut().insert(SubmittedInput::in_body(&bytes));
             req.extensions_mut().insert(kept);
             let user = match visitor.known().await? {
@@ -111,8 +111,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
 /// far.
 pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
     let dashboard = &visitor.dashboard;
-    let kept = visitor.request.extensions().get::<KeptForm>().cloned();
-    let page = kept.as_ref().map_or(HOME, KeptForm::page);
+    let kept = visitor.request.extensions().get::<SavedForm>().cloned();
+    let page = kept.as_ref().map_or(HOME, SavedForm::page);
     let written = kept.as_ref().filter(|kept| kept.is_written(&WRITTEN));
     let sealed = written.map(|kept| kept.seal(&dashboard.sealers.forms, &visitor.browser));
     let mut answer = match sealed {
@@ -142,7 +142,7 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
 #[template(path = "resume.html")]
 struct ResumePage {
     frame: PageFrame,
-    kept: KeptForm,
+    kept: SavedForm,
     fields: Vec<SavedField>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) async fn resume(user: SignedInVisitor) -> actix_web::Result<HttpRespo
     let account = &user.sign_in.username;
     let cookie = dashboard.cookies.read(request, KEPT);
     let kept = cookie.and_then(|cookie| {
-        KeptForm::open(&dashboard.sealers.forms, browser, &cookie, account, now)
+        SavedForm::open(&dashboard.sealers.forms, browser, &cookie, account, now)
     });
     let mut answer = match kept {
         Some(kept) => {

@@ -29,7 +29,7 @@ const ASKED_AGAIN: [&str; 7] = [
 
 /// A form of one of our pages. Its token proves that it was shown to this account in this browser.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct KeptForm {
+pub struct SavedForm {
     token: CsrfToken,
     action: String,
     fields: Vec<(String, String)>,
@@ -52,7 +52,7 @@ pub struct SavedField {
     pub is_written: bool,
 }
 
-impl KeptForm {
+impl SavedForm {
     /// Creates the form that was sent to `action` with this token.
     #[must_use]
     pub fn new(token: CsrfToken, action: &str, body: &[u8], now: i64) -> Self {

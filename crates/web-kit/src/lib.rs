@@ -14,6 +14,6 @@ pub mod text;
 
 pub use assets::Asset;
 pub use cookies::Cookies;
-pub use kept::KeptForm;
+pub use kept::SavedForm;
 pub use notices::FormMessages;
 pub use return_to::ReturnTo;

@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used, reason = "tests fail by panicking")]
 
 use service_kit::seal::{Purpose, Sealer, SealingKeys};
-use web_kit::KeptForm;
+use web_kit::SavedForm;
 use web_kit::form::CsrfToken;
 use web_kit::kept::KEPT_SECONDS;
 
@@ -12,17 +12,18 @@ fn sealer() -> Sealer {
         .expect("a key")
 }
 
-fn kept(body: &str) -> KeptForm {
+fn kept(body: &str) -> SavedForm {
     let token = CsrfToken::new("5", "/account/email");
-    KeptForm::new(token, "/account/email", body.as_bytes(), 1_000)
+    SavedForm::new(token, "/account/email", body.as_bytes(), 1_000)
 }
 
 #[test]
 fn a_saved_form_is_valid_for_its_account_and_browser_until_it_expires() {
     let form = kept("csrf=t&email=a%40b&password=hush&note=");
     let sealed = form.seal(&sealer(), "browser").expect("is small");
-    let open =
-        |browser, account, now| KeptForm::open(&sealer(), browser, &sealed, account, now).is_some();
+    let open = |browser, account, now| {
+        SavedForm::open(&sealer(), browser, &sealed, account, now).is_some()
+    };
     assert!(open("browser", "5", 1_000) && open("browser", "5", 999 + KEPT_SECONDS));
     assert!(!open("other", "5", 1_000) && !open("browser", "6", 1_000));
     assert!(!open("browser", "5", 1_000 + KEPT_SECONDS));
@@ -46,9 +47,9 @@ fn a_saved_form_is_valid_for_its_account_and_browser_until_it_expires() {
 fn a_form_too_large_for_a_cookie_or_leading_elsewhere_is_not_restored() {
     assert!(kept(&"x".repeat(4_000)).seal(&sealer(), "").is_none());
     let token = CsrfToken::new("5", "/account/email");
-    let form = KeptForm::new(token, "//evil.example/", b"note=x", 1_000);
+    let form = SavedForm::new(token, "//evil.example/", b"note=x", 1_000);
     let sealed = form.seal(&sealer(), "").expect("is small");
-    assert!(KeptForm::open(&sealer(), "", &sealed, "5", 1_000).is_none());
+    assert!(SavedForm::open(&sealer(), "", &sealed, "5", 1_000).is_none());
 }
 
 #[test]

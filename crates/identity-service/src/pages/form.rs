@@ -12,7 +12,7 @@ use askama::Template;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use service_kit::http::UnreadBody;
-use web_kit::KeptForm;
+use web_kit::SavedForm;
 use web_kit::cookies::set_cookie;
 use web_kit::form::{self, CsrfToken};
 use web_kit::kept::SavedField;
@@ -118,7 +118,7 @@ impl<T> Form<T> {
     fn sign_in_first(self) -> actix_web::Error {
         let app = &self.visitor.app;
         let now = app.clock.now().timestamp();
-        let kept = KeptForm::new(self.token, &self.action, &self.body, now);
+        let kept = SavedForm::new(self.token, &self.action, &self.body, now);
         let answer = match kept.seal(&app.sealers.forms, self.visitor.browser()) {
             _ if !kept.is_written(&WRITTEN) => self.visitor.see_other(&sign_in_path(kept.page())),
             Some(sealed) => {
@@ -151,7 +151,7 @@ struct SignedOutPage {
 #[template(path = "entry/resume.html")]
 struct ResumePage {
     frame: PageFrame,
-    kept: KeptForm,
+    kept: SavedForm,
     fields: Vec<SavedField>,
 }
 
@@ -162,7 +162,7 @@ pub(super) async fn resume(member: Member, req: HttpRequest) -> HttpResponse {
     let now = app.clock.now().timestamp();
     let cookie = app.cookies.read(&req, Name::KeptForm);
     let kept =
-        cookie.and_then(|it| KeptForm::open(&app.sealers.forms, browser, &it, &account, now));
+        cookie.and_then(|it| SavedForm::open(&app.sealers.forms, browser, &it, &account, now));
     let mut answer = match kept {
         Some(kept) => {
             let page = ResumePage {

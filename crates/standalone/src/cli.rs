@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use service_kit::Clock;
 use service_kit::cli::{self, CommonArgs, runtime};
 
-use crate::occupied::Occupied;
+use crate::data_dir_lock::DataDirLock;
 use crate::{Config, admin, demo, running};
 
 /// Holdfast in one process: accounts, focus sessions and notifications on SQLite
@@ -124,7 +124,7 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
 }
 
 async fn serve(config: Config, with_demo: bool) -> Result<(), Error> {
-    let _taken = Occupied::take(&config.data_dir)?;
+    let _taken = DataDirLock::take(&config.data_dir)?;
     let sign_in = if with_demo {
         Some(demo::fill(&config).await?)
     } else {

@@ -8,8 +8,8 @@ mod admin;
 mod cli;
 mod config;
 mod dashboard;
+mod data_dir_lock;
 mod demo;
-mod occupied;
 mod running;
 
 pub use cli::run_cli;

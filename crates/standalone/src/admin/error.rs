@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use db_kit::DbError;
 use thiserror::Error;
 
-use crate::occupied::DataDirLockError;
+use crate::data_dir_lock::DataDirLockError;
 use crate::running::StartError;
 
 /// Why a command on the whole data failed. One sentence, without any secret.
@@ -17,7 +17,7 @@ pub(crate) enum AdminError {
     Config(#[from] StartError),
     /// The data directory is in use, or incomplete.
     #[error(transparent)]
-    Occupied(#[from] DataDirLockError),
+    DataDirLock(#[from] DataDirLockError),
     #[error("{}: {}", .0.display(), .1)]
     File(PathBuf, io::Error),
     #[error("{}: {}", .0.display(), .1)]

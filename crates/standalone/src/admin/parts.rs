@@ -12,7 +12,7 @@ pub(crate) const NAMES: [&str; 3] = ["identity", "worksession", "notifier"];
 
 /// One of the three parts, with its SQLite file.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct PartDatabase {
     /// `identity`, `worksession` or `notifier`.
     pub(crate) name: &'static str,
     pub(crate) file: PathBuf,
@@ -22,11 +22,11 @@ pub(crate) struct Part {
 
 /// Returns the three parts with the files of their databases. A part that is configured for PostgreSQL gets the file that the
 /// standalone would use.
-pub(crate) fn of(config: &Config) -> [Part; 3] {
+pub(crate) fn of(config: &Config) -> [PartDatabase; 3] {
     let mut urls = config.databases().into_iter();
     NAMES.map(|name| {
         let file = urls.next().flatten().and_then(DatabaseUrl::file);
-        Part {
+        PartDatabase {
             name,
             file: file.unwrap_or_else(|| config.data_dir.join(file_name(name))),
             migrations: migrations(name),

@@ -17,10 +17,10 @@ use service_kit::cli::output::{self, Column};
 
 use super::database::{self, queries};
 use super::error::{AdminError, at, in_file, print};
-use super::files::{self, BackupFile, Database, FORMAT, MANIFEST, Manifest};
-use super::parts::{self, Part};
+use super::files::{self, BackupDatabase, BackupFile, FORMAT, MANIFEST, Manifest};
+use super::parts::{self, PartDatabase};
 use crate::Config;
-use crate::occupied::{self, LOCK};
+use crate::data_dir_lock::{self, LOCK};
 
 /// The keys that a standalone creates in its data directory.
 const KEYS: [&str; 2] = ["secrets.key", "identity-keys.key"];
@@ -44,7 +44,7 @@ pub(crate) struct BackupArgs {
 /// [`AdminError`]; no folder of that name exists then.
 pub(crate) fn run(args: &BackupArgs, config: &Config) -> Result<(), AdminError> {
     refuse_servers(config)?;
-    occupied::refuse_unfinished(&config.data_dir)?;
+    data_dir_lock::refuse_unfinished(&config.data_dir)?;
     let partial = PartialBackup::beside(&args.folder)?;
     let manifest = write(config, &partial.path)?;
     partial.finish(&args.folder)?;
@@ -120,11 +120,11 @@ fn write(config: &Config, folder: &Path) -> Result<Manifest, AdminError> {
 
 /// Verifies a copy by reading all of it.
 fn verified(
-    part: &Part,
+    part: &PartDatabase,
     copy: &Path,
     file: PathBuf,
     expected: BTreeMap<String, i64>,
-) -> Result<Database, AdminError> {
+) -> Result<BackupDatabase, AdminError> {
     let db = database::open(copy, Duration::ZERO)?;
     database::check(&db, copy)?;
     let rows = queries::counts(&db).map_err(in_file(copy))?;
@@ -135,7 +135,7 @@ fn verified(
         )));
     }
     let versions = queries::versions(&db).map_err(in_file(copy))?;
-    Ok(Database {
+    Ok(BackupDatabase {
         file,
         schema: versions.last().cloned().unwrap_or_default(),
         rows,
@@ -146,7 +146,7 @@ fn verified(
 /// call sent is a file by then.
 fn copy_others(
     data: &Path,
-    parts: &[Part; 3],
+    parts: &[PartDatabase; 3],
     folder: &Path,
 ) -> Result<Vec<BackupFile>, AdminError> {
     let mut kept = Vec::new();
@@ -164,7 +164,7 @@ fn copy_others(
     Ok(kept)
 }
 
-fn others(data: &Path, parts: &[Part; 3]) -> Result<Vec<PathBuf>, AdminError> {
+fn others(data: &Path, parts: &[PartDatabase; 3]) -> Result<Vec<PathBuf>, AdminError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(data).map_err(at(data))? {
         let entry = entry.map_err(at(data))?;

@@ -14,7 +14,7 @@ use rusqlite::backup::{Backup, StepResult};
 use crate::admin::database::{self, queries};
 use crate::admin::error::{AdminError, in_file};
 use crate::admin::files::make_file;
-use crate::admin::parts::Part;
+use crate::admin::parts::PartDatabase;
 
 /// How long the locks that are held wait for the last one; writers give up after five seconds.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -31,7 +31,7 @@ const PAGES: std::ffi::c_int = 1024;
 ///
 /// # Errors
 /// A sentence when the locks cannot be obtained.
-pub(super) fn of_one_instant(parts: &[Part; 3]) -> Result<[Connection; 3], AdminError> {
+pub(super) fn of_one_instant(parts: &[PartDatabase; 3]) -> Result<[Connection; 3], AdminError> {
     let deadline = Instant::now() + GIVE_UP;
     let [first, second, third] = parts;
     loop {
@@ -81,16 +81,16 @@ pub(super) fn copy(snapshot: &Connection, to: &Path) -> Result<(), AdminError> {
         .map_err(|(_, cause)| AdminError::Sqlite(to.to_owned(), cause))
 }
 
-fn reader(part: &Part) -> Result<Connection, AdminError> {
+fn reader(part: &PartDatabase) -> Result<Connection, AdminError> {
     database::open(&part.file, READER_PATIENCE)
 }
 
-fn writer(part: &Part) -> Result<Connection, AdminError> {
+fn writer(part: &PartDatabase) -> Result<Connection, AdminError> {
     database::open(&part.file, PATIENCE)
 }
 
 /// Takes all write locks. Returns false if one is busy; those that were taken remain held.
-fn lock_all(parts: &[Part; 3], writers: &[Connection; 3]) -> Result<bool, AdminError> {
+fn lock_all(parts: &[PartDatabase; 3], writers: &[Connection; 3]) -> Result<bool, AdminError> {
     for (part, writer) in parts.iter().zip(writers) {
         match queries::begin_write(writer) {
             Ok(()) => {}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::error::{AdminError, in_file};
-use super::parts::{self, Part};
+use super::parts::{self, PartDatabase};
 
 /// Opens an existing database.
 ///
@@ -79,7 +79,7 @@ pub(crate) fn refuse_newer(part: &str, applied: &[String]) -> Result<(), AdminEr
 ///
 /// # Errors
 /// A sentence when it is not.
-pub(crate) fn open_whole(part: &Part) -> Result<Connection, AdminError> {
+pub(crate) fn open_whole(part: &PartDatabase) -> Result<Connection, AdminError> {
     let db = open_alone(&part.file)?;
     let applied = queries::versions(&db).map_err(in_file(&part.file))?;
     refuse_newer(part.name, &applied)?;

@@ -23,14 +23,14 @@ pub(crate) struct Manifest {
     /// The instant of the backup, in RFC 3339 and UTC.
     pub(crate) taken_at: String,
     /// The databases by part.
-    pub(crate) databases: BTreeMap<String, Database>,
+    pub(crate) databases: BTreeMap<String, BackupDatabase>,
     /// All files except this one.
     pub(crate) files: Vec<BackupFile>,
 }
 
 /// The description of a database in a backup.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Database {
+pub(crate) struct BackupDatabase {
     pub(crate) file: PathBuf,
     /// The version of its newest migration.
     pub(crate) schema: String,

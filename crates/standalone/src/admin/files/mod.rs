@@ -11,7 +11,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use service_kit::crypto::random_bytes;
 
 use super::error::{AdminError, at};
-pub(crate) use manifest::{BackupFile, Database, FORMAT, MANIFEST, Manifest};
+pub(crate) use manifest::{BackupDatabase, BackupFile, FORMAT, MANIFEST, Manifest};
 
 /// Bytes of a file that are in memory at a time.
 const CHUNK: usize = 1 << 16;

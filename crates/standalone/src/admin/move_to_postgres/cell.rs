@@ -8,7 +8,7 @@ use crate::admin::files::hex;
 
 /// The type of a column in PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnType {
     /// `smallint`, `integer` and `bigint`.
     Whole,
     /// `boolean`, which SQLite stores as 0 and 1.
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Day,
 }
 
-impl Kind {
+impl ColumnType {
     /// Returns the kind of a type in `information_schema`; none for a type that no migration has used yet.
     pub(super) fn of(data_type: &str) -> Option<Self> {
         Some(match data_type {
@@ -59,15 +59,15 @@ pub(super) enum Cell {
 
 impl Cell {
     /// Converts a value of a SQLite file. The error says why PostgreSQL cannot store it.
-    pub(super) fn of_sqlite(value: ValueRef<'_>, kind: Kind) -> Result<Self, &'static str> {
+    pub(super) fn of_sqlite(value: ValueRef<'_>, kind: ColumnType) -> Result<Self, &'static str> {
         match (value, kind) {
             (ValueRef::Null, _) => Ok(Self::Null),
-            (ValueRef::Integer(number), Kind::Whole) => Ok(Self::Whole(number)),
-            (ValueRef::Integer(0), Kind::Truth) => Ok(Self::Truth(false)),
-            (ValueRef::Integer(1), Kind::Truth) => Ok(Self::Truth(true)),
-            (ValueRef::Real(number), Kind::Real) => Ok(Self::Real(number.to_bits())),
-            (ValueRef::Blob(bytes), Kind::Bytes) => Ok(Self::Bytes(bytes.to_vec())),
-            (ValueRef::Text(bytes), Kind::Text | Kind::Moment | Kind::Day) => {
+            (ValueRef::Integer(number), ColumnType::Whole) => Ok(Self::Whole(number)),
+            (ValueRef::Integer(0), ColumnType::Truth) => Ok(Self::Truth(false)),
+            (ValueRef::Integer(1), ColumnType::Truth) => Ok(Self::Truth(true)),
+            (ValueRef::Real(number), ColumnType::Real) => Ok(Self::Real(number.to_bits())),
+            (ValueRef::Blob(bytes), ColumnType::Bytes) => Ok(Self::Bytes(bytes.to_vec())),
+            (ValueRef::Text(bytes), ColumnType::Text | ColumnType::Moment | ColumnType::Day) => {
                 let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8")?;
                 if text.contains('\0') {
                     return Err("contains a NUL character, which PostgreSQL cannot store");
@@ -79,15 +79,15 @@ impl Cell {
     }
 
     /// Parses a value in PostgreSQL's text form, which for times and dates is that of SQLite.
-    pub(super) fn of_text(text: &str, kind: Kind) -> Result<Self, &'static str> {
+    pub(super) fn of_text(text: &str, kind: ColumnType) -> Result<Self, &'static str> {
         const WRONG: &str = "does not have the column's type";
         Ok(match kind {
-            Kind::Whole => Self::Whole(text.parse().map_err(|_| WRONG)?),
-            Kind::Truth => Self::Truth(text.parse().map_err(|_| WRONG)?),
-            Kind::Real => Self::Real(text.parse::<f64>().map_err(|_| WRONG)?.to_bits()),
-            Kind::Text => Self::Text(text.to_owned()),
-            Kind::Bytes => Self::Bytes(bytes_of(text).ok_or(WRONG)?),
-            Kind::Moment => {
+            ColumnType::Whole => Self::Whole(text.parse().map_err(|_| WRONG)?),
+            ColumnType::Truth => Self::Truth(text.parse().map_err(|_| WRONG)?),
+            ColumnType::Real => Self::Real(text.parse::<f64>().map_err(|_| WRONG)?.to_bits()),
+            ColumnType::Text => Self::Text(text.to_owned()),
+            ColumnType::Bytes => Self::Bytes(bytes_of(text).ok_or(WRONG)?),
+            ColumnType::Moment => {
                 let at = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f");
                 let at = at.map_err(|_| "is not a time")?;
                 if at.nanosecond() % 1000 != 0 {
@@ -95,7 +95,7 @@ impl Cell {
                 }
                 Self::Moment(at)
             }
-            Kind::Day => {
+            ColumnType::Day => {
                 let day = NaiveDate::parse_from_str(text, "%Y-%m-%d");
                 Self::Day(day.map_err(|_| "is not a date")?)
             }
@@ -129,12 +129,12 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
 
 /// The content of a table as a fingerprint, which is the same for the same rows in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct TableChecksum {
     pub(super) rows: u64,
     sum: u128,
 }
 
-impl Content {
+impl TableChecksum {
     pub(super) fn add(&mut self, row: &[Cell]) {
         let mut digest = Context::new(&SHA256);
         for cell in row {
@@ -156,7 +156,7 @@ impl Content {
     }
 }
 
-impl std::fmt::Display for Content {
+impl std::fmt::Display for TableChecksum {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:032x}", self.sum)
     }
@@ -169,19 +169,19 @@ mod tests {
     #[test]
     fn values_are_the_same_after_the_way_through_text() {
         for (kind, cell) in [
-            (Kind::Whole, Cell::Whole(i64::MIN)),
-            (Kind::Truth, Cell::Truth(true)),
-            (Kind::Real, Cell::Real(0.1_f64.to_bits())),
-            (Kind::Real, Cell::Real((-0.0_f64).to_bits())),
-            (Kind::Real, Cell::Real(f64::MIN_POSITIVE.to_bits())),
-            (Kind::Real, Cell::Real(5e-324_f64.to_bits())),
-            (Kind::Real, Cell::Real(f64::MAX.to_bits())),
+            (ColumnType::Whole, Cell::Whole(i64::MIN)),
+            (ColumnType::Truth, Cell::Truth(true)),
+            (ColumnType::Real, Cell::Real(0.1_f64.to_bits())),
+            (ColumnType::Real, Cell::Real((-0.0_f64).to_bits())),
+            (ColumnType::Real, Cell::Real(f64::MIN_POSITIVE.to_bits())),
+            (ColumnType::Real, Cell::Real(5e-324_f64.to_bits())),
+            (ColumnType::Real, Cell::Real(f64::MAX.to_bits())),
             (
-                Kind::Text,
+                ColumnType::Text,
                 Cell::Text("\\x41 '\"\u{2028}🦀\\u0000".to_owned()),
             ),
-            (Kind::Bytes, Cell::Bytes(vec![0, 255, 92])),
-            (Kind::Bytes, Cell::Bytes(Vec::new())),
+            (ColumnType::Bytes, Cell::Bytes(vec![0, 255, 92])),
+            (ColumnType::Bytes, Cell::Bytes(Vec::new())),
         ] {
             let text = cell.to_text().expect("a value");
             assert_eq!(Cell::of_text(&text, kind), Ok(cell));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn times_of_every_length_mean_the_same_and_finer_ones_are_refused() {
-        let at = |text: &str| Cell::of_sqlite(ValueRef::Text(text.as_bytes()), Kind::Moment);
+        let at = |text: &str| Cell::of_sqlite(ValueRef::Text(text.as_bytes()), ColumnType::Moment);
         let whole = at("1970-01-01 00:00:00").expect("a time");
         assert_eq!(at("1970-01-01 00:00:00.000"), Ok(whole.clone()));
         assert_eq!(
@@ -208,18 +208,18 @@ mod tests {
     #[test]
     fn what_postgres_cannot_keep_is_refused_with_the_reason() {
         let refused = |value, kind| Cell::of_sqlite(value, kind).expect_err("refused");
-        assert!(refused(ValueRef::Text(b"a\0b"), Kind::Text).contains("NUL"));
-        assert!(refused(ValueRef::Text(b"\xff"), Kind::Text).contains("UTF-8"));
-        assert!(refused(ValueRef::Text(b"x"), Kind::Whole).contains("type"));
-        assert!(refused(ValueRef::Integer(2), Kind::Truth).contains("type"));
+        assert!(refused(ValueRef::Text(b"a\0b"), ColumnType::Text).contains("NUL"));
+        assert!(refused(ValueRef::Text(b"\xff"), ColumnType::Text).contains("UTF-8"));
+        assert!(refused(ValueRef::Text(b"x"), ColumnType::Whole).contains("type"));
+        assert!(refused(ValueRef::Integer(2), ColumnType::Truth).contains("type"));
     }
 
     #[test]
     fn a_tables_content_does_not_depend_on_the_order_and_counts_rows_twice() {
         let of = |rows: &[&[Cell]]| {
-            let mut content = Content::default();
-            rows.iter().for_each(|row| content.add(row));
-            content
+            let mut checksum = TableChecksum::default();
+            rows.iter().for_each(|row| checksum.add(row));
+            checksum
         };
         let (a, b) = (
             [Cell::Text("a".into()), Cell::Null],

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::cell::{Cell, Content};
+use super::cell::{Cell, TableChecksum};
 use super::plan::Table;
 use super::queries;
 
@@ -43,7 +43,7 @@ pub(super) fn table(
     from: &Connection,
     to: &mut PgConnection,
     table: &Table,
-) -> Result<Content, CopyError> {
+) -> Result<TableChecksum, CopyError> {
     let (sent, longest) = send(from, to, table)?;
     for (column, sequence) in &table.sequences {
         let last = queries::highest_key(from, &table.name, column)?;
@@ -71,14 +71,14 @@ fn send(
     from: &Connection,
     to: &mut PgConnection,
     table: &Table,
-) -> Result<(Content, usize), CopyError> {
+) -> Result<(TableChecksum, usize), CopyError> {
     let columns = names(table);
-    let mut content = Content::default();
+    let mut checksum = TableChecksum::default();
     let mut longest = 0;
     let mut batch = Batch::default();
     queries::read_sqlite(from, &table.name, &table.columns, |row| {
         let cells = cells_of(row, table)?;
-        content.add(&cells);
+        checksum.add(&cells);
         let length = batch.add(&columns, &cells);
         longest = longest.max(length);
         if batch.is_full() {
@@ -87,7 +87,7 @@ fn send(
         Ok::<_, CopyError>(())
     })?;
     batch.insert(to, &table.name, &columns)?;
-    Ok((content, longest))
+    Ok((checksum, longest))
 }
 
 fn cells_of(row: &rusqlite::Row<'_>, table: &Table) -> Result<Vec<Cell>, CopyError> {
@@ -117,8 +117,12 @@ fn key_of(row: &rusqlite::Row<'_>, table: &Table) -> String {
     format!("{name} = {value}")
 }
 
-fn read_back(to: &mut PgConnection, table: &Table, at_once: usize) -> Result<Content, CopyError> {
-    let mut content = Content::default();
+fn read_back(
+    to: &mut PgConnection,
+    table: &Table,
+    at_once: usize,
+) -> Result<TableChecksum, CopyError> {
+    let mut checksum = TableChecksum::default();
     queries::open_rows(to, &table.name, &names(table))?;
     loop {
         let lines = queries::next_rows(to, at_once)?;
@@ -127,11 +131,11 @@ fn read_back(to: &mut PgConnection, table: &Table, at_once: usize) -> Result<Con
         }
         for line in lines {
             let cells = cells_of_line(&line, table);
-            content.add(&cells.ok_or_else(|| CopyError::Differs(table.name.clone()))?);
+            checksum.add(&cells.ok_or_else(|| CopyError::Differs(table.name.clone()))?);
         }
     }
     queries::close_rows(to)?;
-    Ok(content)
+    Ok(checksum)
 }
 
 fn cells_of_line(line: &str, table: &Table) -> Option<Vec<Cell>> {

@@ -18,9 +18,9 @@ use service_kit::config::SecretText;
 
 use super::database;
 use super::error::{AdminError, print};
-use super::parts::{self, Part};
+use super::parts::{self, PartDatabase};
 use crate::Config;
-use crate::occupied::Occupied;
+use crate::data_dir_lock::DataDirLock;
 use target::{MoveTarget, MovedTable};
 
 /// Copies all data into three empty PostgreSQL databases, for separate services
@@ -45,7 +45,7 @@ pub(crate) struct MoveArgs {
 /// # Errors
 /// [`AdminError`]; before the commits, the databases have no rows then.
 pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
-    let _taken = Occupied::take(&config.data_dir)?;
+    let _taken = DataDirLock::take(&config.data_dir)?;
     let urls = urls(args, config)?;
     let parts = parts::of(config);
     for part in &parts {
@@ -110,7 +110,7 @@ fn url(
 }
 
 /// Migrates the file to this version, as `serve` would.
-fn bring_up_to_date(part: &Part) -> Result<(), AdminError> {
+fn bring_up_to_date(part: &PartDatabase) -> Result<(), AdminError> {
     if !part.file.exists() {
         return Err(AdminError::refused(format!(
             "there is no {}, so there is nothing to move",
@@ -139,8 +139,8 @@ fn table(moved: &[MovedTable]) -> String {
         [
             one.part.to_owned(),
             one.table.clone(),
-            one.content.rows.to_string(),
-            one.content.to_string(),
+            one.checksum.rows.to_string(),
+            one.checksum.to_string(),
         ]
     });
     output::table(columns, rows, "no tables")

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cell::Kind;
+use super::cell::ColumnType;
 use super::queries::{Column, Reference};
 
 /// A table with its columns in the order of PostgreSQL.
@@ -11,7 +11,7 @@ pub(super) struct Table {
     /// Its name in both databases.
     pub(super) name: String,
     /// Its columns and their types.
-    pub(super) columns: Vec<(String, Kind)>,
+    pub(super) columns: Vec<(String, ColumnType)>,
     /// Columns that count up, and their sequences.
     pub(super) sequences: Vec<(String, String)>,
 }
@@ -33,7 +33,7 @@ pub(super) fn tables(
             data_type,
             sequence,
         } = column;
-        let Some(kind) = Kind::of(&data_type) else {
+        let Some(kind) = ColumnType::of(&data_type) else {
             return Err(format!(
                 "{table_name}.{column_name} has the type {data_type}, which this command does not know"
             ));

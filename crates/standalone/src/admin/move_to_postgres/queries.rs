@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use rusqlite::Connection;
 
-use super::cell::Kind;
+use super::cell::ColumnType;
 use crate::admin::database::queries::quoted;
 
 /// The key of an advisory lock during a move. A second target that is the same database does not get the lock.
@@ -176,7 +176,7 @@ pub(super) fn sqlite_columns(db: &Connection, table: &str) -> rusqlite::Result<V
 pub(super) fn read_sqlite<E: From<rusqlite::Error>>(
     db: &Connection,
     table: &str,
-    columns: &[(String, Kind)],
+    columns: &[(String, ColumnType)],
     mut take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();

@@ -7,11 +7,11 @@ use diesel::PgConnection;
 use diesel::connection::{AnsiTransactionManager, TransactionManager as _};
 use rusqlite::Connection;
 
-use super::cell::Content;
+use super::cell::TableChecksum;
 use super::{copy, plan, queries};
 use crate::admin::database::{self, queries as sqlite};
 use crate::admin::error::{AdminError, in_file};
-use crate::admin::parts::Part;
+use crate::admin::parts::PartDatabase;
 
 /// A table that was copied.
 #[derive(Debug)]
@@ -19,13 +19,13 @@ pub(super) struct MovedTable {
     /// The part to which it belongs.
     pub(super) part: &'static str,
     pub(super) table: String,
-    /// Its content, the same on both sides.
-    pub(super) content: Content,
+    /// The checksum of its content, the same on both sides.
+    pub(super) checksum: TableChecksum,
 }
 
 /// A SQLite file that nobody else has open, and the database to which it is copied.
 pub(super) struct MoveTarget {
-    part: Part,
+    part: PartDatabase,
     from: Connection,
     to: PgConnection,
     pool: Pool,
@@ -36,7 +36,7 @@ impl MoveTarget {
     ///
     /// # Errors
     /// A sentence when it does not.
-    pub(super) fn open(part: &Part, url: DatabaseUrl) -> Result<Self, AdminError> {
+    pub(super) fn open(part: &PartDatabase, url: DatabaseUrl) -> Result<Self, AdminError> {
         let from = database::open_whole(part)?;
         let pool = Pool::open(PoolOptions::new(url, 1));
         let failed = |cause: DbError| AdminError::Postgres(part.name, cause);
@@ -87,13 +87,13 @@ impl MoveTarget {
         self.refuse_full()?;
         let mut moved = Vec::new();
         for table in &tables {
-            let content = copy::table(&self.from, &mut self.to, table)
+            let checksum = copy::table(&self.from, &mut self.to, table)
                 .map_err(|cause| AdminError::refused(format!("{part}: {}: {cause}", table.name)))?;
-            log::info!("{part}: copied {} rows of {}", content.rows, table.name);
+            log::info!("{part}: copied {} rows of {}", checksum.rows, table.name);
             moved.push(MovedTable {
                 part,
                 table: table.name.clone(),
-                content,
+                checksum,
             });
         }
         Ok(moved)

@@ -14,9 +14,9 @@ use service_kit::Clock;
 
 use super::database::{self, queries};
 use super::error::{AdminError, at, in_file, print};
-use super::files::{self, Database, Manifest};
+use super::files::{self, BackupDatabase, Manifest};
 use super::parts;
-use crate::occupied::{LOCK, Occupied, UNFINISHED};
+use crate::data_dir_lock::{DataDirLock, LOCK, UNFINISHED};
 
 /// Restores a backup into the data directory
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ fn into(
     manifest: &Manifest,
     data: &Path,
 ) -> Result<Option<PathBuf>, AdminError> {
-    let _taken = Occupied::take_even_unfinished(data)?;
+    let _taken = DataDirLock::take_even_unfinished(data)?;
     let old = replaced::entries(data)?;
     if !old.is_empty() && !args.force {
         return Err(AdminError::refused(format!(
@@ -148,7 +148,7 @@ fn stage(manifest: &Manifest, from: &Path, to: &Path) -> Result<(), AdminError> 
     files::sync_folder(to)
 }
 
-fn check_database(part: &str, expected: &Database, file: &Path) -> Result<(), AdminError> {
+fn check_database(part: &str, expected: &BackupDatabase, file: &Path) -> Result<(), AdminError> {
     let db = database::open(file, Duration::ZERO)?;
     let versions = queries::versions(&db).map_err(in_file(file))?;
     database::refuse_newer(part, &versions)?;

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::error::{AdminError, at};
 use crate::admin::files;
-use crate::occupied::{LOCK, UNFINISHED};
+use crate::data_dir_lock::{LOCK, UNFINISHED};
 
 /// The name of a replaced state, after that of the directory or inside of it.
 const REPLACED: &str = "replaced-";

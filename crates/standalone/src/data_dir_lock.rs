@@ -15,7 +15,7 @@ pub(crate) const UNFINISHED: &str = "restore.unfinished";
 
 /// The locked data directory, until this is dropped or its process ends in any way.
 #[derive(Debug)]
-pub(crate) struct Occupied {
+pub(crate) struct DataDirLock {
     _lock: File,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum DataDirLockError {
     Io(PathBuf, io::Error),
 }
 
-impl Occupied {
+impl DataDirLock {
     /// Locks a directory that contains one state, or none yet.
     ///
     /// # Errors
@@ -85,10 +85,10 @@ mod tests {
     #[test]
     fn a_folder_is_taken_once_and_free_again_afterwards() {
         let folder = tempfile::tempdir().expect("a folder");
-        let first = Occupied::take(folder.path()).expect("free");
-        let second = Occupied::take(folder.path()).expect_err("taken");
+        let first = DataDirLock::take(folder.path()).expect("free");
+        let second = DataDirLock::take(folder.path()).expect_err("taken");
         assert!(matches!(second, DataDirLockError::Taken(_)), "{second}");
         drop(first);
-        Occupied::take(folder.path()).expect("free again");
+        DataDirLock::take(folder.path()).expect("free again");
     }
 }

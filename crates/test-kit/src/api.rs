@@ -25,14 +25,14 @@ pub struct ApiClient {
 /// A request that is being built.
 #[derive(Debug)]
 #[must_use = "a call does nothing until it is sent"]
-pub struct Call {
+pub struct ApiRequest {
     builder: RequestBuilder,
     name: String,
 }
 
 /// A response, read to its end.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct ApiResponse {
     /// The method and path of the request, for messages.
     pub call: String,
     /// The status.
@@ -68,22 +68,22 @@ impl ApiClient {
     }
 
     /// Starts a GET.
-    pub fn get(&self, path: &str) -> Call {
+    pub fn get(&self, path: &str) -> ApiRequest {
         self.call(Method::GET, path)
     }
 
     /// Starts a POST.
-    pub fn post(&self, path: &str) -> Call {
+    pub fn post(&self, path: &str) -> ApiRequest {
         self.call(Method::POST, path)
     }
 
     /// Starts a PUT.
-    pub fn put(&self, path: &str) -> Call {
+    pub fn put(&self, path: &str) -> ApiRequest {
         self.call(Method::PUT, path)
     }
 
     /// Starts a DELETE.
-    pub fn delete(&self, path: &str) -> Call {
+    pub fn delete(&self, path: &str) -> ApiRequest {
         self.call(Method::DELETE, path)
     }
 
@@ -110,16 +110,16 @@ impl ApiClient {
     }
 
     /// Starts a request with any method.
-    pub fn call(&self, method: Method, path: &str) -> Call {
+    pub fn call(&self, method: Method, path: &str) -> ApiRequest {
         let name = format!("{method} {path}");
-        Call {
+        ApiRequest {
             builder: self.client.request(method, format!("{}{path}", self.base)),
             name,
         }
     }
 }
 
-impl Call {
+impl ApiRequest {
     /// Adds an access token.
     pub fn bearer(self, token: &str) -> Self {
         self.with(|builder| builder.bearer_auth(token))
@@ -143,7 +143,7 @@ impl Call {
     }
 
     /// Sends the request; panics when there is no response.
-    pub async fn send(self) -> Reply {
+    pub async fn send(self) -> ApiResponse {
         let name = self.name.clone();
         self.try_send()
             .await
@@ -151,9 +151,9 @@ impl Call {
     }
 
     /// Sends the request; an error is a connection that broke, or silence.
-    pub async fn try_send(self) -> Result<Reply, reqwest::Error> {
+    pub async fn try_send(self) -> Result<ApiResponse, reqwest::Error> {
         let response = self.builder.send().await?;
-        Ok(Reply {
+        Ok(ApiResponse {
             call: self.name,
             status: response.status().as_u16(),
             headers: response.headers().clone(),
@@ -169,7 +169,7 @@ impl Call {
     }
 }
 
-impl Reply {
+impl ApiResponse {
     /// Returns the body as JSON; panics, showing the body, when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)

@@ -30,7 +30,7 @@ mod unwritten;
 mod wait;
 mod web;
 
-pub use crate::api::{ApiClient, Call, Reply, raw_request};
+pub use crate::api::{ApiClient, ApiRequest, ApiResponse, raw_request};
 pub use crate::backend::{TestBackend, setting};
 pub use crate::broker::TestBroker;
 pub use crate::chat::{ChatMessage, ChatReply, FakeChat};
@@ -43,4 +43,4 @@ pub use crate::tls::TlsProxy;
 pub use crate::unread::assert_ends_quietly_unread;
 pub use crate::unwritten::assert_check_config_writes_nothing;
 pub use crate::wait::wait_until;
-pub use crate::web::{FakeWebServer, Page};
+pub use crate::web::{FakePage, FakeWebServer};

@@ -20,7 +20,7 @@ pub struct FakeWebServer {
 
 /// The response of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Page {
+pub enum FakePage {
     /// A file with this content type.
     File(&'static str, Vec<u8>),
     /// A file with this status.
@@ -35,13 +35,13 @@ pub enum Page {
 
 #[derive(Debug, Default)]
 struct Shared {
-    pages: Mutex<HashMap<String, Page>>,
+    pages: Mutex<HashMap<String, FakePage>>,
     calls: Mutex<Vec<String>>,
 }
 
 impl FakeWebServer {
     /// Starts on a free port with these pages; every other path responds with 404.
-    pub async fn start(pages: impl IntoIterator<Item = (&'static str, Page)>) -> Self {
+    pub async fn start(pages: impl IntoIterator<Item = (&'static str, FakePage)>) -> Self {
         let shared = Arc::new(Shared::default());
         let pages = pages
             .into_iter()
@@ -59,7 +59,7 @@ impl FakeWebServer {
     }
 
     /// Sets the response of a path.
-    pub fn set(&self, path: &str, page: Page) {
+    pub fn set(&self, path: &str, page: FakePage) {
         self.shared
             .pages
             .lock()
@@ -78,21 +78,21 @@ async fn page(request: HttpRequest, shared: Data<Shared>) -> HttpResponse {
     shared.calls.lock().unwrap().push(call);
     let page = shared.pages.lock().unwrap().get(request.path()).cloned();
     match page {
-        Some(Page::File(kind, bytes)) => HttpResponse::Ok().content_type(kind).body(bytes),
-        Some(Page::Failed(status, bytes)) => {
+        Some(FakePage::File(kind, bytes)) => HttpResponse::Ok().content_type(kind).body(bytes),
+        Some(FakePage::Failed(status, bytes)) => {
             HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(bytes)
         }
-        Some(Page::Redirect(to)) => HttpResponse::Found()
+        Some(FakePage::Redirect(to)) => HttpResponse::Found()
             .insert_header((header::LOCATION, to))
             .finish(),
-        Some(Page::Unannounced(count)) => {
+        Some(FakePage::Unannounced(count)) => {
             let chunk = Bytes::from(vec![b'x'; 64 * 1024]);
             let chunks = (0..count / chunk.len()).map(move |_| chunk.clone());
             HttpResponse::Ok().streaming(futures_util::stream::iter(
                 chunks.map(Ok::<_, std::io::Error>),
             ))
         }
-        Some(Page::Hang) => std::future::pending().await,
+        Some(FakePage::Hang) => std::future::pending().await,
         None => HttpResponse::NotFound().finish(),
     }
 }

@@ -1,7 +1,7 @@
 use chrono::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
-use test_kit::{Call, Reply};
+use test_kit::{ApiRequest, ApiResponse};
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
 
@@ -16,13 +16,13 @@ pub(crate) async fn superadmin(identity: &Identity, name: &str) -> SignedIn {
     admin
 }
 
-fn patch(identity: &Identity, admin: &SignedIn, id: i64, body: Value) -> Call {
+fn patch(identity: &Identity, admin: &SignedIn, id: i64, body: Value) -> ApiRequest {
     let path = format!("/api/admin/users/{id}");
     let call = identity.api.call(Method::PATCH, &path);
     call.bearer(&admin.access).json(body)
 }
 
-async fn get(identity: &Identity, admin: &SignedIn, path: &str) -> Reply {
+async fn get(identity: &Identity, admin: &SignedIn, path: &str) -> ApiResponse {
     let call = identity.api.get(path).bearer(&admin.access);
     call.send().await
 }
@@ -46,7 +46,7 @@ async fn only_a_superadmin_with_a_recent_sign_in_may_administer() {
     let bob = identity.register("bob").await;
     let calls = || {
         let user = format!("/api/admin/users/{}", bob.id);
-        let nonsense = |call: Call| call.body("application/json", "nonsense");
+        let nonsense = |call: ApiRequest| call.body("application/json", "nonsense");
         [
             identity.api.get("/api/admin/users?limit=0"),
             nonsense(identity.api.post("/api/admin/users")),

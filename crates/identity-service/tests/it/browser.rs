@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use test_kit::{ApiClient, Call, Reply};
+use test_kit::{ApiClient, ApiRequest, ApiResponse};
 use url::form_urlencoded::Serializer;
 
 use crate::html::{Element, decode, elements, text_of};
@@ -22,7 +22,7 @@ pub(crate) struct Browser {
 
 /// A page that the browser shows.
 pub(crate) struct Page {
-    pub(crate) reply: Reply,
+    pub(crate) reply: ApiResponse,
     /// The path of the page, with its query.
     pub(crate) path: String,
     /// The target of a redirect that was not followed, for example to another site.
@@ -115,7 +115,7 @@ impl Browser {
         self.send(call, &form.action).await
     }
 
-    async fn send(&mut self, call: Call, path: &str) -> Page {
+    async fn send(&mut self, call: ApiRequest, path: &str) -> Page {
         let cookies: Vec<_> = self
             .cookies
             .iter()
@@ -166,7 +166,7 @@ impl Browser {
 }
 
 impl Page {
-    fn read(reply: Reply, path: &str) -> Self {
+    fn read(reply: ApiResponse, path: &str) -> Self {
         let html = reply.text();
         let is_redirect = (300..400).contains(&reply.status);
         let leads_to = is_redirect.then(|| reply.header("location").to_owned());

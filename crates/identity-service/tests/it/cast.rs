@@ -1,6 +1,6 @@
 use event_types::MailTemplate;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::support::{Identity, SignedIn};
 
@@ -35,27 +35,37 @@ impl Cast {
         cast
     }
 
-    pub(crate) async fn create(&self, by: &SignedIn, slug: &str) -> Reply {
+    pub(crate) async fn create(&self, by: &SignedIn, slug: &str) -> ApiResponse {
         let body = json!({ "name": "The Crew", "slug": slug, "description": "we" });
         self.post(by, "/api/teams", body).await
     }
 
-    pub(crate) async fn add(&self, by: &SignedIn, username: &str, role: Option<&str>) -> Reply {
+    pub(crate) async fn add(
+        &self,
+        by: &SignedIn,
+        username: &str,
+        role: Option<&str>,
+    ) -> ApiResponse {
         let body = json!({ "username": username, "role": role });
         self.post(by, "/api/teams/crew/members", body).await
     }
 
-    pub(crate) async fn set_role(&self, by: &SignedIn, username: &str, role: &str) -> Reply {
+    pub(crate) async fn set_role(&self, by: &SignedIn, username: &str, role: &str) -> ApiResponse {
         let path = format!("/api/teams/crew/members/{username}");
         self.put(by, &path, json!({ "role": role })).await
     }
 
-    pub(crate) async fn remove(&self, by: &SignedIn, username: &str) -> Reply {
+    pub(crate) async fn remove(&self, by: &SignedIn, username: &str) -> ApiResponse {
         self.delete(by, &format!("/api/teams/crew/members/{username}"))
             .await
     }
 
-    pub(crate) async fn invite(&self, by: &SignedIn, email: &str, role: Option<&str>) -> Reply {
+    pub(crate) async fn invite(
+        &self,
+        by: &SignedIn,
+        email: &str,
+        role: Option<&str>,
+    ) -> ApiResponse {
         let body = json!({ "email": email, "role": role });
         self.post(by, "/api/teams/crew/invite", body).await
     }
@@ -86,32 +96,32 @@ impl Cast {
             .collect()
     }
 
-    pub(crate) async fn answer(&self, by: &SignedIn, token_or_id: &str) -> Reply {
+    pub(crate) async fn answer(&self, by: &SignedIn, token_or_id: &str) -> ApiResponse {
         let path = format!("/api/invitations/{token_or_id}");
         let call = self.identity.api.post(&path).bearer(&by.access);
         call.send().await
     }
 
-    pub(crate) async fn decline(&self, by: &SignedIn, token_or_id: &str) -> Reply {
+    pub(crate) async fn decline(&self, by: &SignedIn, token_or_id: &str) -> ApiResponse {
         self.delete(by, &format!("/api/invitations/{token_or_id}"))
             .await
     }
 
-    pub(crate) async fn get(&self, by: &SignedIn, path: &str) -> Reply {
+    pub(crate) async fn get(&self, by: &SignedIn, path: &str) -> ApiResponse {
         self.identity.api.get(path).bearer(&by.access).send().await
     }
 
-    pub(crate) async fn post(&self, by: &SignedIn, path: &str, body: Value) -> Reply {
+    pub(crate) async fn post(&self, by: &SignedIn, path: &str, body: Value) -> ApiResponse {
         let call = self.identity.api.post(path).bearer(&by.access);
         call.json(body).send().await
     }
 
-    pub(crate) async fn put(&self, by: &SignedIn, path: &str, body: Value) -> Reply {
+    pub(crate) async fn put(&self, by: &SignedIn, path: &str, body: Value) -> ApiResponse {
         let call = self.identity.api.put(path).bearer(&by.access);
         call.json(body).send().await
     }
 
-    pub(crate) async fn delete(&self, by: &SignedIn, path: &str) -> Reply {
+    pub(crate) async fn delete(&self, by: &SignedIn, path: &str) -> ApiResponse {
         let call = self.identity.api.delete(path).bearer(&by.access);
         call.send().await
     }

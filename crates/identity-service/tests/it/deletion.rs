@@ -1,15 +1,15 @@
 use serde_json::{Value, json};
-use test_kit::{ApiClient, Reply};
+use test_kit::{ApiClient, ApiResponse};
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, while_written};
 
-async fn delete(api: &ApiClient, caller: &SignedIn, body: Value) -> Reply {
+async fn delete(api: &ApiClient, caller: &SignedIn, body: Value) -> ApiResponse {
     let path = format!("/api/auth/user/{}", caller.id);
     let call = api.delete(&path).bearer(&caller.access);
     call.json(body).send().await
 }
 
-async fn delete_account(identity: &Identity, caller: &SignedIn) -> Reply {
+async fn delete_account(identity: &Identity, caller: &SignedIn) -> ApiResponse {
     delete(&identity.api, caller, json!({ "password": PASSWORD })).await
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration as StdDuration;
 use chrono::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
-use test_kit::{Reply, wait_until};
+use test_kit::{ApiResponse, wait_until};
 
 use crate::oauth_kit::{OAuth, answer, claims};
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, while_written};
@@ -23,7 +23,7 @@ async fn handed_over(oauth: &OAuth) -> String {
     answer(reply.header("location"))["token"].clone()
 }
 
-async fn try_pair(identity: &Identity, token: &str) -> Reply {
+async fn try_pair(identity: &Identity, token: &str) -> ApiResponse {
     let call = identity.api.post("/api/auth/sso/token").bearer(token);
     call.send().await
 }

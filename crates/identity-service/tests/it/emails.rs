@@ -1,12 +1,12 @@
 use chrono::Duration;
 use event_types::MailTemplate;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD, SignedIn, refused};
 
-async fn change(identity: &Identity, user: &SignedIn, email: &str) -> Reply {
+async fn change(identity: &Identity, user: &SignedIn, email: &str) -> ApiResponse {
     let body = json!({ "email": email, "password": PASSWORD });
     identity.by(user, "/api/auth/email/change", body).await
 }

@@ -5,7 +5,7 @@ use auth_types::{TeamId, UserId};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use service_kit::seal::{Purpose, SealingKeys};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::cast::Cast;
 use crate::support::{ENCRYPTION_KEY, Identity, MAIL_KEY, PASSWORD, refused};
@@ -17,7 +17,7 @@ fn sealed(key: &[u8; 32], place: &str, question: &Value) -> String {
     sealer.seal(place, question.to_string().as_bytes()).unwrap()
 }
 
-async fn ask(identity: &Identity, sealed: &str) -> Reply {
+async fn ask(identity: &Identity, sealed: &str) -> ApiResponse {
     let call = identity.api.post("/api/auth/existence");
     call.json(json!({ "sealed": sealed })).send().await
 }

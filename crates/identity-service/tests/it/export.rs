@@ -1,10 +1,10 @@
 use chrono::Duration;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
 
-async fn export(identity: &Identity, caller: &SignedIn) -> Reply {
+async fn export(identity: &Identity, caller: &SignedIn) -> ApiResponse {
     identity
         .api
         .get("/api/auth/export")

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use service_kit::config::CommaList;
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
 
@@ -19,7 +19,7 @@ async fn identity() -> Identity {
     .await
 }
 
-async fn global_logout(identity: &Identity, token: &str, query: &str) -> Reply {
+async fn global_logout(identity: &Identity, token: &str, query: &str) -> ApiResponse {
     let path = format!("/api/auth/global-logout{query}");
     identity.api.get(&path).bearer(token).send().await
 }

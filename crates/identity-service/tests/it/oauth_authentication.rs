@@ -1,7 +1,7 @@
 //! Client authentication (RFC 6749 section 2.3).
 
 use serde_json::json;
-use test_kit::Call;
+use test_kit::ApiRequest;
 use url::form_urlencoded::byte_serialize;
 
 use crate::oauth_kit::OAuth;
@@ -45,7 +45,7 @@ async fn a_client_authenticates_by_basic_or_form_with_its_own_secret_only() {
         let fields: Vec<_> = [("token", "x")].iter().chain(fields).copied().collect();
         form(&provider.identity, PATH, &fields)
     };
-    let header = |call: Call, value: &str| call.header("authorization", value);
+    let header = |call: ApiRequest, value: &str| call.header("authorization", value);
     let good = basic(id, secret);
     let form_encoded = basic(&id.replace('-', "%2D"), &secret.replace('_', "%5f"));
 

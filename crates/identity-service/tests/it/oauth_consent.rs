@@ -2,7 +2,7 @@ use std::time::Duration as StdDuration;
 
 use chrono::Duration;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::browser::{Browser, Page};
 use crate::oauth_kit::{CALLBACK, OAuth, SECRET, answer as answered, brought};
@@ -20,7 +20,7 @@ async fn applications(oauth: &OAuth, of: &SignedIn) -> Value {
     call.bearer(&of.access).send().await.expect(200).json()
 }
 
-async fn revoke(oauth: &OAuth, by: &SignedIn, client: &str) -> Reply {
+async fn revoke(oauth: &OAuth, by: &SignedIn, client: &str) -> ApiResponse {
     let path = format!("/api/auth/applications/{client}");
     let call = oauth.identity.api.delete(&path);
     call.bearer(&by.access).send().await

@@ -1,6 +1,6 @@
 use chrono::Duration;
 use serde_json::Value;
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::browser::{Browser, Page};
 use crate::oauth_kit::{OAuth, SECRET, claims};
@@ -28,7 +28,7 @@ async fn begin(oauth: &OAuth, scope: &str) -> Device {
     }
 }
 
-async fn poll(oauth: &OAuth, client: &str, device: &Device) -> Reply {
+async fn poll(oauth: &OAuth, client: &str, device: &Device) -> ApiResponse {
     let form = [
         ("grant_type", DEVICE_CODE),
         ("device_code", device.device_code.as_str()),

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 use service_kit::crypto::sha256;
-use test_kit::Reply;
+use test_kit::ApiResponse;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -82,7 +82,7 @@ impl OAuth {
     }
 
     /// Sends a request with this access token.
-    pub(crate) async fn authorize(&self, path: &str, token: &str) -> Reply {
+    pub(crate) async fn authorize(&self, path: &str, token: &str) -> ApiResponse {
         self.identity.api.get(path).bearer(token).send().await
     }
 
@@ -105,7 +105,7 @@ impl OAuth {
         &self,
         (client, secret): (&str, Option<&str>),
         form: &[(&str, &str)],
-    ) -> Reply {
+    ) -> ApiResponse {
         self.post("/api/oauth/token", (client, secret), form).await
     }
 
@@ -114,7 +114,7 @@ impl OAuth {
         path: &str,
         (client, secret): (&str, Option<&str>),
         form: &[(&str, &str)],
-    ) -> Reply {
+    ) -> ApiResponse {
         let mut form = form.to_vec();
         let mut call = self.identity.api.post(path);
         match secret {
@@ -134,7 +134,7 @@ impl OAuth {
     }
 
     /// Redeems a code of a request that [`OAuth::request`] made.
-    pub(crate) async fn redeem(&self, client: &str, code: &str) -> Reply {
+    pub(crate) async fn redeem(&self, client: &str, code: &str) -> ApiResponse {
         let secret = (client == "web").then_some(SECRET);
         let form = [
             ("grant_type", "authorization_code"),
@@ -151,7 +151,12 @@ impl OAuth {
         self.redeem(client, &code).await.expect(200).json()
     }
 
-    pub(crate) async fn refresh(&self, client: &str, token: &str, scope: Option<&str>) -> Reply {
+    pub(crate) async fn refresh(
+        &self,
+        client: &str,
+        token: &str,
+        scope: Option<&str>,
+    ) -> ApiResponse {
         let mut form = vec![("grant_type", "refresh_token"), ("refresh_token", token)];
         form.extend(scope.map(|scope| ("scope", scope)));
         let secret = (client == "web").then_some(SECRET);

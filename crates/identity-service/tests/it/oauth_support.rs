@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jsonwebtoken::Algorithm;
 use serde_json::{Value, json};
-use test_kit::{Call, Reply};
+use test_kit::{ApiRequest, ApiResponse};
 
 use crate::admin_api::superadmin;
 use crate::attacks::{changed, decoded, signed, stolen_key};
@@ -35,7 +35,7 @@ impl Provider {
         Self { identity, admin }
     }
 
-    pub(crate) async fn try_register(&self, body: Value) -> Reply {
+    pub(crate) async fn try_register(&self, body: Value) -> ApiResponse {
         let call = self.identity.api.post("/api/admin/oauth-clients");
         call.bearer(&self.admin.access).json(body).send().await
     }
@@ -60,7 +60,7 @@ impl Provider {
             .await
     }
 
-    pub(crate) async fn administer(&self, method: reqwest::Method, path: &str) -> Reply {
+    pub(crate) async fn administer(&self, method: reqwest::Method, path: &str) -> ApiResponse {
         let path = format!("/api/admin/oauth-clients{path}");
         let call = self.identity.api.call(method, &path);
         call.bearer(&self.admin.access).send().await
@@ -92,7 +92,12 @@ impl Provider {
     }
 
     /// Builds a request that the client authenticates: in the header, or by its id in the form if it is public.
-    pub(crate) fn ask(&self, client: &Registered, path: &str, fields: &[(&str, &str)]) -> Call {
+    pub(crate) fn ask(
+        &self,
+        client: &Registered,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> ApiRequest {
         let call = form(&self.identity, path, fields);
         match client.secret.is_empty() {
             false => call.header("authorization", basic(&client.id, &client.secret)),
@@ -109,14 +114,14 @@ impl Provider {
         call.send().await.expect(200).json()
     }
 
-    pub(crate) async fn revoke(&self, client: &Registered, token: &str) -> Reply {
+    pub(crate) async fn revoke(&self, client: &Registered, token: &str) -> ApiResponse {
         let call = self.ask(client, "/api/oauth/revoke", &[("token", token)]);
         call.send().await
     }
 }
 
 /// Builds a POST request with a form.
-pub(crate) fn form(identity: &Identity, path: &str, fields: &[(&str, &str)]) -> Call {
+pub(crate) fn form(identity: &Identity, path: &str, fields: &[(&str, &str)]) -> ApiRequest {
     let body = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(fields)
         .finish();

@@ -3,7 +3,7 @@
 use chrono::Duration;
 use event_types::MailTemplate;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::support::{Identity, PASSWORD, SignedIn, signed_in, texts};
 
@@ -26,34 +26,39 @@ impl Identity {
         user
     }
 
-    pub(crate) async fn verify_email(&self, token: &str) -> Reply {
+    pub(crate) async fn verify_email(&self, token: &str) -> ApiResponse {
         self.open("/api/auth/email/verify", json!({ "token": token }))
             .await
     }
 
-    pub(crate) async fn reset(&self, token: &str, new_password: &str) -> Reply {
+    pub(crate) async fn reset(&self, token: &str, new_password: &str) -> ApiResponse {
         let body = json!({ "token": token, "new_password": new_password });
         self.open("/api/auth/password/reset", body).await
     }
 
-    pub(crate) async fn forgot(&self, body: Value) -> Reply {
+    pub(crate) async fn forgot(&self, body: Value) -> ApiResponse {
         self.open("/api/auth/password/forgot", body).await
     }
 
     /// Sends a POST request without a token.
-    pub(crate) async fn open(&self, path: &str, body: Value) -> Reply {
+    pub(crate) async fn open(&self, path: &str, body: Value) -> ApiResponse {
         self.tick();
         self.api.post(path).json(body).send().await
     }
 
     /// Sends a POST request with the token of an account.
-    pub(crate) async fn by(&self, user: &SignedIn, path: &str, body: Value) -> Reply {
+    pub(crate) async fn by(&self, user: &SignedIn, path: &str, body: Value) -> ApiResponse {
         self.tick();
         let call = self.api.post(path).bearer(&user.access).json(body);
         call.send().await
     }
 
-    pub(crate) async fn change_password(&self, user: &SignedIn, from: &str, to: &str) -> Reply {
+    pub(crate) async fn change_password(
+        &self,
+        user: &SignedIn,
+        from: &str,
+        to: &str,
+    ) -> ApiResponse {
         let body = json!({ "current_password": from, "new_password": to });
         self.by(user, "/api/auth/password/change", body).await
     }

@@ -6,19 +6,19 @@ use serde_json::json;
 use test_kit::images::{
     ExpectedResult, bombs, exif, files, gif, jpeg, jpeg_with_app1, png, png_chunk, png_with_chunks,
 };
-use test_kit::{Reply, raw_request};
+use test_kit::{ApiResponse, raw_request};
 
 use crate::support::{Identity, SignedIn, refused};
 
 const MOST: usize = 5 * 1024 * 1024;
 
-async fn upload(identity: &Identity, user: &SignedIn, file: &[u8]) -> Reply {
+async fn upload(identity: &Identity, user: &SignedIn, file: &[u8]) -> ApiResponse {
     let path = format!("/api/auth/user/{}/profile-photo", user.id);
     let call = identity.api.put(&path).bearer(&user.access);
     call.body("image/png", file).send().await
 }
 
-async fn served(identity: &Identity, user: &SignedIn) -> Reply {
+async fn served(identity: &Identity, user: &SignedIn) -> ApiResponse {
     let path = format!("/api/public/user/{}/profile-photo/file", user.id);
     identity.api.get(&path).send().await
 }

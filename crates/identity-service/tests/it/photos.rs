@@ -2,7 +2,7 @@ use chrono::Duration;
 use serde_json::{Value, json};
 use service_kit::crypto::sha256;
 use test_kit::images::{gif, jpeg, png, seen};
-use test_kit::{Call, Reply};
+use test_kit::{ApiRequest, ApiResponse};
 
 use crate::support::{Identity, SignedIn, refused};
 
@@ -407,7 +407,7 @@ async fn only_its_owner_can_change_a_photo() {
     upload(&identity, &ada, &png(64, 64)).await;
     let put = |path: &str| identity.api.put(path).body("image/png", png(9, 9));
     let delete = |path: &str| identity.api.delete(path);
-    let calls: [&dyn Fn(&str) -> Call; 2] = [&put, &delete];
+    let calls: [&dyn Fn(&str) -> ApiRequest; 2] = [&put, &delete];
     for call in calls {
         refused(
             call(&own(&ada)).send().await,
@@ -464,7 +464,7 @@ async fn concurrent_uploads_leave_one_photo_with_its_own_version() {
 }
 
 /// Computes the version of a file: the first 12 bytes of its SHA-256, in Base64.
-fn hash_prefix(reply: &Reply) -> String {
+fn hash_prefix(reply: &ApiResponse) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&sha256(&reply.body)[..12])
 }

@@ -4,12 +4,12 @@ use chrono::Duration;
 use event_types::MailTemplate;
 use serde_json::{Value, json};
 use test_kit::images::{gif, jpeg, png, seen};
-use test_kit::{FakeWebServer, Page, Reply};
+use test_kit::{ApiResponse, FakePage, FakeWebServer};
 
 use crate::oauth_kit::OAuth;
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
 
-async fn put(identity: &Identity, user: &SignedIn, body: Value) -> Reply {
+async fn put(identity: &Identity, user: &SignedIn, body: Value) -> ApiResponse {
     let path = format!("/api/auth/user/{}", user.id);
     let call = identity.api.put(&path).bearer(&user.access);
     call.json(body).send().await
@@ -20,7 +20,7 @@ async fn me(identity: &Identity, user: &SignedIn) -> Value {
     call.send().await.expect(200).json()["user"].clone()
 }
 
-async fn photo(identity: &Identity, user: &SignedIn) -> Reply {
+async fn photo(identity: &Identity, user: &SignedIn) -> ApiResponse {
     let path = format!("/api/public/user/{}/profile-photo/file", user.id);
     identity.api.get(&path).send().await
 }
@@ -425,7 +425,7 @@ async fn a_photo_is_fetched_once_from_its_url() {
     let identity = fetching().await;
     let ada = identity.register("ada").await;
     // The media type that the server declares is not trusted either.
-    let web = FakeWebServer::start([("/a", Page::File("text/html", png(600, 300)))]).await;
+    let web = FakeWebServer::start([("/a", FakePage::File("text/html", png(600, 300)))]).await;
     let body = json!({ "profile_photo_url": web.url("/a?size=large#x"), "bio": "applied" });
     let user = put(&identity, &ada, body).await.expect(200).json();
     assert_eq!(user["user"]["bio"], "applied");
@@ -446,24 +446,24 @@ async fn every_failed_photo_fetch_gets_the_same_response() {
     claims[6..8].copy_from_slice(&30_000_u16.to_le_bytes());
     claims[8..10].copy_from_slice(&30_000_u16.to_le_bytes());
     let web = FakeWebServer::start([
-        ("/good", Page::File("image/png", picture.clone())),
-        ("/missing", Page::Failed(404, picture.clone())),
-        ("/broken", Page::Failed(500, picture.clone())),
-        ("/created", Page::Failed(201, picture.clone())),
-        ("/html", Page::File("image/png", b"<html>".to_vec())),
-        ("/svg", Page::File("image/svg+xml", b"<svg/>".to_vec())),
-        ("/empty", Page::File("image/png", Vec::new())),
+        ("/good", FakePage::File("image/png", picture.clone())),
+        ("/missing", FakePage::Failed(404, picture.clone())),
+        ("/broken", FakePage::Failed(500, picture.clone())),
+        ("/created", FakePage::Failed(201, picture.clone())),
+        ("/html", FakePage::File("image/png", b"<html>".to_vec())),
+        ("/svg", FakePage::File("image/svg+xml", b"<svg/>".to_vec())),
+        ("/empty", FakePage::File("image/png", Vec::new())),
         (
             "/cut",
-            Page::File("image/png", picture[..picture.len() / 2].to_vec()),
+            FakePage::File("image/png", picture[..picture.len() / 2].to_vec()),
         ),
-        ("/large", Page::File("image/png", large)),
-        ("/claims", Page::File("image/gif", claims)),
-        ("/endless", Page::Unannounced(20 * 1024 * 1024)),
-        ("/slow", Page::Hang),
+        ("/large", FakePage::File("image/png", large)),
+        ("/claims", FakePage::File("image/gif", claims)),
+        ("/endless", FakePage::Unannounced(20 * 1024 * 1024)),
+        ("/slow", FakePage::Hang),
     ])
     .await;
-    web.set("/redirect", Page::Redirect(web.url("/good")));
+    web.set("/redirect", FakePage::Redirect(web.url("/good")));
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = closed.local_addr().unwrap();
     let paths = [
@@ -506,7 +506,7 @@ async fn every_failed_photo_fetch_gets_the_same_response() {
 async fn a_photo_url_cannot_make_the_service_call_its_own_machine() {
     let identity = Identity::start_with(|config| config.http.allow_plain = true).await;
     let ada = identity.register("ada").await;
-    let web = FakeWebServer::start([("/a", Page::File("image/png", png(64, 64)))]).await;
+    let web = FakeWebServer::start([("/a", FakePage::File("image/png", png(64, 64)))]).await;
     let port = web.url("").rsplit(':').next().unwrap().to_owned();
     for host in [
         "127.0.0.1",
@@ -530,7 +530,7 @@ async fn no_photo_is_fetched_for_a_request_that_is_refused_anyway() {
     put(&identity, &ada, json!({ "email": "ada@example.com" }))
         .await
         .expect(200);
-    let web = FakeWebServer::start([("/a", Page::File("image/png", png(64, 64)))]).await;
+    let web = FakeWebServer::start([("/a", FakePage::File("image/png", png(64, 64)))]).await;
     for other in [
         json!({ "bio": "x".repeat(2_001) }),
         json!({ "website_url": "x" }),

@@ -5,7 +5,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::json;
 use service_kit::config::SecretKey;
 use service_kit::seal::{Purpose, SealingKeys};
-use test_kit::{ApiClient, Reply};
+use test_kit::{ApiClient, ApiResponse};
 
 use crate::admin_cli::{Ran, run};
 use crate::support::{ENCRYPTION_KEY, Identity, PASSWORD, config, deps, signed_in, texts};
@@ -24,7 +24,7 @@ fn admin(identity: &Identity, args: &[&str], key: [u8; 32], old: [u8; 32]) -> Ra
 }
 
 /// Signs in at a service that has only this encryption key.
-async fn login(identity: &Identity, key: [u8; 32], code: Option<&str>) -> Reply {
+async fn login(identity: &Identity, key: [u8; 32], code: Option<&str>) -> ApiResponse {
     let mut config = config(&identity.db);
     config.base_url = Some(identity.running.base_url().parse().unwrap());
     config.keys.encryption_key = Some(SecretKey::new(key));

@@ -365,7 +365,7 @@ async fn an_account_change_is_visible_in_the_other_process_within_a_second() {
     let here = &pair.here.api;
     let own = format!("/api/auth/user/{}", ada.id);
     let managed = format!("/api/admin/users/{}", ada.id);
-    let change = async |call: test_kit::Call, by: &SignedIn, body: Value| {
+    let change = async |call: test_kit::ApiRequest, by: &SignedIn, body: Value| {
         let status = call.bearer(&by.access).json(body).send().await.status;
         assert!((200..300).contains(&status), "{status}");
     };

@@ -101,7 +101,7 @@ async fn login(api: &ApiClient, name: &str) -> SignedIn {
     signed_in(&reply.expect(200).json())
 }
 
-async fn validate(api: &ApiClient, token: &str) -> test_kit::Reply {
+async fn validate(api: &ApiClient, token: &str) -> test_kit::ApiResponse {
     api.get("/api/auth/validate").bearer(token).send().await
 }
 

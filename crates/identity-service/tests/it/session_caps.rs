@@ -2,7 +2,7 @@
 
 use chrono::Duration;
 use serde_json::Value;
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::browser::Browser;
 use crate::oauth_kit::{OAuth, answer};
@@ -11,7 +11,7 @@ use crate::support::{Identity, refused, signed_in};
 const SITES: [&str; 2] = ["https://app.example.com", "https://greedy.example.com"];
 const LIVE: &str = "FROM sessions WHERE revoked_at IS NULL";
 
-async fn pair(identity: &Identity, token: &str) -> Reply {
+async fn pair(identity: &Identity, token: &str) -> ApiResponse {
     let call = identity.api.post("/api/auth/sso/token").bearer(token);
     call.send().await
 }

@@ -1,7 +1,7 @@
 use chrono::Duration;
 use serde_json::{Value, json};
 use service_kit::config::CommaList;
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
 
@@ -25,12 +25,12 @@ async fn login_from(identity: &Identity, name: &str, address: &str, agent: &str)
     signed_in(&reply.expect(200).json())
 }
 
-async fn list(identity: &Identity, token: &str, query: &str) -> Reply {
+async fn list(identity: &Identity, token: &str, query: &str) -> ApiResponse {
     let path = format!("/api/auth/sessions{query}");
     identity.api.get(&path).bearer(token).send().await
 }
 
-async fn end(identity: &Identity, token: &str, id: &str) -> Reply {
+async fn end(identity: &Identity, token: &str, id: &str) -> ApiResponse {
     let path = format!("/api/auth/sessions/{id}");
     identity.api.delete(&path).bearer(token).send().await
 }

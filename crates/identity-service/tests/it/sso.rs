@@ -1,4 +1,4 @@
-use test_kit::Reply;
+use test_kit::ApiResponse;
 use url::Url;
 
 use crate::oauth_kit::claims;
@@ -19,7 +19,11 @@ fn encoded(query: &[(&str, &str)]) -> String {
         .finish()
 }
 
-async fn authorize(identity: &Identity, token: Option<&str>, query: &[(&str, &str)]) -> Reply {
+async fn authorize(
+    identity: &Identity,
+    token: Option<&str>,
+    query: &[(&str, &str)],
+) -> ApiResponse {
     let call = identity
         .api
         .get(&format!("/api/auth/sso/authorize?{}", encoded(query)));
@@ -30,7 +34,7 @@ async fn authorize(identity: &Identity, token: Option<&str>, query: &[(&str, &st
 }
 
 /// Returns the address that a response redirects to.
-fn location(reply: &Reply) -> Url {
+fn location(reply: &ApiResponse) -> Url {
     reply.header("location").parse().unwrap()
 }
 

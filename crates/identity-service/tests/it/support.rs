@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use service_kit::config::SecretKey;
 use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::{Clock, ManualClock};
-use test_kit::{ApiClient, Reply, TestDb, wait_until};
+use test_kit::{ApiClient, ApiResponse, TestDb, wait_until};
 
 /// The key that seals the signing keys in every test.
 pub(crate) const ENCRYPTION_KEY: [u8; 32] = [7; 32];
@@ -100,7 +100,7 @@ impl Identity {
         )
     }
 
-    pub(crate) async fn login(&self, username: &str, password: &str) -> Reply {
+    pub(crate) async fn login(&self, username: &str, password: &str) -> ApiResponse {
         self.api
             .post("/api/auth/login")
             .json(json!({ "username": username, "password": password }))
@@ -108,7 +108,7 @@ impl Identity {
             .await
     }
 
-    pub(crate) async fn refresh(&self, token: &str) -> Reply {
+    pub(crate) async fn refresh(&self, token: &str) -> ApiResponse {
         self.api
             .post("/api/auth/refresh")
             .json(json!({ "refresh_token": token }))
@@ -116,7 +116,7 @@ impl Identity {
             .await
     }
 
-    pub(crate) async fn validate(&self, token: &str) -> Reply {
+    pub(crate) async fn validate(&self, token: &str) -> ApiResponse {
         self.api
             .get("/api/auth/validate")
             .bearer(token)
@@ -260,7 +260,7 @@ pub(crate) fn signed_in(pair: &Value) -> SignedIn {
 
 /// Checks the status, code and form of an error.
 #[track_caller]
-pub(crate) fn refused(reply: Reply, status: u16, code: &str) -> Reply {
+pub(crate) fn refused(reply: ApiResponse, status: u16, code: &str) -> ApiResponse {
     let reply = reply.expect(status);
     let body = reply.json();
     assert_eq!(body["error"], code, "{}: {body}", reply.call);

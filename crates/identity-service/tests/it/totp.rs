@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use chrono::Duration;
 use serde_json::{Value, json};
-use test_kit::{ApiClient, Reply};
+use test_kit::{ApiClient, ApiResponse};
 use totp_rs::{Builder, Secret};
 
 use crate::admin_api::superadmin;
@@ -41,30 +41,35 @@ async fn status(identity: &Identity, user: &SignedIn) -> (bool, i64) {
     )
 }
 
-async fn setup(identity: &Identity, user: &SignedIn, password: &str) -> Reply {
+async fn setup(identity: &Identity, user: &SignedIn, password: &str) -> ApiResponse {
     let body = json!({ "password": password });
     identity.by(user, "/api/auth/totp/setup", body).await
 }
 
-async fn confirm(identity: &Identity, user: &SignedIn, code: &str) -> Reply {
+async fn confirm(identity: &Identity, user: &SignedIn, code: &str) -> ApiResponse {
     let body = json!({ "code": code });
     identity.by(user, "/api/auth/totp/confirm", body).await
 }
 
 /// Calls `totp/disable` or `totp/recovery-codes` with the password and a code.
-async fn change(identity: &Identity, user: &SignedIn, what: &str, code: Option<&str>) -> Reply {
+async fn change(
+    identity: &Identity,
+    user: &SignedIn,
+    what: &str,
+    code: Option<&str>,
+) -> ApiResponse {
     let body = json!({ "password": PASSWORD, "totp_code": code });
     identity
         .by(user, &format!("/api/auth/totp/{what}"), body)
         .await
 }
 
-async fn login(identity: &Identity, code: Option<&str>) -> Reply {
+async fn login(identity: &Identity, code: Option<&str>) -> ApiResponse {
     let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
     identity.open("/api/auth/login", body).await
 }
 
-fn codes(reply: &Reply) -> Vec<String> {
+fn codes(reply: &ApiResponse) -> Vec<String> {
     let body = reply.json();
     let codes = body["recovery_codes"].as_array().unwrap().iter();
     codes
@@ -485,7 +490,7 @@ async fn limited() -> Identity {
 }
 
 /// Signs in with the password and a code, each time from another address.
-async fn login_from_elsewhere(api: &ApiClient, code: &str) -> Reply {
+async fn login_from_elsewhere(api: &ApiClient, code: &str) -> ApiResponse {
     static COME: AtomicU32 = AtomicU32::new(0);
     let address = Ipv4Addr::from_bits(0xc633_6400 + COME.fetch_add(1, Ordering::Relaxed));
     let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });

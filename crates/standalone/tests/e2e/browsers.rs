@@ -4,7 +4,7 @@ mod dashboard;
 
 use serde_json::Value;
 use service_kit::Clock;
-use test_kit::{ApiClient, FakeWebServer, Page, images};
+use test_kit::{ApiClient, FakePage, FakeWebServer, images};
 use totp_rs::{Builder, Secret};
 use url::Url;
 use url::form_urlencoded::Serializer;
@@ -187,7 +187,7 @@ async fn the_last_form_leads_to_the_client_and_on_to_where_it_redirects() {
     show(&third, "/home", "<h1>Home</h1>");
     party
         .web
-        .set("/callback", Page::Redirect(third.url("/home")));
+        .set("/callback", FakePage::Redirect(third.url("/home")));
     let browser = Browser::start(&site).await;
     // The consent is the last form the first time, and the sign-in the second time.
     browser.open(&party.web.url("/")).await;
@@ -591,7 +591,10 @@ async fn form(api: &ApiClient, path: &str, body: String) -> Value {
 
 fn show(web: &FakeWebServer, path: &str, body: &str) {
     let html = format!("<!doctype html><html lang=en><title>Theirs</title><body>{body}");
-    web.set(path, Page::File("text/html; charset=utf-8", html.into()));
+    web.set(
+        path,
+        FakePage::File("text/html; charset=utf-8", html.into()),
+    );
 }
 
 fn escaped(text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use test_kit::{ApiClient, Call, Reply};
+use test_kit::{ApiClient, ApiRequest, ApiResponse};
 use url::form_urlencoded::Serializer;
 
 use crate::html::elements;
@@ -65,7 +65,12 @@ impl<'a> Person<'a> {
         assert!(matches!(done.status, 200 | 303), "{}", done.text());
     }
 
-    async fn submit(&mut self, action: &str, page: &Reply, filled: &[(&str, &str)]) -> Reply {
+    async fn submit(
+        &mut self,
+        action: &str,
+        page: &ApiResponse,
+        filled: &[(&str, &str)],
+    ) -> ApiResponse {
         let form = form_to(page, action).unwrap_or_else(|| panic!("no form: {}", page.text()));
         self.post(action, form, filled).await
     }
@@ -75,7 +80,7 @@ impl<'a> Person<'a> {
         action: &str,
         hidden: Vec<(String, String)>,
         filled: &[(&str, &str)],
-    ) -> Reply {
+    ) -> ApiResponse {
         let named = |name: &str| filled.iter().any(|(filled, _)| *filled == name);
         let kept = hidden.into_iter().filter(|(name, _)| !named(name));
         let body = Serializer::new(String::new())
@@ -87,7 +92,7 @@ impl<'a> Person<'a> {
             .await
     }
 
-    async fn send(&mut self, call: Call) -> Reply {
+    async fn send(&mut self, call: ApiRequest) -> ApiResponse {
         let cookies = self
             .cookies
             .iter()
@@ -108,7 +113,7 @@ impl<'a> Person<'a> {
     }
 
     /// Returns the path if the reply redirects to a page of the site.
-    fn own(&self, reply: &Reply) -> Option<String> {
+    fn own(&self, reply: &ApiResponse) -> Option<String> {
         let target = leads_to(reply)?;
         let path = target.strip_prefix(&self.site.base).unwrap_or(&target);
         path.starts_with('/').then(|| path.to_owned())
@@ -116,13 +121,13 @@ impl<'a> Person<'a> {
 }
 
 /// Returns where a redirect leads.
-fn leads_to(reply: &Reply) -> Option<String> {
+fn leads_to(reply: &ApiResponse) -> Option<String> {
     let is_redirect = (300..400).contains(&reply.status);
     is_redirect.then(|| reply.header("location").to_owned())
 }
 
 /// Returns the inputs of the form with this action.
-fn form_to(reply: &Reply, action: &str) -> Option<Vec<(String, String)>> {
+fn form_to(reply: &ApiResponse, action: &str) -> Option<Vec<(String, String)>> {
     let mut fields = None;
     for element in elements(&reply.text(), &["form", "input", "/form"]) {
         match (element.name.as_str(), &mut fields) {

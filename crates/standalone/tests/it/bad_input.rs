@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
-use test_kit::{ApiClient, Call, Reply, raw_request};
+use test_kit::{ApiClient, ApiRequest, ApiResponse, raw_request};
 
 use crate::harness::{System, User};
 
@@ -501,7 +501,7 @@ impl Endpoint {
         self.body_required && self.body.is_some()
     }
 
-    fn anonymous(&self, system: &System) -> Call {
+    fn anonymous(&self, system: &System) -> ApiRequest {
         self.area
             .api(system)
             .call(self.method.clone(), &self.filled("1"))
@@ -509,12 +509,12 @@ impl Endpoint {
             .header("accept", "application/json")
     }
 
-    fn call(&self, system: &System, user: &User) -> Call {
+    fn call(&self, system: &System, user: &User) -> ApiRequest {
         self.anonymous(system).bearer(&user.token)
     }
 
     /// Calls with a valid body except for one field, which is `value` as raw text.
-    fn call_with(&self, system: &System, user: &User, field: &str, value: &str) -> Call {
+    fn call_with(&self, system: &System, user: &User, field: &str, value: &str) -> ApiRequest {
         let mut body = self.example();
         body[field] = json!("@@");
         let body = body.to_string().replace("\"@@\"", value);
@@ -560,7 +560,7 @@ impl Endpoint {
 
 /// Checks for a 4xx of one of these statuses, in the area's format.
 #[track_caller]
-fn refused(area: Area, reply: &Reply, statuses: &[u16], what: &str) {
+fn refused(area: Area, reply: &ApiResponse, statuses: &[u16], what: &str) {
     well_formed(area, reply, what);
     assert!(
         statuses.contains(&reply.status),
@@ -573,7 +573,7 @@ fn refused(area: Area, reply: &Reply, statuses: &[u16], what: &str) {
 
 /// Checks for a success or a 4xx in the area's format, with the headers of every response.
 #[track_caller]
-fn well_formed(area: Area, reply: &Reply, what: &str) {
+fn well_formed(area: Area, reply: &ApiResponse, what: &str) {
     let shown = || {
         format!(
             "{} ({what:.80}): {} {}",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 use url::Url;
 
 use crate::dashboard::browser::{Browser, Page};
@@ -214,7 +214,7 @@ async fn a_client_gets_from_the_issuer_to_the_tokens_below_the_path() {
     let system = system().await;
     system.register_user("ada").await;
     let json = async |path: &str| -> Value {
-        let reply: Reply = system.identity.get(path).send().await.expect(200);
+        let reply: ApiResponse = system.identity.get(path).send().await.expect(200);
         reply.json()
     };
     let metadata = json("/.well-known/openid-configuration").await;

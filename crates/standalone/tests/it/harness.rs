@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
-use test_kit::{ApiClient, FakeChat, Reply, TestBroker, TestDb};
+use test_kit::{ApiClient, ApiResponse, FakeChat, TestBroker, TestDb};
 
 use crate::line::Line;
 use crate::settings::merged;
@@ -313,7 +313,7 @@ impl System {
     }
 
     /// Starts a session, whatever the response.
-    pub async fn start_session(&self, user: &User, body: Value) -> Reply {
+    pub async fn start_session(&self, user: &User, body: Value) -> ApiResponse {
         self.work
             .post("/api/clienta_timer_start")
             .bearer(&user.token)
@@ -330,7 +330,7 @@ impl System {
     }
 
     /// Submits, whatever the response.
-    pub async fn submit(&self, user: &User, body: Value) -> Reply {
+    pub async fn submit(&self, user: &User, body: Value) -> ApiResponse {
         self.work
             .post("/api/pomodoro/submit")
             .bearer(&user.token)

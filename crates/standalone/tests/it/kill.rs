@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use service_kit::crypto::random_bytes;
-use test_kit::{ApiClient, Call, FakeChat, Reply, TestBackend, wait_until};
+use test_kit::{ApiClient, ApiRequest, ApiResponse, FakeChat, TestBackend, wait_until};
 
 use crate::harness::PASSWORD;
 use crate::processes::Deployment;
@@ -189,7 +189,7 @@ async fn sign_in(identity: &ApiClient, name: &str) -> String {
 }
 
 /// Sends until there is an answer; 5xx and broken connections do not count.
-async fn insist(expected: &[u16], call: impl Fn() -> Call) -> Reply {
+async fn insist(expected: &[u16], call: impl Fn() -> ApiRequest) -> ApiResponse {
     let begun = Instant::now();
     loop {
         match call().try_send().await {

@@ -2,11 +2,11 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::harness::{System, User};
 
-async fn put(system: &System, user: &User, body: Value) -> Reply {
+async fn put(system: &System, user: &User, body: Value) -> ApiResponse {
     system
         .work
         .put("/api/user/preferences")

@@ -1,15 +1,15 @@
 //! Personal and team projects, and the chat of a team project.
 
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::harness::{System, Team, User, plan};
 
-async fn get(system: &System, user: &User, path: &str) -> Reply {
+async fn get(system: &System, user: &User, path: &str) -> ApiResponse {
     system.work.get(path).bearer(&user.token).send().await
 }
 
-async fn send(system: &System, user: &User, method: &str, path: &str, body: Value) -> Reply {
+async fn send(system: &System, user: &User, method: &str, path: &str, body: Value) -> ApiResponse {
     system
         .work
         .call(method.parse().unwrap(), path)

@@ -1,7 +1,7 @@
 //! At a public address, nothing is open that is convenient on a developer's machine.
 
 use serde_json::{Value, json};
-use test_kit::{ApiClient, Process, Reply};
+use test_kit::{ApiClient, ApiResponse, Process};
 
 use crate::harness::{Options, PASSWORD, System};
 use crate::processes::{Env, holdfast, quick};
@@ -34,7 +34,7 @@ fn start(data: &std::path::Path, env: &Env) -> (Process, ApiClient, ApiClient) {
 }
 
 /// Signs in with a wrong password, to an account of its own, with these header lines of a proxy or a forger.
-async fn guess(api: &ApiClient, path: &str, n: usize, lines: &[(&str, String)]) -> Reply {
+async fn guess(api: &ApiClient, path: &str, n: usize, lines: &[(&str, String)]) -> ApiResponse {
     let body = json!({"username": format!("nobody{n}"), "password": "wrong password"});
     let call = api.post(path).json(body);
     let call = lines

@@ -1,7 +1,7 @@
 //! Sign-in at the work-session service, with the real identity service behind it.
 
 use serde_json::{Value, json};
-use test_kit::{ApiClient, Reply};
+use test_kit::{ApiClient, ApiResponse};
 use totp_rs::{Builder, Secret};
 
 use crate::harness::{Options, PASSWORD, System};
@@ -18,7 +18,7 @@ async fn behind_a_proxy(worksession: Value) -> System {
 }
 
 /// Signs in from `address`, according to the proxy.
-async fn login(system: &System, address: &str, body: Value) -> Reply {
+async fn login(system: &System, address: &str, body: Value) -> ApiResponse {
     let call = system.work.post("/api/login").json(body);
     call.header("x-forwarded-for", address)
         .header("user-agent", "desk/4.2")

@@ -13,7 +13,7 @@ use crate::{ChatMessage, ChatReply};
 const SECRET: &str = "x7hq9s2vtbd3zkfn5wmc8pjr4e";
 
 /// A status and a body.
-pub(crate) type Said = (u16, String);
+pub(crate) type ChatAnswer = (u16, String);
 
 /// Returns the settings of a project's chat for a strict one at `server`.
 pub fn chat_settings(provider: ChatProvider, server: &str) -> Value {
@@ -74,7 +74,7 @@ pub fn chat_digest(provider: ChatProvider, message: &Value) -> String {
 }
 
 /// Returns the response to a call; `known` is false once the address was revoked.
-pub(crate) fn answer(provider: ChatProvider, call: &ChatMessage, known: bool) -> Said {
+pub(crate) fn answer(provider: ChatProvider, call: &ChatMessage, known: bool) -> ChatAnswer {
     let secret = |secret: &str| known && secret == SECRET;
     let said = match provider {
         ChatProvider::Slack => rules::slack(call, secret),

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::Said;
+use super::ChatAnswer;
 use crate::ChatMessage;
+
+/// The response to a good message, or to one that breaks a rule.
+type RuleResult = Result<ChatAnswer, ChatAnswer>;
 
 /// The only room of a strict Matrix, as it appears in a path.
 pub(super) const ROOM: &str = "%21focus%3Amatrix%2Eexample";
@@ -14,7 +17,7 @@ pub(super) const ROOM: &str = "%21focus%3Amatrix%2Eexample";
 pub(super) const WORKFLOW: &str =
     "/powerautomate/automations/direct/workflows/b950a561/triggers/manual/paths/invoke";
 
-pub(super) fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleResult {
     let no = |status, word: &'static str| move || (status, word.to_owned());
     let path: Vec<&str> = call.path.split('/').collect();
     let ["", "services", _, _, given] = path[..] else {
@@ -40,7 +43,7 @@ pub(super) fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result
 }
 
 /// Rejects at once what Teams would reject, although a real workflow responds before Teams has seen the card.
-pub(super) fn ms_teams(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn ms_teams(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleResult {
     let no = |status, code: &str| {
         let said = json!({"error": {"code": code, "message": "No"}}).to_string();
         move || (status, said)
@@ -86,7 +89,7 @@ fn is_element(element: &Value) -> bool {
     }
 }
 
-pub(super) fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleResult {
     let no =
         |status, code: u32| move || (status, json!({"message": "No", "code": code}).to_string());
     let path: Vec<&str> = call.path.split('/').collect();
@@ -135,7 +138,7 @@ pub(super) fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Resu
     Ok((204, String::new()))
 }
 
-pub(super) fn mattermost(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn mattermost(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleResult {
     let no = |status: u16, id: &str| {
         let said =
             json!({"id": format!("web.incoming_webhook.{id}.app_error"), "status_code": status});
@@ -172,7 +175,7 @@ pub(super) fn mattermost(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> R
     Ok((200, "ok".to_owned()))
 }
 
-pub(super) fn matrix(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn matrix(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleResult {
     let no = |status, code: &str| {
         let said = json!({"errcode": code, "error": "No"}).to_string();
         move || (status, said)
@@ -201,7 +204,7 @@ pub(super) fn matrix(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Resul
     ))
 }
 
-pub(super) fn rocket_chat(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn rocket_chat(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleResult {
     let no = |status, word: &str| {
         let said = json!({"success": false, "error": word}).to_string();
         move || (status, said)
@@ -230,7 +233,7 @@ pub(super) fn rocket_chat(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> 
     Ok((200, json!({"success": true}).to_string()))
 }
 
-pub(super) fn zulip(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn zulip(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleResult {
     let no = |status, code: &str| {
         let said = json!({"result": "error", "msg": "No", "code": code}).to_string();
         move || (status, said)
@@ -260,7 +263,7 @@ pub(super) fn zulip(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result
     Ok((200, json!({"result": "success", "msg": ""}).to_string()))
 }
 
-fn ensure(holds: bool, otherwise: impl FnOnce() -> Said) -> Result<(), Said> {
+fn ensure(holds: bool, otherwise: impl FnOnce() -> ChatAnswer) -> Result<(), ChatAnswer> {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use serde_json::json;
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::{EXPIRES_AT, Service};
 use crate::identity_down::assert_unavailable;
@@ -102,7 +102,7 @@ const SCOPES: [&str; 6] = [
     "integrations:write",
 ];
 
-async fn call(service: &Service, method: &str, path: &str, token: Option<&str>) -> Reply {
+async fn call(service: &Service, method: &str, path: &str, token: Option<&str>) -> ApiResponse {
     let call = service
         .api
         .call(method.parse().unwrap(), path)

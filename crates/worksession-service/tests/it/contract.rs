@@ -4,7 +4,7 @@
 use broker::Broker;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::{Service, Stub};
 use crate::person::{Person, changed, honest};
@@ -138,7 +138,7 @@ async fn values_at_the_limits_are_accepted() {
     service.stop().await;
 }
 
-async fn keyed(person: &Person<'_>, key: &str, body: &Value) -> Reply {
+async fn keyed(person: &Person<'_>, key: &str, body: &Value) -> ApiResponse {
     let call = person
         .service
         .api

@@ -3,13 +3,13 @@
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::Service;
 use crate::person::{Person, changed, events, flags, honest};
 use crate::rows::count;
 
-async fn patch(person: &Person<'_>, id: &Value, body: Value) -> Reply {
+async fn patch(person: &Person<'_>, id: &Value, body: Value) -> ApiResponse {
     let path = format!("/api/sessions/{}", id.as_str().unwrap());
     let call = person.service.api.call("PATCH".parse().unwrap(), &path);
     call.bearer(&person.token).json(body).send().await

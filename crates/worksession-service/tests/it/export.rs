@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -12,7 +12,7 @@ use crate::past::{Past, give};
 use crate::person::Person;
 use crate::rows::execute;
 
-async fn export(person: &Person<'_>, query: &str) -> Reply {
+async fn export(person: &Person<'_>, query: &str) -> ApiResponse {
     person.get(&format!("/api/sessions/export?{query}")).await
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::Service;
 use crate::person::{Person, honest};
@@ -84,7 +84,7 @@ fn version(thing: &Value) -> usize {
 }
 
 /// Repeats the call until it gets no 503: with one writer at a time, sixteen may wait longer than a request does.
-async fn insist(call: impl AsyncFn() -> Reply) -> Reply {
+async fn insist(call: impl AsyncFn() -> ApiResponse) -> ApiResponse {
     loop {
         let reply = call().await;
         if reply.status != 503 {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use test_kit::{ApiClient, Process, Reply, TestDb, wait_until};
+use test_kit::{ApiClient, ApiResponse, Process, TestDb, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -153,7 +153,7 @@ impl Program {
         line.unwrap_or_else(|| panic!("{figures}")).parse().unwrap()
     }
 
-    async fn ask(&self) -> Reply {
+    async fn ask(&self) -> ApiResponse {
         self.api.get("/api/projects").bearer("user-").send().await
     }
 }
@@ -310,7 +310,7 @@ async fn an_unexpected_response_about_one_token_does_not_affect_others() {
 }
 
 #[track_caller]
-pub fn assert_unavailable(reply: &Reply) {
+pub fn assert_unavailable(reply: &ApiResponse) {
     assert_eq!(reply.status, 503, "{}: {}", reply.call, reply.text());
     assert_eq!(
         reply.json(),

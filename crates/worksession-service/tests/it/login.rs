@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use broker::Broker;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::{Service, Stub};
 use crate::identity_down::{Away, Way, assert_unavailable};
 use crate::sign_in::TOKENS;
 
-async fn login(service: &Service, body: Value) -> Reply {
+async fn login(service: &Service, body: Value) -> ApiResponse {
     service.api.post("/api/login").json(body).send().await
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::Service;
 
@@ -46,7 +46,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Reply {
+    pub async fn post(&self, path: &str, body: Value) -> ApiResponse {
         self.service
             .api
             .post(path)
@@ -56,16 +56,16 @@ impl<'a> Person<'a> {
             .await
     }
 
-    pub async fn get(&self, path: &str) -> Reply {
+    pub async fn get(&self, path: &str) -> ApiResponse {
         self.service.api.get(path).bearer(&self.token).send().await
     }
 
-    pub async fn put(&self, path: &str, body: Value) -> Reply {
+    pub async fn put(&self, path: &str, body: Value) -> ApiResponse {
         let call = self.service.api.put(path).bearer(&self.token);
         call.json(body).send().await
     }
 
-    pub async fn delete(&self, path: &str) -> Reply {
+    pub async fn delete(&self, path: &str) -> ApiResponse {
         let call = self.service.api.delete(path).bearer(&self.token);
         call.send().await
     }
@@ -84,7 +84,7 @@ impl<'a> Person<'a> {
             .await
     }
 
-    pub async fn submit(&self, body: Value) -> Reply {
+    pub async fn submit(&self, body: Value) -> ApiResponse {
         self.post("/api/pomodoro/submit", body).await
     }
 

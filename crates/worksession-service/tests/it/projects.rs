@@ -77,7 +77,7 @@ async fn names_with_invisible_or_bidirectional_characters_are_refused_everywhere
         "\u{FEFF}Team",
         "Te\nam",
     ] {
-        let refused = async |reply: test_kit::Reply| {
+        let refused = async |reply: test_kit::ApiResponse| {
             let error = reply.expect(400).json()["error"]
                 .as_str()
                 .unwrap()

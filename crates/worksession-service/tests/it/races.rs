@@ -99,7 +99,7 @@ async fn of_32_equal_starts_one_starts_and_all_return_it() {
     let replies =
         join_all((0..AT_ONCE).map(|_| ada.post("/api/session/start", body.clone()))).await;
     let created = replies.iter().filter(|reply| reply.status == 201).count();
-    let answers: HashSet<_> = replies.iter().map(test_kit::Reply::text).collect();
+    let answers: HashSet<_> = replies.iter().map(test_kit::ApiResponse::text).collect();
     assert_eq!((created, answers.len()), (1, 1), "{answers:?}");
     let started: Value = replies[0].json();
     assert_eq!(

@@ -2,13 +2,13 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::Service;
 use crate::person::{Person, changed, honest};
 
 impl Person<'_> {
-    async fn start_keyed(&self, key: &str, body: &Value) -> Reply {
+    async fn start_keyed(&self, key: &str, body: &Value) -> ApiResponse {
         let call = self.service.api.post("/api/session/start");
         let call = call.bearer(&self.token).header("idempotency-key", key);
         call.json(body.clone()).send().await

@@ -1,7 +1,7 @@
 //! Authorization comes before validation: 401 and 403 before 400.
 
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::Service;
 use crate::person::Person;
@@ -15,7 +15,7 @@ async fn things(service: &Service) -> (String, i64) {
     (path_of(&webhook), service.team_project().await)
 }
 
-fn refused(reply: Reply, status: u16, error: &str) {
+fn refused(reply: ApiResponse, status: u16, error: &str) {
     assert_eq!(reply.expect(status).json(), json!({ "error": error }));
 }
 

@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use event_types::{Event, Exchange, RawEventData};
 use serde_json::{Value, json};
-use test_kit::{Call, ChatReply, FakeChat, TestBroker, wait_until};
+use test_kit::{ApiRequest, ChatReply, FakeChat, TestBroker, wait_until};
 use uuid::Uuid;
 
 use super::tool;
@@ -111,7 +111,7 @@ async fn every_published_event_matches_its_schema() {
 /// Causes everything that can happen within a few seconds.
 async fn happen(site: &Site, chat: &FakeChat) {
     let (mia, sam) = (site.register("mia").await, site.register("sam").await);
-    let done = async |call: Call, status: u16| call.send().await.expect(status).json();
+    let done = async |call: ApiRequest, status: u16| call.send().await.expect(status).json();
     let team = json!({"name": "Night shift", "slug": "night"});
     let team = site.api.post("/api/teams").bearer(&mia).json(team);
     let team = done(team, 201).await["team"]["id"].clone();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use test_kit::{ApiClient, Call, Reply};
+use test_kit::{ApiClient, ApiRequest, ApiResponse};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -30,7 +30,7 @@ struct Site {
 
 /// A page, as it was received.
 pub struct Page {
-    pub reply: Reply,
+    pub reply: ApiResponse,
     pub address: Url,
     pub html: String,
 }
@@ -98,7 +98,7 @@ impl Browser {
     }
 
     /// Submits a form without following redirects.
-    pub async fn post(&mut self, page: &Page, form: &Form) -> Reply {
+    pub async fn post(&mut self, page: &Page, form: &Form) -> ApiResponse {
         let address = page.address.join(&form.action).unwrap();
         let body = Serializer::new(String::new())
             .extend_pairs(&form.fields)
@@ -111,7 +111,7 @@ impl Browser {
     }
 
     /// Fetches a path of the dashboard without following redirects.
-    pub async fn fetch(&mut self, path: &str) -> Reply {
+    pub async fn fetch(&mut self, path: &str) -> ApiResponse {
         let call = self.sites[0].api.get(path);
         self.send(call.header("sec-fetch-site", "none")).await
     }
@@ -146,7 +146,7 @@ impl Browser {
         (site.api.clone(), path)
     }
 
-    pub async fn send(&mut self, call: Call) -> Reply {
+    pub async fn send(&mut self, call: ApiRequest) -> ApiResponse {
         let cookies = self.cookies.iter().map(|(k, v)| format!("{k}={v}"));
         let cookies = cookies.collect::<Vec<_>>().join("; ");
         let call = match cookies.is_empty() {
@@ -168,7 +168,7 @@ impl Browser {
 }
 
 impl Page {
-    fn new(reply: Reply, address: Url) -> Self {
+    fn new(reply: ApiResponse, address: Url) -> Self {
         Self {
             html: reply.text(),
             address,
@@ -298,7 +298,7 @@ impl Form {
 }
 
 /// Returns where a redirect leads.
-fn leads_to(reply: &Reply) -> Option<String> {
+fn leads_to(reply: &ApiResponse) -> Option<String> {
     let is_redirect = (300..400).contains(&reply.status);
     is_redirect.then(|| reply.header("location").to_owned())
 }

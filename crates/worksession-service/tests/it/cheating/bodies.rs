@@ -1,7 +1,7 @@
 //! Bodies that claim something else than what the service reads in them.
 
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use super::Play;
 use super::game::Game;
@@ -195,7 +195,7 @@ async fn project_taken_away(game: &Game<'_>) {
 }
 
 /// Submits the honest body with `duration` as raw text.
-async fn raw(game: &Game<'_>, started: &Value, duration: &str) -> Reply {
+async fn raw(game: &Game<'_>, started: &Value, duration: &str) -> ApiResponse {
     let body = changed(honest(started, game.service), &json!({"duration": "@@"}));
     let body = body.to_string().replace("\"@@\"", duration);
     let call = game

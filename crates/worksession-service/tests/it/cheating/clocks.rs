@@ -58,7 +58,7 @@ pub const PLAYS: &[(&str, Play)] = &[
     }),
 ];
 
-async fn minutes(reply: test_kit::Reply) -> i64 {
+async fn minutes(reply: test_kit::ApiResponse) -> i64 {
     reply.expect(200).json()["credited_minutes"]
         .as_i64()
         .unwrap()

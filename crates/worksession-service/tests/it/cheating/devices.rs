@@ -212,7 +212,7 @@ async fn somebody_elses(game: &Game<'_>) {
     );
 }
 
-async fn keyed(game: &Game<'_>, who: &Person<'_>, key: &str, body: Value) -> test_kit::Reply {
+async fn keyed(game: &Game<'_>, who: &Person<'_>, key: &str, body: Value) -> test_kit::ApiResponse {
     let call = game
         .service
         .api

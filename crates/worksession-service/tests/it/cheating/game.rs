@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use crate::identity::Service;
 use crate::person::{Person, changed, flags, honest, statuses, time};
@@ -46,14 +46,14 @@ impl<'a> Game<'a> {
     }
 
     /// Starts a session, whatever the response.
-    pub async fn try_start(&self, path: &str, body: Value) -> Reply {
+    pub async fn try_start(&self, path: &str, body: Value) -> ApiResponse {
         let reply = self.who.post(path, body).await;
         self.note_start(&reply);
         reply
     }
 
     /// Records a start that was made in another way.
-    pub fn note_start(&self, reply: &Reply) {
+    pub fn note_start(&self, reply: &ApiResponse) {
         if reply.status == 201 {
             let (answer, now) = (reply.json(), self.service.time.now());
             let mut ran = self.ran.borrow_mut();
@@ -97,7 +97,7 @@ impl<'a> Game<'a> {
     }
 
     /// Submits, whatever the response.
-    pub async fn submit(&self, body: Value) -> Reply {
+    pub async fn submit(&self, body: Value) -> ApiResponse {
         let reply = self.who.submit(body).await;
         if reply.status == 200 {
             let answer = reply.json();
@@ -112,13 +112,13 @@ impl<'a> Game<'a> {
     }
 
     /// Submits the honest body with these fields in place of its own.
-    pub async fn submit_with(&self, started: &Value, fields: &Value) -> Reply {
+    pub async fn submit_with(&self, started: &Value, fields: &Value) -> ApiResponse {
         self.submit(changed(honest(started, self.service), fields))
             .await
     }
 
     /// Submits with a client's times, in seconds after the server's start.
-    pub async fn submit_times(&self, started: &Value, from: i64, to: i64) -> Reply {
+    pub async fn submit_times(&self, started: &Value, from: i64, to: i64) -> ApiResponse {
         let at =
             |seconds| (time(&started["started_at"]) + TimeDelta::seconds(seconds)).to_rfc3339();
         let times = json!({"start_time": at(from), "end_time": at(to)});
@@ -133,7 +133,7 @@ impl<'a> Game<'a> {
 
     /// Checks a refusal.
     #[track_caller]
-    pub fn refused(reply: Reply, status: u16, sentence: &str) {
+    pub fn refused(reply: ApiResponse, status: u16, sentence: &str) {
         assert_eq!(reply.expect(status).json(), json!({"error": sentence}));
     }
 

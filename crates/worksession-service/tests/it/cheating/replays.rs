@@ -174,7 +174,7 @@ async fn spellings(game: &Game<'_>) {
     assert_eq!(game.total().await, 25);
 }
 
-async fn keyed(game: &Game<'_>, body: Value) -> test_kit::Reply {
+async fn keyed(game: &Game<'_>, body: Value) -> test_kit::ApiResponse {
     let call = game
         .service
         .api
@@ -221,7 +221,7 @@ async fn key_again(game: &Game<'_>) {
     assert_eq!(answer["credited_minutes"], 0, "it has to be worked again");
 }
 
-async fn patch(game: &Game<'_>, started: &Value, body: Value) -> test_kit::Reply {
+async fn patch(game: &Game<'_>, started: &Value, body: Value) -> test_kit::ApiResponse {
     let path = format!("/api/sessions/{}", started["session_id"].as_str().unwrap());
     let call = game.service.api.call("PATCH".parse().unwrap(), &path);
     call.bearer(&game.who.token).json(body).send().await

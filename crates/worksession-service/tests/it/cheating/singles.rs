@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::ApiResponse;
 
 use super::game::Game;
 use crate::person::{changed, honest, time};
@@ -59,7 +59,7 @@ impl Single {
     }
 }
 
-fn credited(name: &str, reply: &Reply, status: &str, minutes: i32, points: f64) {
+fn credited(name: &str, reply: &ApiResponse, status: &str, minutes: i32, points: f64) {
     assert_eq!(reply.status, 200, "{name}: {}", reply.text());
     let answer = reply.json();
     assert_eq!(answer["status"], status, "{name}");

@@ -1,5 +1,6 @@
 use auth_types::UserId;
 use chrono::{DateTime, NaiveDateTime, Utc};
+use db_kit::AsUtc;
 use diesel::prelude::*;
 use serde::Serialize;
 
@@ -40,24 +41,8 @@ pub(crate) struct Filter {
     pub(crate) limit: i64,
 }
 
-/// A flag as stored, with fields of its session.
-#[derive(Debug, Queryable)]
-pub(super) struct FlagRow {
-    pub(super) id: i64,
-    pub(super) session_id: String,
-    pub(super) user_id: UserId,
-    pub(super) username: String,
-    pub(super) kind: String,
-    pub(super) severity: String,
-    pub(super) amount: i64,
-    pub(super) state: String,
-    pub(super) decision: Option<String>,
-    pub(super) decided_at: Option<NaiveDateTime>,
-    pub(super) created_at: NaiveDateTime,
-    pub(super) credited_minutes: i32,
-}
-
-#[derive(Debug, Serialize)]
+/// A flag with fields of its session.
+#[derive(Debug, Queryable, Serialize)]
 pub(crate) struct FlagEntry {
     pub(crate) id: i64,
     pub(crate) session_id: String,
@@ -66,31 +51,25 @@ pub(crate) struct FlagEntry {
     pub(crate) kind: String,
     pub(crate) severity: String,
     /// What was observed, as a sentence.
+    #[diesel(deserialize_as = StoredReason)]
     pub(crate) reason: String,
     pub(crate) state: String,
     /// Why it was cleared or upheld.
     pub(crate) decision: Option<String>,
+    #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     pub(crate) decided_at: Option<DateTime<Utc>>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     pub(crate) created_at: DateTime<Utc>,
     /// The credited minutes of the session.
     pub(crate) credited_minutes: i32,
 }
 
-impl From<FlagRow> for FlagEntry {
-    fn from(row: FlagRow) -> Self {
-        Self {
-            id: row.id,
-            session_id: row.session_id,
-            user_id: row.user_id,
-            username: row.username,
-            reason: integrity::reason(&row.kind, row.amount),
-            kind: row.kind,
-            severity: row.severity,
-            state: row.state,
-            decision: row.decision,
-            decided_at: row.decided_at.map(|at| at.and_utc()),
-            created_at: row.created_at.and_utc(),
-            credited_minutes: row.credited_minutes,
-        }
+/// The kind of a flag and its measure.
+#[derive(Debug, Queryable)]
+pub(crate) struct StoredReason(String, i64);
+
+impl From<StoredReason> for String {
+    fn from(StoredReason(kind, amount): StoredReason) -> Self {
+        integrity::reason(&kind, amount)
     }
 }

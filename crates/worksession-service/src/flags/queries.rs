@@ -3,7 +3,7 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
-use super::model::{Filter, FlagRow, FlagState};
+use super::model::{Filter, FlagEntry, FlagState};
 
 type Columns = (
     BigInt,
@@ -12,7 +12,7 @@ type Columns = (
     Text,
     Text,
     Text,
-    BigInt,
+    (Text, BigInt),
     Text,
     Nullable<Text>,
     Nullable<Timestamp>,
@@ -21,9 +21,9 @@ type Columns = (
 );
 
 /// Lists the flags that match the filter, newest first.
-pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagRow>> {
+pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagEntry>> {
     let list = diesel::sql_query(
-        "SELECT f.id, f.session_id, f.user_id, s.username, f.kind, f.severity, f.amount, f.state, f.decision, \
+        "SELECT f.id, f.session_id, f.user_id, s.username, f.kind, f.severity, f.kind, f.amount, f.state, f.decision, \
           f.decided_at, f.created_at, s.credited_minutes \
          FROM session_flags f JOIN sessions s ON s.session_id = f.session_id \
          WHERE ($1 IS NULL OR f.state = $1) AND (NOT $2 OR f.severity = 'suspect') \
@@ -38,7 +38,7 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagRow>> {
     cached::<Columns, _>(list).load(db)
 }
 
-pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagRow>> {
+pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagEntry>> {
     let filter = Filter {
         state: None,
         suspect: false,
@@ -52,7 +52,7 @@ pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagRow>> {
 /// Records a decision and marks the session as changed.
 pub(super) fn decide(
     db: &mut Db,
-    flag: &FlagRow,
+    flag: &FlagEntry,
     state: FlagState,
     decision: &str,
     seq: i64,

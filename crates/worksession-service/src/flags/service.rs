@@ -9,10 +9,7 @@ use crate::sync;
 
 /// Lists the flags that match the filter, newest first.
 pub(crate) async fn list(pool: &Pool, filter: Filter) -> Result<Vec<FlagEntry>, Error> {
-    let rows = pool
-        .read::<_, Error, _>(move |db| Ok(queries::list(db, &filter)?))
-        .await?;
-    Ok(rows.into_iter().map(FlagEntry::from).collect())
+    pool.read(move |db| Ok(queries::list(db, &filter)?)).await
 }
 
 /// Clears or upholds a flag, and updates the leaderboards; none if there is no such flag. A decision can be revised.
@@ -31,7 +28,7 @@ pub(crate) async fn decide(
         let seq = sync::bump(db, flag.user_id)?;
         queries::decide(db, &flag, state, &decision, seq, now.naive_utc())?;
         rebuild::rebuild(db, flag.user_id, now.date_naive())?;
-        Ok::<_, Error>(queries::find(db, id)?.map(FlagEntry::from))
+        Ok::<_, Error>(queries::find(db, id)?)
     };
     pool.write_tx(work).await
 }

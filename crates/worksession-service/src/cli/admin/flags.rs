@@ -83,15 +83,11 @@ pub(super) async fn run(
             limit,
             before,
         } => {
-            let user = user
-                .map(|id| {
-                    UserId::new(id).ok_or_else(|| CommandError("--user must be an id".to_owned()))
-                })
-                .transpose()?;
+            let user = user.map(|id| UserId::new(id).ok_or("--user must be an id"));
             let filter = Filter {
                 state: state.into(),
                 suspect,
-                user,
+                user: user.transpose()?,
                 before,
                 limit: limit + 1,
             };
@@ -114,15 +110,11 @@ async fn decide(
     Decision { id, reason }: Decision,
 ) -> Result<(), CommandError> {
     if reason.trim().is_empty() || reason.chars().count() > REASON_CHARS {
-        return Err(CommandError(format!(
-            "--reason must be 1 to {REASON_CHARS} characters"
-        )));
+        return Err(format!("--reason must be 1 to {REASON_CHARS} characters").into());
     }
     let decided = flags::decide(&context.pool, id, state, reason, context.clock.now()).await?;
     let flag = decided.ok_or_else(|| {
-        CommandError(format!(
-            "there is no flag {id}; `admin flags list --state all` lists all"
-        ))
+        format!("there is no flag {id}; `admin flags list --state all` lists all")
     })?;
     context.show(&flag, |flag| {
         format!(

@@ -8,11 +8,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use db_kit::Pool;
 use serde::Serialize;
-use service_kit::start::{self, StartError};
-use service_kit::{Clock, cli};
+use service_kit::{Clock, cli, start};
 
 use crate::config::Config;
-use crate::error::Error;
 use crate::running::{MIGRATIONS, NAME};
 
 /// The arguments of the administration commands.
@@ -45,8 +43,8 @@ struct Context {
 #[derive(Debug)]
 struct CommandError(String);
 
-impl From<Error> for CommandError {
-    fn from(error: Error) -> Self {
+impl<E: std::fmt::Display> From<E> for CommandError {
+    fn from(error: E) -> Self {
         Self(error.to_string())
     }
 }
@@ -57,7 +55,7 @@ impl From<Error> for CommandError {
 pub fn run_admin(args: AdminArgs, config: &Config) -> ExitCode {
     let json = args.json;
     let outcome = cli::runtime()
-        .map_err(|cause| CommandError(cause.to_string()))
+        .map_err(CommandError::from)
         .and_then(|runtime| runtime.block_on(execute(args, config)));
     outcome.unwrap_or_else(|failure| cli::fail(&failure.0, json))
 }
@@ -67,12 +65,6 @@ async fn execute(args: AdminArgs, config: &Config) -> Result<ExitCode, CommandEr
     match args.command {
         AdminCommand::Flags(command) => flags::run(&context, command).await,
         AdminCommand::RebuildRollups(args) => rollups::run(&context, args).await,
-    }
-}
-
-impl From<StartError> for CommandError {
-    fn from(error: StartError) -> Self {
-        Self(error.to_string())
     }
 }
 

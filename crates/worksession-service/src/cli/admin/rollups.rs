@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use auth_types::UserId;
 use clap::Args;
+use db_kit::Db;
 use serde::Serialize;
 use service_kit::cli::output::count;
 
@@ -54,8 +55,7 @@ pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode
         differences: Vec::new(),
     };
     if let Some(id) = args.user {
-        let user =
-            UserId::new(id).ok_or_else(|| CommandError("--user must be an id".to_owned()))?;
+        let user = UserId::new(id).ok_or("--user must be an id")?;
         one(context, user, &mut outcome).await?;
     } else {
         all(context, &mut outcome).await?;
@@ -70,16 +70,13 @@ pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode
 }
 
 async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), CommandError> {
-    let count = context
-        .pool
-        .read::<_, Error, _>(|db| Ok(rebuild::count_users(db)?));
+    let pool = &context.pool;
+    let count = pool.read::<_, Error, _>(|db| Ok(rebuild::count_users(db)?));
     let total = count.await?;
     let mut last_told = Instant::now();
     let mut after = None;
     loop {
-        let next = context
-            .pool
-            .read::<_, Error, _>(move |db| Ok(rebuild::next_user(db, after)?));
+        let next = pool.read::<_, Error, _>(move |db| Ok(rebuild::next_user(db, after)?));
         let Some(user) = next.await? else {
             return Ok(());
         };
@@ -93,17 +90,12 @@ async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), CommandErro
 }
 
 async fn one(context: &Context, user: UserId, outcome: &mut Outcome) -> Result<(), CommandError> {
-    let today = context.clock.now().date_naive();
+    let (pool, today) = (&context.pool, context.clock.now().date_naive());
     let found = if outcome.dry_run {
-        context
-            .pool
-            .read(move |db| rebuild::look(db, user, today))
-            .await?
+        pool.read(move |db| rebuild::look(db, user, today)).await?
     } else {
-        context
-            .pool
-            .write_tx(move |db| rebuild::rebuild(db, user, today))
-            .await?
+        let rebuild = move |db: &mut Db| rebuild::rebuild(db, user, today);
+        pool.write_tx(rebuild).await?
     };
     outcome.users += 1;
     if !found.is_empty() {

@@ -107,19 +107,14 @@ impl Streak {
         session: LocalInstant,
         counts: bool,
     ) -> Option<StreakUpdate> {
-        let Some((last_date, last_mark)) = self.last else {
+        let Some((last_date, _)) = self.last else {
             return Some(self.extended(day, counts, 0));
         };
         if day.date < last_date {
             return None;
         }
         if day.date > last_date {
-            let run = if follows(last_date, last_mark, day) {
-                self.run
-            } else {
-                0
-            };
-            return Some(self.extended(day, counts, run));
+            return Some(self.extended(day, counts, self.run_before(day)));
         }
         if self.run == 1 && day.first == session {
             return None;

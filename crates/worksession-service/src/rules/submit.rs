@@ -1,7 +1,7 @@
 //! The decision about a submit: refused, repeated, or credited with every row that it writes.
 
 use auth_types::TeamId;
-use chrono::{Datelike, NaiveDate, NaiveDateTime};
+use chrono::{Datelike, NaiveDateTime};
 
 use super::badges;
 use super::integrity::{self, Sign, Work, detect_flags};
@@ -372,13 +372,7 @@ impl<'a> Case<'a> {
 
     /// Returns the rows of the boards of everybody and of the project's team, by the UTC day of the start.
     fn boards(&self, earned: &Earned) -> Vec<BoardRow> {
-        let utc = Periods::of(self.session.started_at.date());
-        let periods = [
-            ("day", utc.today),
-            ("week", utc.week.0),
-            ("month", utc.month.0),
-            ("all", NaiveDate::default()),
-        ];
+        let periods = Periods::of(self.session.started_at.date()).starts();
         let team = self.session.team_id.map(TeamId::get);
         let scopes = std::iter::once(0).chain(team);
         let board = |scope| {

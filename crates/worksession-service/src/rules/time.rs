@@ -155,6 +155,16 @@ impl Periods {
         }
     }
 
+    /// Returns the names and first days of the leaderboards' periods.
+    pub(crate) fn starts(&self) -> [(&'static str, NaiveDate); 4] {
+        [
+            ("day", self.today),
+            ("week", self.week.0),
+            ("month", self.month.0),
+            ("all", NaiveDate::default()),
+        ]
+    }
+
     pub(crate) fn in_week(&self, day: NaiveDate) -> bool {
         self.week.0 <= day && day <= self.week.1
     }

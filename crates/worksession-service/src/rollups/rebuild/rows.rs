@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, NaiveDateTime};
 use diesel::prelude::*;
 
-use super::tally::{BoardKey, DayTotals, MonthTotals, RollupTotals, Rollups, Standing};
+use super::tally::{BoardKey, DayTotals, MonthTotals, Rollups};
 use crate::error::Error;
+use crate::rules::streaks::Streak;
 use crate::schema::{board, user_day, user_month, user_totals};
 
 /// All rollup rows of a user, without the user's id and the version of the totals.
@@ -24,19 +25,29 @@ pub(super) struct Rows {
 #[derive(Debug, Default, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_totals)]
 pub(super) struct TotalsRow {
-    points_centi: i64,
-    sessions: i64,
-    completed_sessions: i64,
-    minutes: i64,
+    pub(super) points_centi: i64,
+    pub(super) sessions: i64,
+    pub(super) completed_sessions: i64,
+    pub(super) minutes: i64,
     streak_run: i32,
     streak_longest: i32,
     streak_last_day: Option<NaiveDate>,
     streak_last_start: Option<NaiveDateTime>,
     streak_last_offset: Option<i32>,
-    best_hour: i32,
-    best_hour_minutes: i64,
-    favorite_category: String,
-    favorite_category_minutes: i64,
+    pub(super) best_hour: i32,
+    pub(super) best_hour_minutes: i64,
+    pub(super) favorite_category: String,
+    pub(super) favorite_category_minutes: i64,
+}
+
+impl TotalsRow {
+    pub(super) fn set_streak(&mut self, streak: &Streak) {
+        self.streak_run = streak.run;
+        self.streak_longest = streak.longest;
+        self.streak_last_day = streak.last.map(|last| last.0);
+        self.streak_last_start = streak.last.map(|last| last.1.at);
+        self.streak_last_offset = streak.last.map(|last| last.1.offset);
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
@@ -65,17 +76,17 @@ pub(super) struct MonthRow {
     by_project: String,
 }
 
-#[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[derive(Debug, Default, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = board)]
 pub(super) struct BoardRow {
-    scope: i64,
+    pub(super) scope: i64,
     pub(super) period: String,
     pub(super) start: NaiveDate,
-    username: String,
-    points_centi: i64,
-    minutes: i64,
-    sessions: i64,
-    reached_at: NaiveDateTime,
+    pub(super) username: String,
+    pub(super) points_centi: i64,
+    pub(super) minutes: i64,
+    pub(super) sessions: i64,
+    pub(super) reached_at: NaiveDateTime,
 }
 
 impl BoardRow {
@@ -91,9 +102,8 @@ impl TryFrom<Rollups> for Rows {
     fn try_from(rollups: Rollups) -> Result<Self, Error> {
         let days = rollups.days.into_iter();
         let months = rollups.months.into_iter();
-        let boards = rollups.boards.into_iter();
         Ok(Self {
-            totals: rollups.totals.into(),
+            totals: rollups.totals,
             days: days
                 .map(|(day, totals)| Ok((day, day_row(day, &totals)?)))
                 .collect::<Result<_, Error>>()?,
@@ -103,29 +113,8 @@ impl TryFrom<Rollups> for Rows {
             hours: rollups.hours,
             categories: rollups.categories,
             badges: rollups.badges,
-            boards: boards.map(board_row).map(BoardRow::keyed).collect(),
+            boards: rollups.boards,
         })
-    }
-}
-
-impl From<RollupTotals> for TotalsRow {
-    fn from(totals: RollupTotals) -> Self {
-        let last = totals.streak.last;
-        Self {
-            points_centi: totals.sums.points.0,
-            sessions: totals.sums.sessions,
-            completed_sessions: totals.completed,
-            minutes: totals.sums.minutes,
-            streak_run: totals.streak.run,
-            streak_longest: totals.streak.longest,
-            streak_last_day: last.map(|last| last.0),
-            streak_last_start: last.map(|last| last.1.at),
-            streak_last_offset: last.map(|last| last.1.offset),
-            best_hour: totals.best_hour,
-            best_hour_minutes: totals.best_hour_minutes,
-            favorite_category: totals.favorite_category,
-            favorite_category_minutes: totals.favorite_category_minutes,
-        }
     }
 }
 
@@ -154,17 +143,4 @@ fn month_row(month: NaiveDate, totals: &MonthTotals) -> Result<MonthRow, Error> 
         by_category: totals.by_category.to_text()?,
         by_project: totals.by_project.to_text()?,
     })
-}
-
-fn board_row(((scope, period, start), standing): (BoardKey, Standing)) -> BoardRow {
-    BoardRow {
-        scope,
-        period,
-        start,
-        username: standing.username,
-        points_centi: standing.sums.points.0,
-        minutes: standing.sums.minutes,
-        sessions: standing.sums.sessions,
-        reached_at: standing.reached_at,
-    }
 }

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
+use super::rows::{BoardRow, TotalsRow};
 use crate::rollups::boards::oldest_kept;
 use crate::rollups::split::{Breakdown, Sums};
 use crate::rules::badges;
@@ -45,18 +46,6 @@ impl Worked {
     }
 }
 
-/// The totals of a user, without their version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RollupTotals {
-    pub(super) sums: Sums,
-    pub(super) completed: i64,
-    pub(super) streak: Streak,
-    pub(super) best_hour: i32,
-    pub(super) best_hour_minutes: i64,
-    pub(super) favorite_category: String,
-    pub(super) favorite_category_minutes: i64,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DayTotals {
     pub(super) sums: Sums,
@@ -74,27 +63,20 @@ pub(super) struct MonthTotals {
     pub(super) by_project: Breakdown,
 }
 
-/// A user's row on a board.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Standing {
-    pub(super) username: String,
-    pub(super) sums: Sums,
-    pub(super) reached_at: NaiveDateTime,
-}
-
 /// Scope, period, and the period's first day.
 pub(super) type BoardKey = (i64, String, NaiveDate);
 
 /// All rollups of a user.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Rollups {
-    pub(super) totals: RollupTotals,
+    pub(super) totals: TotalsRow,
+    streak: Streak,
     pub(super) days: BTreeMap<NaiveDate, DayTotals>,
     pub(super) months: BTreeMap<NaiveDate, MonthTotals>,
     pub(super) hours: BTreeMap<i32, i64>,
     pub(super) categories: BTreeMap<String, i64>,
     pub(super) badges: BTreeMap<String, NaiveDateTime>,
-    pub(super) boards: BTreeMap<BoardKey, Standing>,
+    pub(super) boards: BTreeMap<BoardKey, BoardRow>,
 }
 
 /// Computes the rollups of sessions in the order of their submits, with the boards that are kept on `today` (UTC).
@@ -112,6 +94,7 @@ pub(super) fn tally(sessions: &[Worked], today: NaiveDate) -> Rollups {
         rollups.totals.favorite_category = category;
         rollups.totals.favorite_category_minutes = minutes;
     }
+    rollups.totals.set_streak(&rollups.streak);
     rollups
 }
 
@@ -129,8 +112,10 @@ fn largest<K: Clone>(minutes: &BTreeMap<K, i64>) -> Option<(K, i64)> {
 impl Rollups {
     fn add(&mut self, session: &Worked, today: NaiveDate) {
         let (sums, hour) = (session.sums(), session.hour());
-        self.totals.sums += sums;
-        self.totals.completed += i64::from(session.completed);
+        self.totals.points_centi += session.points;
+        self.totals.sessions += 1;
+        self.totals.completed_sessions += i64::from(session.completed);
+        self.totals.minutes += sums.minutes;
         *self.hours.entry(hour).or_default() += sums.minutes;
         let category = self.categories.entry(session.category.clone());
         *category.or_default() += sums.minutes;
@@ -170,8 +155,8 @@ impl Rollups {
         month.by_hour.add(&hour.to_string(), sums);
         month.by_category.add(&session.category, sums);
         month.by_project.add(&session.project_id, sums);
-        let advanced = self.totals.streak.advance(&day, mark, counts);
-        self.totals.streak = advanced.map_or_else(
+        let advanced = self.streak.advance(&day, mark, counts);
+        self.streak = advanced.map_or_else(
             || recount(&self.counted().collect::<Vec<_>>(), &day).streak,
             |advanced| advanced.streak,
         );
@@ -193,9 +178,9 @@ impl Rollups {
                 Completion::Partial
             },
             hour,
-            completed_sessions: self.totals.completed,
-            minutes: self.totals.sums.minutes,
-            longest_streak: self.totals.streak.longest,
+            completed_sessions: self.totals.completed_sessions,
+            minutes: self.totals.minutes,
+            longest_streak: self.streak.longest,
             days_in_week: i32::try_from(counted.count()).unwrap_or(i32::MAX),
         };
         for badge in badges::earned(&facts) {
@@ -205,34 +190,32 @@ impl Rollups {
     }
 
     fn add_boards(&mut self, session: &Worked, today: NaiveDate) {
-        let utc = Periods::of(session.started_at.date());
         let scopes: BTreeSet<i64> = [0].into_iter().chain(session.team_id).collect();
-        for (period, start) in [
-            ("day", utc.today),
-            ("week", utc.week.0),
-            ("month", utc.month.0),
-            ("all", NaiveDate::default()),
-        ] {
+        for (period, start) in Periods::of(session.started_at.date()).starts() {
             if start < oldest_kept(period, today) {
                 continue;
             }
             for scope in &scopes {
-                let standing = self.boards.entry((*scope, period.to_owned(), start));
-                let standing = standing.or_insert_with(|| Standing {
-                    username: String::new(),
-                    sums: Sums::default(),
-                    reached_at: session.submitted_at,
-                });
-                standing.username.clone_from(&session.username);
-                // Depends on points, not on the order: submits may commit in another order than they arrived.
                 let at = session.submitted_at;
-                standing.reached_at = match (session.points > 0, standing.sums.points.0 > 0) {
-                    (true, true) => standing.reached_at.max(at),
+                let row = self.boards.entry((*scope, period.to_owned(), start));
+                let row = row.or_insert_with(|| BoardRow {
+                    scope: *scope,
+                    period: period.to_owned(),
+                    start,
+                    reached_at: at,
+                    ..BoardRow::default()
+                });
+                row.username.clone_from(&session.username);
+                // Depends on points, not on the order: submits may commit in another order than they arrived.
+                row.reached_at = match (session.points > 0, row.points_centi > 0) {
+                    (true, true) => row.reached_at.max(at),
                     (true, false) => at,
-                    (false, true) => standing.reached_at,
-                    (false, false) => standing.reached_at.min(at),
+                    (false, true) => row.reached_at,
+                    (false, false) => row.reached_at.min(at),
                 };
-                standing.sums += session.sums();
+                row.points_centi += session.points;
+                row.minutes += i64::from(session.minutes);
+                row.sessions += 1;
             }
         }
     }

@@ -288,21 +288,17 @@ pub(crate) fn default_identity_url() -> Url {
     "http://127.0.0.1:8080".parse().expect("an address")
 }
 
-fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> {
+fn read_optional_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
     let url: Url = String::deserialize(deserializer)?
         .parse()
         .map_err(serde::de::Error::custom)?;
     if matches!(url.scheme(), "http" | "https") && url.has_host() {
-        Ok(url)
+        Ok(Some(url))
     } else {
         Err(serde::de::Error::custom(
             "expected an http or https address",
         ))
     }
-}
-
-fn read_optional_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
-    read_url(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -22,19 +22,11 @@ impl Erasure {
         }
     }
 
-    /// Returns the value of the column `kind`.
-    pub(super) fn kind(self) -> &'static str {
+    /// Returns the columns `kind` and `id`.
+    pub(super) fn key(self) -> (&'static str, i64) {
         match self {
-            Self::User(_) => Self::USER,
-            Self::Team(_) => Self::TEAM,
-        }
-    }
-
-    /// Returns the value of the column `id`.
-    pub(super) fn id(self) -> i64 {
-        match self {
-            Self::User(user) => user.get(),
-            Self::Team(team) => team.get(),
+            Self::User(user) => (Self::USER, user.get()),
+            Self::Team(team) => (Self::TEAM, team.get()),
         }
     }
 }

@@ -11,9 +11,10 @@ use crate::schema::{
 
 /// Records a deletion, which is due at once. Recording it again makes it due again.
 pub(crate) fn note(db: &mut Db, gone: Erasure, now: NaiveDateTime) -> QueryResult<()> {
+    let (kind, id) = gone.key();
     let row = (
-        departures::kind.eq(gone.kind()),
-        departures::id.eq(gone.id()),
+        departures::kind.eq(kind),
+        departures::id.eq(id),
         departures::noted_at.eq(now),
         departures::due_at.eq(now),
     );
@@ -46,7 +47,7 @@ pub(super) fn hold(
     now: NaiveDateTime,
 ) -> QueryResult<Option<NaiveDateTime>> {
     let due = departures::table
-        .find((gone.kind(), gone.id()))
+        .find(gone.key())
         .filter(departures::due_at.le(now))
         .select(departures::noted_at);
     match db {
@@ -57,14 +58,14 @@ pub(super) fn hold(
 
 /// Sets when the departure is due again.
 pub(super) fn postpone(db: &mut Db, gone: Erasure, until: NaiveDateTime) -> QueryResult<usize> {
-    diesel::update(departures::table.find((gone.kind(), gone.id())))
+    diesel::update(departures::table.find(gone.key()))
         .set(departures::due_at.eq(until))
         .execute(db)
 }
 
 /// Deletes the record of a departure that is complete.
 pub(super) fn close(db: &mut Db, gone: Erasure) -> QueryResult<usize> {
-    diesel::delete(departures::table.find((gone.kind(), gone.id()))).execute(db)
+    diesel::delete(departures::table.find(gone.key())).execute(db)
 }
 
 /// Deletes up to `limit` of the user's sessions, with their flags and notifications, and returns their number. The caller

@@ -2,10 +2,11 @@ use std::cmp::max;
 
 use auth_types::{TeamId, UserId};
 use chrono::NaiveDateTime;
+use event_types::SessionUser;
 use serde::Serialize;
 
 use super::queries::NewsRow;
-use super::wire::{Earned, Member, TeamEvent, TeamProject, TimerEvent};
+use super::wire::{Earned, TeamEvent, TeamProject, TimerEvent};
 use crate::error::Error;
 use crate::sessions::Status;
 use crate::sessions::record::RecordRow;
@@ -61,7 +62,7 @@ impl Change {
         let news = row.team_id.filter(|_| moved).map(|team_id| {
             json(&TeamEvent {
                 session_id: row.session.session_id.clone(),
-                user: Member {
+                user: SessionUser {
                     id: row.user_id,
                     username: row.username,
                 },

@@ -1,5 +1,6 @@
-use auth_types::{TeamId, UserId};
+use auth_types::TeamId;
 use chrono::{DateTime, Utc};
+use event_types::SessionUser;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
@@ -29,7 +30,7 @@ pub(super) struct Earned {
 #[derive(Debug, Serialize)]
 pub(super) struct TeamEvent {
     pub(super) session_id: String,
-    pub(super) user: Member,
+    pub(super) user: SessionUser,
     pub(super) project: TeamProject,
     pub(super) category: String,
     /// Minutes.
@@ -37,12 +38,6 @@ pub(super) struct TeamEvent {
     pub(super) status: Status,
     pub(super) started_at: DateTime<Utc>,
     pub(super) expected_end_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Member {
-    pub(super) id: UserId,
-    pub(super) username: String,
 }
 
 #[derive(Debug, Serialize)]

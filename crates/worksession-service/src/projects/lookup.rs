@@ -4,7 +4,7 @@ use event_types::ChatTarget;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ProjectId, ProjectRef, TeamProjectId, queries};
+use super::{ProjectRef, TeamProjectId, queries};
 use crate::auth::CurrentUser;
 use crate::chat_settings;
 use crate::error::Error;
@@ -60,7 +60,17 @@ pub(crate) fn resolve_for_start(
     match *reference {
         ProjectRef::None => Ok(ProjectSnapshot::none()),
         ProjectRef::Team(id) => resolve_team(db, reference, id, caller),
-        ProjectRef::Personal(id) => resolve_personal(db, reference, id, caller),
+        ProjectRef::Personal(id) => {
+            let row = queries::find(db, caller.id, id)?.ok_or(Error::ProjectNotFound)?;
+            if row.archived_at.is_some() {
+                return Err(Error::ProjectArchived);
+            }
+            Ok(ProjectSnapshot {
+                id: reference.to_string(),
+                name: row.name,
+                ..ProjectSnapshot::none()
+            })
+        }
     }
 }
 
@@ -85,24 +95,5 @@ fn resolve_team(
         team_id: Some(row.team_id),
         team_name: Some(membership.name.clone()),
         chat: chat.and_then(|chat| chat_settings::target(chat, row.chat_channel)),
-    })
-}
-
-fn resolve_personal(
-    db: &mut Db,
-    reference: &ProjectRef,
-    id: ProjectId,
-    caller: &CurrentUser,
-) -> Result<ProjectSnapshot, Error> {
-    let row = queries::find(db, caller.id, id)?.ok_or(Error::ProjectNotFound)?;
-    if row.archived_at.is_some() {
-        return Err(Error::ProjectArchived);
-    }
-    Ok(ProjectSnapshot {
-        id: reference.to_string(),
-        name: row.name,
-        team_id: None,
-        team_name: None,
-        chat: None,
     })
 }

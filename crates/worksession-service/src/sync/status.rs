@@ -41,30 +41,21 @@ pub(super) async fn status(
 /// Converts a row; none for one with nothing but the counter.
 fn change(row: NewsRow) -> Option<Change> {
     let at = row.changed_at?.and_utc();
-    let (kind, id, data) = match row {
-        NewsRow {
-            session: Some(session),
-            ..
-        } => {
+    let (kind, id, data) = match (row.session, row.project, row.settings) {
+        (Some(session), _, _) => {
             let id = session.session_id.clone();
             let data = ChangeData::Session(Box::new(session.into()));
             (ChangeKind::Session, id, data)
         }
-        NewsRow {
-            project: Some(project),
-            ..
-        } => {
+        (_, Some(project), _) => {
             let id = ProjectRef::Personal(project.id).to_string();
             (ChangeKind::Project, id, ChangeData::Project(project.into()))
         }
-        NewsRow {
-            settings: Some(settings),
-            ..
-        } => {
+        (_, _, Some(settings)) => {
             let data = ChangeData::Preferences(settings.into());
             (ChangeKind::Preferences, "preferences".to_owned(), data)
         }
-        _ => return None,
+        (None, None, None) => return None,
     };
     Some(Change { kind, id, at, data })
 }

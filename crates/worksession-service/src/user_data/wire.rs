@@ -28,21 +28,16 @@ pub(crate) struct UserData {
 
 impl UserData {
     pub(super) fn new(user: &CurrentUser, found: Found) -> Self {
-        let Found {
-            settings,
-            standing,
-            periods,
-        } = found;
         Self {
             user_id: user.id.to_string(),
             username: user.username.clone(),
             email: user.email_to_show().unwrap_or_default().to_owned(),
-            timezone: settings.timezone,
-            points: PointsSummary::from(&standing),
-            streaks: StreakSummary::new(&standing, periods.today),
-            badges: standing.badges().map(str::to_owned).collect(),
-            preferences: settings.preferences,
-            session_stats: standing.into(),
+            timezone: found.settings.timezone,
+            points: PointsSummary::from(&found.standing),
+            streaks: StreakSummary::new(&found.standing, found.periods.today),
+            badges: found.standing.badges().map(str::to_owned).collect(),
+            preferences: found.settings.preferences,
+            session_stats: found.standing.into(),
         }
     }
 }

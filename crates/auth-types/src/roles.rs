@@ -27,12 +27,6 @@ pub enum TeamRole {
     Owner,
 }
 
-impl fmt::Display for TeamRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// What an account may do in the whole installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -64,7 +58,7 @@ impl PremiumTier {
     }
 }
 
-/// Implements `as_str` and `FromStr` from the list of names. `$is_same` compares a name with the text that is parsed.
+/// Implements `as_str`, `Display` and `FromStr` from the list of names. `$is_same` compares a name with the parsed text.
 macro_rules! names {
     ($kind:ident, $is_same:path, $expected:literal, $($value:ident = $name:literal),+) => {
         impl $kind {
@@ -74,6 +68,12 @@ macro_rules! names {
                 match self {
                     $(Self::$value => $name,)+
                 }
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
             }
         }
 
@@ -90,6 +90,7 @@ macro_rules! names {
         }
     };
 }
+pub(crate) use names;
 
 names!(
     TeamRole,

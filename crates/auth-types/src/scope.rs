@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::UnknownName;
+use crate::roles::names;
 
 /// A permission that an account can give to an OAuth client (RFC 6749 section 3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,48 +44,28 @@ impl Scope {
         Self::Account,
     ];
 
-    /// Returns the name on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenId => "openid",
-            Self::Profile => "profile",
-            Self::Email => "email",
-            Self::Teams => "teams",
-            Self::TeamsWrite => "teams:write",
-            Self::SessionsRead => "sessions:read",
-            Self::SessionsWrite => "sessions:write",
-            Self::IntegrationsWrite => "integrations:write",
-            Self::OfflineAccess => "offline_access",
-            Self::Account => "account",
-        }
-    }
-
     fn bit(self) -> u16 {
         let place = Self::ALL.iter().position(|scope| *scope == self);
         place.map_or(0, |place| 1 << place)
     }
 }
 
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Scope {
-    type Err = UnknownName;
-
-    /// Parses a scope name, which is case-sensitive (RFC 6749 section 3.3).
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::ALL
-            .into_iter()
-            .find(|scope| scope.as_str() == text)
-            .ok_or(UnknownName {
-                expected: "openid, profile, email, teams, teams:write, sessions:read, sessions:write, integrations:write, offline_access, account",
-            })
-    }
-}
+// Scope names are case-sensitive (RFC 6749 section 3.3).
+names!(
+    Scope,
+    str::eq,
+    "openid, profile, email, teams, teams:write, sessions:read, sessions:write, integrations:write, offline_access, account",
+    OpenId = "openid",
+    Profile = "profile",
+    Email = "email",
+    Teams = "teams",
+    TeamsWrite = "teams:write",
+    SessionsRead = "sessions:read",
+    SessionsWrite = "sessions:write",
+    IntegrationsWrite = "integrations:write",
+    OfflineAccess = "offline_access",
+    Account = "account"
+);
 
 /// A set of scopes. Its text form separates them by spaces, in the order of [`Scope::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]

@@ -122,7 +122,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         .map_err(|cause| StartError::Listen(listen, cause))?;
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
-    let audits = rollups::RollupAuditMetrics::register(metrics.registry())?;
+    let audits = rollups::RollupAuditMetrics::register(&metrics)?;
     let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(
         &identity_url.unwrap_or_else(default_identity_url),

@@ -16,45 +16,30 @@ pub(super) struct Range {
 }
 
 impl Range {
+    fn new(from: NaiveDate, to: NaiveDate) -> Self {
+        Self { from, to }
+    }
+
     /// Returns the months that contain any of the dates, as a range of their first days.
     pub(super) fn months(self) -> Range {
-        Range {
-            from: month_of(self.from),
-            to: month_of(self.to),
-        }
+        Range::new(month_of(self.from), month_of(self.to))
     }
 
     /// Returns the months that lie completely in the range, and the ranges of dates before and after them.
     pub(super) fn whole_months(self) -> (Range, [Range; 2]) {
-        let next = |month: NaiveDate| month + Months::new(1);
-        let first = month_of(self.from);
-        let first = if first == self.from {
-            first
-        } else {
-            next(first)
-        };
+        let mut first = month_of(self.from);
+        if first < self.from {
+            first = first + Months::new(1);
+        }
         // The first day after the last complete month.
         let end = month_of(self.to + Days::new(1));
         if first >= end {
-            let nothing = Range {
-                from: end,
-                to: end - Days::new(1),
-            };
+            let nothing = Range::new(end, end - Days::new(1));
             return (nothing, [self, nothing]);
         }
-        let months = Range {
-            from: first,
-            to: end - Months::new(1),
-        };
-        let before = Range {
-            from: self.from,
-            to: first - Days::new(1),
-        };
-        let after = Range {
-            from: end,
-            to: self.to,
-        };
-        (months, [before, after])
+        let months = Range::new(first, end - Months::new(1));
+        let before = Range::new(self.from, first - Days::new(1));
+        (months, [before, Range::new(end, self.to)])
     }
 
     /// Parses a range. Without `to` it ends today, or at `from` if that is later. Without `from` it has thirty days.

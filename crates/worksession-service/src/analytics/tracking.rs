@@ -65,8 +65,7 @@ fn by_date(
             totals += *day;
         }
     }
-    let bucket = |(key, sums)| Bucket::new(key, sums);
-    (buckets.into_iter().map(bucket).collect(), totals)
+    (buckets.into_iter().map(Bucket::new).collect(), totals)
 }
 
 /// Returns an ISO week such as `2026-W47`. The year is that of the week's Thursday.
@@ -93,12 +92,11 @@ fn by_part(
             *parts.entry(key).or_default() += sums;
         }
     }
-    let bucket = |(key, sums)| Bucket::new(key, sums);
     let buckets = if group == Group::Hour {
         let hour = |hour: i32| {
             let key = hour.to_string();
             let sums = parts.remove(&key).unwrap_or_default();
-            Bucket::new(key, sums)
+            Bucket::new((key, sums))
         };
         (0..24).map(hour).collect()
     } else {
@@ -106,7 +104,7 @@ fn by_part(
         // The sort is stable, so equal parts stay in alphabetical order.
         parts.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.minutes));
         parts.truncate(MOST_PARTS);
-        parts.into_iter().map(bucket).collect()
+        parts.into_iter().map(Bucket::new).collect()
     };
     Ok((buckets, totals))
 }

@@ -75,7 +75,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn new(key: String, sums: Sums) -> Self {
+    pub(super) fn new((key, sums): (String, Sums)) -> Self {
         Self { key, worked: sums }
     }
 }

@@ -169,10 +169,8 @@ impl IdentityClient {
         if !answer.status().is_success() {
             return None;
         }
-        match (
-            self.is_believed.swap(is_believed, Ordering::Relaxed),
-            is_believed,
-        ) {
+        let was_believed = self.is_believed.swap(is_believed, Ordering::Relaxed);
+        match (was_believed, is_believed) {
             (true, false) => log::error!("{UNBELIEVED}"),
             (false, true) => {
                 log::info!("identity service: trusts the client addresses of forwarded sign-ins")

@@ -76,10 +76,8 @@ pub(super) async fn delete(
     id: TeamProjectId,
     request_id: RequestId,
 ) -> Result<(), Error> {
-    state
-        .pool
-        .write_tx(configure(state, caller, id, None, request_id))
-        .await?;
+    let change = configure(state, caller, id, None, request_id);
+    state.pool.write_tx(change).await?;
     state.relay.wake();
     Ok(())
 }

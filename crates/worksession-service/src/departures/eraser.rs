@@ -51,10 +51,8 @@ async fn erase(state: &AppState, gone: Erasure) -> Result<(), Error> {
         .unwrap_or(TimeDelta::MAX);
     loop {
         let now = state.clock.now();
-        let step = state
-            .pool
-            .write_tx(move |db| step(db, gone, now, late))
-            .await?;
+        let erase = move |db: &mut Db| step(db, gone, now, late);
+        let step = state.pool.write_tx(erase).await?;
         // The notifier must learn of each removed chat and webhook.
         state.relay.wake();
         if step == Step::Done {

@@ -57,11 +57,9 @@ async fn verify_creator(
         team_id,
         session_id,
     };
-    let refusal = match state
-        .identity
-        .existence(&state.sealers.questions, &question)
-        .await
-    {
+    let identity = &state.identity;
+    let asked = identity.existence(&state.sealers.questions, &question);
+    let refusal = match asked.await {
         Ok(answer) if !answer.exists => Error::AuthenticationRequired,
         Ok(answer) if team_id.is_none() || answer.role >= Some(TeamRole::Admin) => return Ok(()),
         Ok(_) => hook.forbidden(),

@@ -105,10 +105,9 @@ async fn judge(state: &AppState, change: &Change) -> Result<EventCheck, String> 
     let Some(question) = change.question() else {
         return Ok(EventCheck::True);
     };
-    let answer = state
-        .identity
-        .existence(&state.sealers.questions, &question)
-        .await?;
+    let identity = &state.identity;
+    let asked = identity.existence(&state.sealers.questions, &question);
+    let answer = asked.await?;
     Ok(match change {
         Change::Member { .. } if answer.role >= Some(TeamRole::Admin) => EventCheck::Old,
         Change::UserGone(_) | Change::Team { .. } if answer.exists => EventCheck::Forged,

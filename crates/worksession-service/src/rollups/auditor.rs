@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use auth_types::UserId;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use prometheus::{IntCounter, Registry};
+use db_kit::Db;
+use prometheus::IntCounter;
+use service_kit::metrics::Metrics;
 
 use super::{boards, rebuild};
 use crate::chore::BackgroundJob;
@@ -25,12 +27,8 @@ impl RollupAuditMetrics {
     ///
     /// # Errors
     /// When a metric of the same name is already registered.
-    pub(crate) fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let counter = |name: &str, help: &str| {
-            let counter = IntCounter::new(name, help)?;
-            registry.register(Box::new(counter.clone()))?;
-            Ok::<_, prometheus::Error>(counter)
-        };
+    pub(crate) fn register(metrics: &Metrics) -> prometheus::Result<Self> {
+        let counter = |name: &str, help: &str| metrics.register(IntCounter::new(name, help)?);
         Ok(Self {
             users: counter(
                 "worksession_rollup_audits_total",
@@ -110,17 +108,15 @@ async fn audit(
 async fn sample(state: &AppState, night: NaiveDate) -> Result<Vec<UserId>, Error> {
     let each = i64::from(state.config.audit.users);
     let nights = (night - NaiveDate::default()).num_days();
-    state
-        .pool
-        .read(move |db| {
-            let all = rebuild::count_users(db)?;
-            let first = nights.saturating_mul(each).checked_rem(all).unwrap_or(0);
-            let mut users = rebuild::users_from(db, first, each)?;
-            let missing = each.min(all) - i64::try_from(users.len()).unwrap_or(each);
-            if missing > 0 {
-                users.extend(rebuild::users_from(db, 0, missing)?);
-            }
-            Ok(users)
-        })
-        .await
+    let next = move |db: &mut Db| {
+        let all = rebuild::count_users(db)?;
+        let first = nights.saturating_mul(each).checked_rem(all).unwrap_or(0);
+        let mut users = rebuild::users_from(db, first, each)?;
+        let missing = each.min(all) - i64::try_from(users.len()).unwrap_or(each);
+        if missing > 0 {
+            users.extend(rebuild::users_from(db, 0, missing)?);
+        }
+        Ok(users)
+    };
+    state.read(next).await
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use db_kit::outbox;
+use db_kit::{Db, outbox};
 
 use super::{events, queries};
 use crate::chore::BackgroundJob;
@@ -23,21 +23,19 @@ async fn sweep(state: State) -> Result<(), Error> {
     loop {
         let now = state.clock.now();
         let until: NaiveDateTime = now.naive_utc() - OPEN_AFTER_PLANNED_END;
-        let (seen, given_up) = state
-            .pool
-            .write_tx(move |db| {
-                let overdue = queries::overdue(db, until, BATCH)?;
-                let (seen, mut given_up) = (overdue.len(), 0);
-                for (user, id) in overdue {
-                    let seq = sync::bump(db, user)?;
-                    if let Some(row) = queries::abandon(db, &id, seq, now.naive_utc())? {
-                        outbox::insert(db, &events::abandoned(&row, now)?)?;
-                        given_up += 1;
-                    }
+        let abandon = move |db: &mut Db| {
+            let overdue = queries::overdue(db, until, BATCH)?;
+            let (seen, mut given_up) = (overdue.len(), 0);
+            for (user, id) in overdue {
+                let seq = sync::bump(db, user)?;
+                if let Some(row) = queries::abandon(db, &id, seq, now.naive_utc())? {
+                    outbox::insert(db, &events::abandoned(&row, now)?)?;
+                    given_up += 1;
                 }
-                Ok::<_, Error>((seen, given_up))
-            })
-            .await?;
+            }
+            Ok::<_, Error>((seen, given_up))
+        };
+        let (seen, given_up) = state.pool.write_tx(abandon).await?;
         if given_up > 0 {
             log::info!("abandoned {given_up} sessions that were not submitted in time");
             state.wake();

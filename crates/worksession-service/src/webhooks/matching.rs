@@ -133,18 +133,16 @@ fn read(event: Event) -> Result<(Event, SessionSubject), String> {
 
 async fn take_in(state: &AppState, event: Event, about: SessionSubject) -> Result<(), Error> {
     let now = state.clock.now();
-    state
-        .pool
-        .write_tx(move |db| {
-            let session = about.session_id.to_string();
-            // A session that was deleted with its user is delivered to nobody.
-            let held = sessions::queries::hold(db, &BTreeSet::from([session.as_str()]))?;
-            if inbox::record(db, CONSUMER, event.id, now.naive_utc())? && !held.is_empty() {
-                call(db, &event, &about, now)?;
-            }
-            Ok::<_, Error>(())
-        })
-        .await?;
+    let record = move |db: &mut Db| {
+        let session = about.session_id.to_string();
+        // A session that was deleted with its user is delivered to nobody.
+        let held = sessions::queries::hold(db, &BTreeSet::from([session.as_str()]))?;
+        if inbox::record(db, CONSUMER, event.id, now.naive_utc())? && !held.is_empty() {
+            call(db, &event, &about, now)?;
+        }
+        Ok::<_, Error>(())
+    };
+    state.pool.write_tx(record).await?;
     state.relay.wake();
     Ok(())
 }
@@ -156,11 +154,9 @@ fn call(
     about: &SessionSubject,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let listeners = queries::listeners(db, about.whose())?;
+    let mut listeners = queries::listeners(db, about.whose())?;
+    listeners.retain(|listener| listener.wants(&event.event_type));
     for listener in listeners {
-        if !listener.wants(&event.event_type) {
-            continue;
-        }
         let call = NewWebhookDelivery {
             webhook: listener.id,
             revision: listener.revision,

@@ -37,7 +37,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct RunningParts {
     identity: identity_service::Running,
-    worksession: worksession_service::Running,
+    worksession: worksession_service::RunningService,
     notifier: notifier::Running,
     brokers: [Broker; 3],
 }

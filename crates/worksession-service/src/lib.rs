@@ -48,4 +48,4 @@ pub use config::{
 };
 pub use live::LiveConfig;
 pub use openapi::{openapi, openapi_json};
-pub use running::{Deps, MIGRATIONS, Running, start};
+pub use running::{Deps, MIGRATIONS, RunningService, start};

@@ -21,7 +21,7 @@ use crate::chore::BackgroundJob;
 use crate::config::{Config, default_identity_url};
 use crate::departures::eraser;
 use crate::health::HealthCache;
-use crate::leaderboard::Boards;
+use crate::leaderboard::LeaderboardCache;
 use crate::live::StreamHub;
 use crate::rollups::{self, auditor};
 use crate::sealers::Sealers;
@@ -59,7 +59,7 @@ pub struct Deps {
 
 /// The running service.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningService {
     server: server::Running,
     feedback: ConsumerHandle,
     identity_events: ConsumerHandle,
@@ -70,7 +70,7 @@ pub struct Running {
     relay: RelayHandle,
 }
 
-impl Running {
+impl RunningService {
     /// Returns the address on which the server listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
@@ -108,7 +108,7 @@ impl Running {
 ///
 /// # Errors
 /// [`StartError`] when a part cannot start. The parts that have started stop again.
-pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
+pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartError> {
     config.check()?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
@@ -149,7 +149,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay_options,
         metrics.registry(),
     );
-    let boards = Boards::new(config.leaderboard.remember());
+    let boards = LeaderboardCache::new(config.leaderboard.remember());
     let live = StreamHub::new(config.live, &metrics)?;
     let limited = config.rate_limits.enabled.unwrap_or(true);
     let state = Data::new(AppState {
@@ -192,7 +192,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let webhooks = webhooks::spawn(&deps.broker, state.clone());
     let feedback = feedback::spawn(&deps.broker, state.clone());
     let identity_events = identity_events::spawn(&deps.broker, state, somebody_gone);
-    Ok(Running {
+    Ok(RunningService {
         server,
         feedback,
         identity_events,

@@ -12,11 +12,11 @@ use crate::auth::IdentityClient;
 use crate::config::Config;
 use crate::error::Error;
 use crate::health::HealthCache;
-use crate::leaderboard::Boards;
+use crate::leaderboard::LeaderboardCache;
 use crate::live::StreamHub;
 use crate::sealers::Sealers;
-use crate::sessions::start::Starts;
-use crate::sessions::submit::Submits;
+use crate::sessions::start::StartBatcher;
+use crate::sessions::submit::SubmitBatcher;
 use crate::user_data;
 
 /// The application state as the argument of a handler.
@@ -45,13 +45,13 @@ pub(crate) struct AppState {
     /// Limits the starts of each user; none if rate limits are disabled.
     pub(crate) start_limiter: Option<KeyedLimiter<UserId>>,
     /// Coalesces concurrent reads of user data.
-    pub(crate) user_data: user_data::Reads,
+    pub(crate) user_data: user_data::UserDataBatcher,
     /// Coalesces concurrent starts.
-    pub(crate) starts: Starts,
+    pub(crate) starts: StartBatcher,
     /// Coalesces concurrent submits.
-    pub(crate) submits: Submits,
+    pub(crate) submits: SubmitBatcher,
     /// Leaderboards, cached for a few seconds.
-    pub(crate) boards: Boards,
+    pub(crate) boards: LeaderboardCache,
     /// Limits the tests and replays that each user requests; none if rate limits are disabled.
     pub(crate) hand_limiter: Option<KeyedLimiter<UserId>>,
     /// The open event streams.

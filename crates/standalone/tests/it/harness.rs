@@ -33,7 +33,7 @@ pub struct System {
     lines: Option<[Line; 2]>,
     running: Option<(
         Mutex<Option<identity_service::Running>>,
-        worksession_service::Running,
+        worksession_service::RunningService,
         notifier::Running,
     )>,
     /// Those of the identity service, the work-session service and the notifier.

@@ -4,7 +4,7 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text};
 
-use super::range::Range;
+use super::range::DateRange;
 use super::wire::Group;
 
 /// Returns the breakdowns of the user's months whose first days are in `months`, in order (see [`crate::rollups::Breakdown`]).
@@ -12,7 +12,7 @@ use super::wire::Group;
 pub(super) fn months(
     db: &mut Db,
     user: UserId,
-    months: Range,
+    months: DateRange,
     group: Group,
 ) -> QueryResult<Vec<(NaiveDate, String)>> {
     let months = diesel::sql_query(
@@ -31,7 +31,7 @@ pub(super) fn months(
 pub(super) fn days(
     db: &mut Db,
     user: UserId,
-    [early, late]: [Range; 2],
+    [early, late]: [DateRange; 2],
     group: Group,
 ) -> QueryResult<Vec<String>> {
     let days = diesel::sql_query(

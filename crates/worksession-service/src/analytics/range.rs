@@ -10,23 +10,23 @@ const USUAL_DAYS: u64 = 30;
 
 /// A range of local dates, both ends included. It is empty if the end precedes the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct DateRange {
     pub(super) from: NaiveDate,
     pub(super) to: NaiveDate,
 }
 
-impl Range {
+impl DateRange {
     fn new(from: NaiveDate, to: NaiveDate) -> Self {
         Self { from, to }
     }
 
     /// Returns the months that contain any of the dates, as a range of their first days.
-    pub(super) fn months(self) -> Range {
-        Range::new(month_of(self.from), month_of(self.to))
+    pub(super) fn months(self) -> DateRange {
+        DateRange::new(month_of(self.from), month_of(self.to))
     }
 
     /// Returns the months that lie completely in the range, and the ranges of dates before and after them.
-    pub(super) fn whole_months(self) -> (Range, [Range; 2]) {
+    pub(super) fn whole_months(self) -> (DateRange, [DateRange; 2]) {
         let mut first = month_of(self.from);
         if first < self.from {
             first = first + Months::new(1);
@@ -34,12 +34,12 @@ impl Range {
         // The first day after the last complete month.
         let end = month_of(self.to + Days::new(1));
         if first >= end {
-            let nothing = Range::new(end, end - Days::new(1));
+            let nothing = DateRange::new(end, end - Days::new(1));
             return (nothing, [self, nothing]);
         }
-        let months = Range::new(first, end - Months::new(1));
-        let before = Range::new(self.from, first - Days::new(1));
-        (months, [before, Range::new(end, self.to)])
+        let months = DateRange::new(first, end - Months::new(1));
+        let before = DateRange::new(self.from, first - Days::new(1));
+        (months, [before, DateRange::new(end, self.to)])
     }
 
     /// Parses a range. Without `to` it ends today, or at `from` if that is later. Without `from` it has thirty days.
@@ -86,7 +86,7 @@ mod tests {
 
     fn read(from: Option<&str>, to: Option<&str>) -> Result<(String, String, usize), String> {
         let today = "2026-11-21".parse().unwrap();
-        let range = Range::read(from, to, today).map_err(|error| error.to_string())?;
+        let range = DateRange::read(from, to, today).map_err(|error| error.to_string())?;
         Ok((
             range.from.to_string(),
             range.to.to_string(),
@@ -118,7 +118,7 @@ mod tests {
         let date = |day: i64| NaiveDate::default() + chrono::TimeDelta::days(20_000 + day);
         for from in 0..70 {
             for to in from..(from + 150) {
-                let range = Range {
+                let range = DateRange {
                     from: date(from),
                     to: date(to),
                 };

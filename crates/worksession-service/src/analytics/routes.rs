@@ -2,7 +2,7 @@ use actix_web::web;
 use service_kit::Problem;
 use service_kit::http::{Query, endpoint};
 
-use super::range::Range;
+use super::range::DateRange;
 use super::tracking;
 use super::wire::{Group, TrackingQuery, TrackingResponse};
 use crate::auth::{Caller, SessionsRead};
@@ -34,7 +34,7 @@ pub(crate) async fn get(
     let read = state.pool.read::<_, Error, _>(move |db| {
         let settings = preferences::get_or_default(db, user)?;
         let today = local_moment(now, settings.tz()).day;
-        let range = Range::read(query.from.as_deref(), query.to.as_deref(), today)?;
+        let range = DateRange::read(query.from.as_deref(), query.to.as_deref(), today)?;
         let (buckets, totals) = tracking::buckets(db, user, range, group)?;
         Ok(TrackingResponse {
             success: true,

@@ -5,10 +5,10 @@ use chrono::{Datelike, NaiveDate};
 use db_kit::Db;
 
 use super::queries;
-use super::range::Range;
+use super::range::DateRange;
 use super::wire::{Bucket, Group};
 use crate::error::Error;
-use crate::rollups::{Breakdown, Sums};
+use crate::rollups::{Breakdown, SessionSums};
 
 /// The maximum number of categories or projects in a response. The totals include the others.
 const MOST_PARTS: usize = 200;
@@ -21,9 +21,9 @@ const MOST_PARTS: usize = 200;
 pub(super) fn buckets(
     db: &mut Db,
     user: UserId,
-    range: Range,
+    range: DateRange,
     group: Group,
-) -> Result<(Vec<Bucket>, Sums), Error> {
+) -> Result<(Vec<Bucket>, SessionSums), Error> {
     match group {
         Group::Day => Ok(by_date(&days(db, user, range)?, range, |day| {
             day.to_string()
@@ -34,7 +34,11 @@ pub(super) fn buckets(
 }
 
 /// Returns the sums of each date in the range that has any sessions, from the rows of its months.
-fn days(db: &mut Db, user: UserId, range: Range) -> Result<BTreeMap<NaiveDate, Sums>, Error> {
+fn days(
+    db: &mut Db,
+    user: UserId,
+    range: DateRange,
+) -> Result<BTreeMap<NaiveDate, SessionSums>, Error> {
     let mut days = BTreeMap::new();
     for (month, split) in queries::months(db, user, range.months(), Group::Day)? {
         for (day, sums) in Breakdown::read(Some(&split))?.into_parts() {
@@ -50,15 +54,15 @@ fn days(db: &mut Db, user: UserId, range: Range) -> Result<BTreeMap<NaiveDate, S
 
 /// Returns one bucket for each key of the dates in the range, in order.
 fn by_date(
-    days: &BTreeMap<NaiveDate, Sums>,
-    range: Range,
+    days: &BTreeMap<NaiveDate, SessionSums>,
+    range: DateRange,
     key: impl Fn(NaiveDate) -> String,
-) -> (Vec<Bucket>, Sums) {
-    let (mut buckets, mut totals) = (Vec::<(String, Sums)>::new(), Sums::default());
+) -> (Vec<Bucket>, SessionSums) {
+    let (mut buckets, mut totals) = (Vec::<(String, SessionSums)>::new(), SessionSums::default());
     for date in range.days() {
         let key = key(date);
         if buckets.last().is_none_or(|(last, _)| *last != key) {
-            buckets.push((key, Sums::default()));
+            buckets.push((key, SessionSums::default()));
         }
         if let Some((day, (_, sums))) = days.get(&date).zip(buckets.last_mut()) {
             *sums += *day;
@@ -78,13 +82,16 @@ fn week(day: NaiveDate) -> String {
 fn by_part(
     db: &mut Db,
     user: UserId,
-    range: Range,
+    range: DateRange,
     group: Group,
-) -> Result<(Vec<Bucket>, Sums), Error> {
+) -> Result<(Vec<Bucket>, SessionSums), Error> {
     let (months, edges) = range.whole_months();
     let months = queries::months(db, user, months, group)?.into_iter();
     let days = queries::days(db, user, edges, group)?;
-    let (mut parts, mut totals) = (BTreeMap::<String, Sums>::new(), Sums::default());
+    let (mut parts, mut totals) = (
+        BTreeMap::<String, SessionSums>::new(),
+        SessionSums::default(),
+    );
     for split in months.map(|(_, split)| split).chain(days) {
         for (key, sums) in Breakdown::read(Some(&split))?.into_parts() {
             // Each session has exactly one hour, category and project, so the parts add up to the totals.

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::error::Error;
-use crate::rollups::Sums;
+use crate::rollups::SessionSums;
 
 /// The range of dates, and how to divide it.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -71,11 +71,11 @@ pub(crate) struct Bucket {
     /// A date (`2026-11-21`), ISO week (`2026-W47`), hour (`0` to `23`), category or project (`team_N`, `personal_N`, `none`).
     key: String,
     #[serde(flatten)]
-    worked: Sums,
+    worked: SessionSums,
 }
 
 impl Bucket {
-    pub(super) fn new((key, sums): (String, Sums)) -> Self {
+    pub(super) fn new((key, sums): (String, SessionSums)) -> Self {
         Self { key, worked: sums }
     }
 }
@@ -93,5 +93,5 @@ pub(crate) struct TrackingResponse {
     /// single day distinguishes 200 of them, and counts the others as `other`.
     pub(super) buckets: Vec<Bucket>,
     /// The sums of the whole range.
-    pub(super) totals: Sums,
+    pub(super) totals: SessionSums,
 }

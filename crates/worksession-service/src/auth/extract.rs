@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use service_kit::Problem;
 use service_kit::http::RequestId;
 
-use super::{AuthFailure, CurrentUser, Scope, SessionsRead};
+use super::{AuthFailure, CurrentUser, RequiredScope, SessionsRead};
 use crate::error::Error;
 use crate::state::AppState;
 
@@ -36,7 +36,7 @@ impl<S> From<Caller<S>> for Arc<CurrentUser> {
     }
 }
 
-impl<S: Scope> FromRequest for Caller<S> {
+impl<S: RequiredScope> FromRequest for Caller<S> {
     type Error = Error;
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 

@@ -59,7 +59,7 @@ pub(crate) struct IdentityClient {
 /// buffer the whole body for every request.
 #[derive(Deserialize)]
 struct ValidatedToken {
-    user: Account,
+    user: ValidatedAccount,
     expires_at: i64,
     scope: Option<String>,
     origin: Option<String>,
@@ -70,7 +70,7 @@ struct ValidatedToken {
 }
 
 #[derive(Deserialize)]
-struct Account {
+struct ValidatedAccount {
     id: UserId,
     username: String,
     email: Option<String>,
@@ -256,10 +256,10 @@ pub(crate) enum IdentityClientError {
 }
 
 /// The account, or the cause for the log. A rejected token has no cause.
-type Outcome = Result<Arc<CurrentUser>, Option<String>>;
+type ValidationResult = Result<Arc<CurrentUser>, Option<String>>;
 
 /// Classifies a response by what it says about the identity service and about the token.
-fn judge(status: StatusCode, body: &[u8]) -> (Verdict, Outcome) {
+fn judge(status: StatusCode, body: &[u8]) -> (Verdict, ValidationResult) {
     match status {
         StatusCode::OK => match read(body) {
             Ok(user) => (Verdict::Success, Ok(Arc::new(user))),
@@ -275,7 +275,7 @@ fn judge(status: StatusCode, body: &[u8]) -> (Verdict, Outcome) {
     }
 }
 
-fn failed(cause: String) -> (Verdict, Outcome) {
+fn failed(cause: String) -> (Verdict, ValidationResult) {
     (Verdict::Failed, Err(Some(cause)))
 }
 

@@ -1,5 +1,5 @@
 //! Authentication and authorization of callers. The identity service validates the token of each request, unless
-//! `AUTH__REMEMBER_MS` allows a cached result. Authorization is an argument type of the handler: [`Caller`]`<Scope>`.
+//! `AUTH__REMEMBER_MS` allows a cached result. Authorization is an argument type of the handler: [`Caller`]`<RequiredScope>`.
 //!
 //! The token is checked before the body. A `Json` argument therefore never fails by itself, and its handler calls
 //! `into_inner`. For the same reason a query is a `Result<Query<T>, Problem>`.
@@ -17,8 +17,8 @@ pub(crate) use current_user::CurrentUser;
 pub(crate) use extract::{Caller, check_again};
 pub(crate) use identity::IdentityClient;
 pub(crate) use scope::{
-    Account, AdoptIntegrations, ChatsWrite, IntegrationsWrite, Scope, SessionsRead, SessionsWrite,
-    TeamActivity, Teams, TeamsWrite, UserData, WebhooksWrite,
+    AccountAccess, AdoptIntegrations, ChatsWrite, IntegrationsWrite, RequiredScope, SessionsRead,
+    SessionsWrite, TeamActivity, Teams, TeamsWrite, UserDataAccess, WebhooksWrite,
 };
 pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
 

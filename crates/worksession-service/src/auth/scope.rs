@@ -2,7 +2,7 @@ use super::{AuthFailure, CurrentUser};
 use crate::error::Error;
 
 /// The scope that an endpoint requires, as a type in the arguments of its handler.
-pub(crate) trait Scope: 'static {
+pub(crate) trait RequiredScope: 'static {
     /// Whether the user's token has the scope.
     fn is_held_by(user: &CurrentUser) -> bool;
 
@@ -17,9 +17,9 @@ pub(crate) trait Scope: 'static {
 
 /// Access to all data of the account, for a sign-in at the product itself or a first-party client with the scope `account`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Account;
+pub(crate) struct AccountAccess;
 
-impl Scope for Account {
+impl RequiredScope for AccountAccess {
     fn is_held_by(user: &CurrentUser) -> bool {
         user.is_first_party && user.has_scope("account")
     }
@@ -32,7 +32,7 @@ macro_rules! scopes {
             #[derive(Debug, Clone, Copy)]
             pub(crate) struct $scope;
 
-            impl Scope for $scope {
+            impl RequiredScope for $scope {
                 fn is_held_by(user: &CurrentUser) -> bool {
                     user.has_scope($name)
                 }
@@ -55,7 +55,7 @@ scopes! {
 }
 
 /// Requires both scopes.
-impl<A: Scope, B: Scope> Scope for (A, B) {
+impl<A: RequiredScope, B: RequiredScope> RequiredScope for (A, B) {
     fn is_held_by(user: &CurrentUser) -> bool {
         A::is_held_by(user) && B::is_held_by(user)
     }
@@ -71,14 +71,14 @@ pub(crate) type WebhooksWrite = (IntegrationsWrite, SessionsRead);
 pub(crate) type ChatsWrite = (IntegrationsWrite, TeamActivity);
 
 /// Adoption of a paused integration, for a sign-in at the product itself or a first-party client with these scopes.
-pub(crate) type AdoptIntegrations = (Account, IntegrationsWrite);
+pub(crate) type AdoptIntegrations = (AccountAccess, IntegrationsWrite);
 
 /// The scope of `GET /api/user/data`, whose contract has its own errors. Without a token it is 403 "Token required", and
 /// with an invalid one 401 "Invalid or expired token".
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct UserData;
+pub(crate) struct UserDataAccess;
 
-impl Scope for UserData {
+impl RequiredScope for UserDataAccess {
     fn is_held_by(user: &CurrentUser) -> bool {
         SessionsRead::is_held_by(user)
     }

@@ -9,7 +9,7 @@ use service_kit::http::RequestId;
 
 use super::queries;
 use crate::error::Error;
-use crate::hooks::{Hook, IntegrationCreator, Target, contacts};
+use crate::hooks::{Integration, IntegrationCreator, RevisionTarget, contacts};
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects;
@@ -24,8 +24,8 @@ pub(super) fn store(
     request_id: Option<&RequestId>,
 ) -> QueryResult<()> {
     queries::keep_sealed(db, project, sealed.as_deref())?;
-    let target = sealed.map_or(Target::Gone, Target::Sealed);
-    Hook::Chat(project).publish(db, revision, target, now, request_id)
+    let target = sealed.map_or(RevisionTarget::Gone, RevisionTarget::Sealed);
+    Integration::Chat(project).publish(db, revision, target, now, request_id)
 }
 
 /// Removes up to `limit` chats of a team's projects, as a DELETE of each would, and returns their number.
@@ -44,7 +44,7 @@ pub(crate) fn take_away(
             &IntegrationCreator::default(),
             now.naive_utc(),
         )?;
-        contacts::forget(db, Hook::Chat(*project))?;
+        contacts::forget(db, Integration::Chat(*project))?;
         store(db, *project, revision, None, now, None)?;
     }
     Ok(projects.len())
@@ -64,7 +64,7 @@ pub(crate) fn switch_off(
     let (Some(provider), Some(project)) = (provider, team_projects::queries::find(db, id)?) else {
         return Ok(());
     };
-    contacts::tell(db, &state.sealers, Hook::Chat(id), now, |username| {
+    contacts::tell(db, &state.sealers, Integration::Chat(id), now, |username| {
         MailTemplate::ChatSwitchedOff {
             username,
             project_id: id.get(),

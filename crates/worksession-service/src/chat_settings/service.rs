@@ -12,7 +12,7 @@ use super::{provider, queries, revisions};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
-use crate::hooks::{self, ChangedIntegration, Hook, IntegrationCreator, OFF, contacts};
+use crate::hooks::{self, ChangedIntegration, Integration, IntegrationCreator, OFF, contacts};
 use crate::projects::TeamProjectId;
 use crate::state::{AppState, State};
 use crate::team_projects::{get_as_manager, get_as_member};
@@ -60,12 +60,15 @@ pub(super) async fn adopt(
         let Some((revision, sealed)) = adopted else {
             return Ok((answer(db, id, project.chat_channel)?, None));
         };
-        let (hook, team) = (Hook::Chat(id), Some(project.team_id));
-        let plain = hook.open(&sealers, revision - 1, sealed.as_deref())?;
-        let sealed = hook.seal(&sealers, revision, plain.expose_secret())?;
-        contacts::keep(db, &sealers, hook, team, &by)?;
+        let (integration, team) = (Integration::Chat(id), Some(project.team_id));
+        let plain = integration.open(&sealers, revision - 1, sealed.as_deref())?;
+        let sealed = integration.seal(&sealers, revision, plain.expose_secret())?;
+        contacts::keep(db, &sealers, integration, team, &by)?;
         revisions::store(db, id, revision, Some(sealed), now, Some(&request_id))?;
-        Ok((answer(db, id, project.chat_channel)?, Some((hook, team))))
+        Ok((
+            answer(db, id, project.chat_channel)?,
+            Some((integration, team)),
+        ))
     };
     hooks::commit(state, &caller, change).await
 }
@@ -133,20 +136,21 @@ fn configure(
             None => IntegrationCreator::default(),
         };
         let revision = queries::put(db, id, settings.as_ref(), &maker, now.naive_utc())?;
+        let (integration, team) = (Integration::Chat(id), Some(project.team_id));
         let seal = |settings: &Settings| {
             let plain = serde_json::to_vec(&settings.destination).map_err(Error::internal)?;
-            Hook::Chat(id).seal(&sealers, revision, &plain)
+            integration.seal(&sealers, revision, &plain)
         };
         let sealed = settings.as_ref().map(seal).transpose()?;
         match sealed {
-            Some(_) => {
-                contacts::keep(db, &sealers, Hook::Chat(id), Some(project.team_id), &caller)?
-            }
-            None => contacts::forget(db, Hook::Chat(id))?,
+            Some(_) => contacts::keep(db, &sealers, integration, team, &caller)?,
+            None => contacts::forget(db, integration)?,
         }
         revisions::store(db, id, revision, sealed, now, Some(&request_id))?;
-        let changed = (Hook::Chat(id), Some(project.team_id));
-        Ok((answer(db, id, project.chat_channel)?, Some(changed)))
+        Ok((
+            answer(db, id, project.chat_channel)?,
+            Some((integration, team)),
+        ))
     }
 }
 

@@ -8,9 +8,9 @@ use tokio::sync::Notify;
 use super::{Erasure, queries};
 use crate::chore::BackgroundJob;
 use crate::error::Error;
-use crate::sessions::queries::{Lock, lock_deletion};
+use crate::sessions::queries::{DeletionLock, lock_deletion};
 use crate::state::{AppState, State};
-use crate::webhooks::{self, Owner};
+use crate::webhooks::{self, WebhookOwner};
 use crate::{chat_settings, rollups, sync, team_projects};
 
 /// Rows deleted in one transaction, not counting dependent rows.
@@ -21,7 +21,7 @@ const LATE_WRITE: TimeDelta = TimeDelta::seconds(90);
 
 /// The progress of an erasure after one transaction.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum EraseProgress {
     More,
     /// Nothing is left, or another process works on it.
     Done,
@@ -55,33 +55,38 @@ async fn erase(state: &AppState, gone: Erasure) -> Result<(), Error> {
         let step = state.pool.write_tx(erase).await?;
         // The notifier must learn of each removed chat and webhook.
         state.relay.wake();
-        if step == Step::Done {
+        if step == EraseProgress::Done {
             return Ok(());
         }
     }
 }
 
-fn step(db: &mut Db, gone: Erasure, now: DateTime<Utc>, late: TimeDelta) -> Result<Step, Error> {
+fn step(
+    db: &mut Db,
+    gone: Erasure,
+    now: DateTime<Utc>,
+    late: TimeDelta,
+) -> Result<EraseProgress, Error> {
     let Some(noted_at) = queries::hold(db, gone, now.naive_utc())? else {
-        return Ok(Step::Done);
+        return Ok(EraseProgress::Done);
     };
-    if take_away(db, gone, now)? == Step::More {
-        return Ok(Step::More);
+    if take_away(db, gone, now)? == EraseProgress::More {
+        return Ok(EraseProgress::More);
     }
     match noted_at.checked_add_signed(late) {
         Some(until) if now.naive_utc() < until => queries::postpone(db, gone, until)?,
         _ => queries::close(db, gone)?,
     };
     log::info!("the data of {gone:?} was erased");
-    Ok(Step::Done)
+    Ok(EraseProgress::Done)
 }
 
-fn take_away(db: &mut Db, gone: Erasure, now: DateTime<Utc>) -> Result<Step, Error> {
+fn take_away(db: &mut Db, gone: Erasure, now: DateTime<Utc>) -> Result<EraseProgress, Error> {
     let taken = match gone {
         Erasure::User(user) => {
             let mut room = BATCH;
             // Excludes transactions that write about many sessions, before this one locks rows that they lock, too.
-            lock_deletion(db, Lock::Exclusive)?;
+            lock_deletion(db, DeletionLock::Exclusive)?;
             // Comes before the locks of the sessions' rows, as in every change of a user's data.
             sync::bump(db, user)?;
             for delete in [
@@ -91,22 +96,24 @@ fn take_away(db: &mut Db, gone: Erasure, now: DateTime<Utc>) -> Result<Step, Err
             ] {
                 room -= count(delete(db, user, room)?);
                 if room <= 0 {
-                    return Ok(Step::More);
+                    return Ok(EraseProgress::More);
                 }
             }
-            let webhooks = webhooks::take_away(db, Owner::User(user), now, room)?;
+            let webhooks = webhooks::take_away(db, WebhookOwner::User(user), now, room)?;
             BATCH - room + count(webhooks)
         }
         Erasure::Team(team) => {
             team_projects::queries::archive_all(db, team, now.naive_utc())?;
             rollups::drop_boards_of(db, team)?;
             let chats = chat_settings::take_away(db, team, now, BATCH)?;
-            let webhooks = webhooks::take_away(db, Owner::Team(team), now, BATCH)?;
+            let webhooks = webhooks::take_away(db, WebhookOwner::Team(team), now, BATCH)?;
             count(chats) + count(webhooks)
         }
     };
-    let full = taken >= BATCH;
-    Ok(if full { Step::More } else { Step::Done })
+    match taken >= BATCH {
+        true => Ok(EraseProgress::More),
+        false => Ok(EraseProgress::Done),
+    }
 }
 
 fn count(rows: usize) -> i64 {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::queries::{self, Notification};
 use super::word::FeedbackEvent;
 use crate::error::{Error, verdict};
-use crate::sessions::queries::{Lock, lock_deletion};
+use crate::sessions::queries::{DeletionLock, lock_deletion};
 use crate::state::{AppState, State};
 use crate::{chat_settings, webhooks};
 
@@ -75,7 +75,7 @@ async fn take_in(state: &State, words: Vec<(Uuid, FeedbackEvent)>) -> Result<(),
     let change = move |db: &mut Db| {
         // What is recorded about a session exists only as long as it does. This lock comes first, because a transaction that
         // deletes sessions takes it before it locks the same rows.
-        lock_deletion(db, Lock::Shared)?;
+        lock_deletion(db, DeletionLock::Shared)?;
         let ids = words.iter().map(|(id, _)| *id);
         let mut new = inbox::record_all(db, CONSUMER, ids, now.naive_utc())?;
         let mut settled = BTreeMap::new();

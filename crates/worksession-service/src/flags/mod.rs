@@ -5,5 +5,5 @@ mod model;
 mod queries;
 mod service;
 
-pub(crate) use model::{Filter, FlagEntry, FlagState};
+pub(crate) use model::{FlagEntry, FlagFilter, FlagState};
 pub(crate) use service::{decide, list};

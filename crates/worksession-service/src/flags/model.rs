@@ -29,7 +29,7 @@ impl FlagState {
 
 /// Which flags to list, newest first.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct FlagFilter {
     /// None for every state.
     pub(crate) state: Option<FlagState>,
     /// Whether to list only flags that keep their session off the leaderboards by themselves.

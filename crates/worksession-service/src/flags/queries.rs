@@ -3,7 +3,7 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
-use super::model::{Filter, FlagEntry, FlagState};
+use super::model::{FlagEntry, FlagFilter, FlagState};
 
 type Columns = (
     BigInt,
@@ -21,7 +21,7 @@ type Columns = (
 );
 
 /// Lists the flags that match the filter, newest first.
-pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagEntry>> {
+pub(super) fn list(db: &mut Db, filter: &FlagFilter) -> QueryResult<Vec<FlagEntry>> {
     let list = diesel::sql_query(
         "SELECT f.id, f.session_id, f.user_id, s.username, f.kind, f.severity, f.kind, f.amount, f.state, f.decision, \
           f.decided_at, f.created_at, s.credited_minutes \
@@ -39,7 +39,7 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagEntry>> 
 }
 
 pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagEntry>> {
-    let filter = Filter {
+    let filter = FlagFilter {
         state: None,
         suspect: false,
         user: None,

@@ -1,14 +1,14 @@
 use chrono::{DateTime, Utc};
 use db_kit::{Db, Pool};
 
-use super::model::{Filter, FlagEntry, FlagState};
+use super::model::{FlagEntry, FlagFilter, FlagState};
 use super::queries;
 use crate::error::Error;
 use crate::rollups::rebuild;
 use crate::sync;
 
 /// Lists the flags that match the filter, newest first.
-pub(crate) async fn list(pool: &Pool, filter: Filter) -> Result<Vec<FlagEntry>, Error> {
+pub(crate) async fn list(pool: &Pool, filter: FlagFilter) -> Result<Vec<FlagEntry>, Error> {
     pool.read(move |db| Ok(queries::list(db, &filter)?)).await
 }
 

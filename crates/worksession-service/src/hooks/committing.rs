@@ -5,13 +5,13 @@ use auth_types::{TeamId, TeamRole};
 use db_kit::Db;
 
 use super::pausing::pause_and_publish;
-use super::{Hook, LostAccess};
+use super::{Integration, LostAccess};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::{AppState, State};
 
 /// A changed integration, and the team to which it belongs, if any.
-pub(crate) type ChangedIntegration = (Hook, Option<TeamId>);
+pub(crate) type ChangedIntegration = (Integration, Option<TeamId>);
 
 /// Commits a change of the integration that it returns, and then checks the caller's access again. In this order nothing is
 /// missed. The check sees access that is withdrawn before it, and the event about a later withdrawal finds the integration.
@@ -28,8 +28,8 @@ pub(crate) async fn commit<T: Send + 'static>(
     let work = async move {
         let (outcome, changed) = state.pool.write_tx(change).await?;
         state.relay.wake();
-        if let Some((hook, team_id)) = changed {
-            verify_creator(&state, &caller, hook, team_id).await?;
+        if let Some((integration, team_id)) = changed {
+            verify_creator(&state, &caller, integration, team_id).await?;
         }
         Ok(outcome)
     };
@@ -41,7 +41,7 @@ pub(crate) async fn commit<T: Send + 'static>(
 async fn verify_creator(
     state: &AppState,
     caller: &CurrentUser,
-    hook: Hook,
+    integration: Integration,
     team_id: Option<TeamId>,
 ) -> Result<(), Error> {
     let session_id = caller.session_id.clone();
@@ -62,14 +62,14 @@ async fn verify_creator(
     let refusal = match asked.await {
         Ok(answer) if !answer.exists => Error::AuthenticationRequired,
         Ok(answer) if team_id.is_none() || answer.role >= Some(TeamRole::Admin) => return Ok(()),
-        Ok(_) => hook.forbidden(),
+        Ok(_) => integration.forbidden(),
         Err(cause) => {
-            log::warn!("{hook} is paused: {cause}");
+            log::warn!("{integration} is paused: {cause}");
             Error::AuthenticationUnavailable
         }
     };
     let now = state.clock.now();
-    let lost = LostAccess::Hook { user, hook };
+    let lost = LostAccess::Integration { user, integration };
     let pause = move |db: &mut Db| pause_and_publish(db, &lost, now).map(drop);
     state.pool.write_tx(pause).await?;
     state.relay.wake();

@@ -1,6 +1,6 @@
 use auth_types::{TeamId, UserId};
 
-use super::Hook;
+use super::Integration;
 
 /// The access that the creator of integrations lost, for which they are paused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,10 @@ pub(crate) enum LostAccess {
     /// The account is deactivated or deleted. This pauses integrations of teams, not the account's own.
     Account { user: UserId },
     /// The caller who configured this integration lost access, as found by the check after the commit.
-    Hook { user: UserId, hook: Hook },
+    Integration {
+        user: UserId,
+        integration: Integration,
+    },
 }
 
 impl LostAccess {
@@ -25,14 +28,14 @@ impl LostAccess {
             Self::Credentials { user, .. }
             | Self::Role { user, .. }
             | Self::Account { user }
-            | Self::Hook { user, .. } => *user,
+            | Self::Integration { user, .. } => *user,
         }
     }
 
     /// Returns the reason, as text for users.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Self::Credentials { .. } | Self::Hook { .. } => {
+            Self::Credentials { .. } | Self::Integration { .. } => {
                 "The application or sign-in that set it up no longer has access"
             }
             Self::Role { .. } => "The person who set it up no longer manages the team",

@@ -7,7 +7,7 @@
 mod address;
 mod committing;
 pub(crate) mod contacts;
-mod hook;
+mod integration;
 mod lost_access;
 mod maker;
 mod pausing;
@@ -15,7 +15,7 @@ mod queries;
 
 pub(crate) use address::read_address;
 pub(crate) use committing::{ChangedIntegration, commit};
-pub(crate) use hook::{ACTIVE, Hook, OFF, PAUSED, Target, WebhookId};
+pub(crate) use integration::{ACTIVE, Integration, OFF, PAUSED, RevisionTarget, WebhookId};
 pub(crate) use lost_access::LostAccess;
 pub(crate) use maker::IntegrationCreator;
 pub(crate) use pausing::{Recipients, pause, recipients};

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use db_kit::Db;
 use event_types::MailTemplate;
 
-use super::queries::{self, Paused};
-use super::{LostAccess, Target, contacts};
+use super::queries::{self, PausedIntegration};
+use super::{LostAccess, RevisionTarget, contacts};
 use crate::error::Error;
 use crate::state::AppState;
 
@@ -77,10 +77,11 @@ pub(super) fn pause_and_publish(
     db: &mut Db,
     lost: &LostAccess,
     now: DateTime<Utc>,
-) -> Result<Vec<Paused>, Error> {
+) -> Result<Vec<PausedIntegration>, Error> {
     let paused = queries::pause(db, lost, now.naive_utc())?;
-    for Paused { hook, revision, .. } in &paused {
-        hook.publish(db, *revision, Target::Paused, now, None)?;
+    for one in &paused {
+        let integration = one.integration;
+        integration.publish(db, one.revision, RevisionTarget::Paused, now, None)?;
     }
     Ok(paused)
 }

@@ -4,15 +4,15 @@ use db_kit::{Db, DbBackend};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable};
 
-use super::{ACTIVE, Hook, LostAccess, PAUSED, WebhookId};
+use super::{ACTIVE, Integration, LostAccess, PAUSED, WebhookId};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chats, team_projects, webhooks};
 
 type Condition<T> = Box<dyn BoxableExpression<T, DbBackend, SqlType = Nullable<Bool>>>;
 
 #[derive(Debug)]
-pub(super) struct Paused {
-    pub(super) hook: Hook,
+pub(super) struct PausedIntegration {
+    pub(super) integration: Integration,
     pub(super) revision: i64,
     /// None for an integration of the user.
     pub(super) team: Option<TeamId>,
@@ -31,10 +31,10 @@ fn lost_webhooks(lost: &LostAccess) -> Condition<webhooks::table> {
         ),
         LostAccess::Role { team, .. } => Box::new(webhooks::team_id.eq(team.get())),
         LostAccess::Account { .. } => Box::new(webhooks::team_id.is_not_null().nullable()),
-        LostAccess::Hook { hook, .. } => {
-            let id = match hook {
-                Hook::Webhook(id) => Some(*id),
-                Hook::Chat(_) => None,
+        LostAccess::Integration { integration, .. } => {
+            let id = match integration {
+                Integration::Webhook(id) => Some(*id),
+                Integration::Chat(_) => None,
             };
             Box::new(webhooks::id.nullable().eq(id))
         }
@@ -56,10 +56,10 @@ fn lost_chats(lost: &LostAccess) -> Condition<chats::table> {
             Box::new(chats::team_project_id.eq_any(of_team).nullable())
         }
         LostAccess::Account { .. } => Box::new(chats::team_project_id.is_not_null().nullable()),
-        LostAccess::Hook { hook, .. } => {
-            let id = match hook {
-                Hook::Chat(id) => Some(*id),
-                Hook::Webhook(_) => None,
+        LostAccess::Integration { integration, .. } => {
+            let id = match integration {
+                Integration::Chat(id) => Some(*id),
+                Integration::Webhook(_) => None,
             };
             Box::new(chats::team_project_id.nullable().eq(id))
         }
@@ -97,13 +97,17 @@ pub(super) fn pause(
     db: &mut Db,
     lost: &LostAccess,
     now: NaiveDateTime,
-) -> QueryResult<Vec<Paused>> {
+) -> QueryResult<Vec<PausedIntegration>> {
     let mut paused = pause_webhooks(db, lost, now)?;
     paused.extend(pause_chats(db, lost, now)?);
     Ok(paused)
 }
 
-fn pause_webhooks(db: &mut Db, lost: &LostAccess, now: NaiveDateTime) -> QueryResult<Vec<Paused>> {
+fn pause_webhooks(
+    db: &mut Db,
+    lost: &LostAccess,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<PausedIntegration>> {
     let paused: Vec<(WebhookId, i64, Option<TeamId>, String, String)> =
         diesel::update(webhooks::table)
             .filter(webhooks::status.eq(ACTIVE))
@@ -129,8 +133,8 @@ fn pause_webhooks(db: &mut Db, lost: &LostAccess, now: NaiveDateTime) -> QueryRe
         } else {
             description
         };
-        Paused {
-            hook: Hook::Webhook(id),
+        PausedIntegration {
+            integration: Integration::Webhook(id),
             revision,
             team,
             name: format!("The webhook “{name}”"),
@@ -139,7 +143,11 @@ fn pause_webhooks(db: &mut Db, lost: &LostAccess, now: NaiveDateTime) -> QueryRe
     Ok(paused.collect())
 }
 
-fn pause_chats(db: &mut Db, lost: &LostAccess, now: NaiveDateTime) -> QueryResult<Vec<Paused>> {
+fn pause_chats(
+    db: &mut Db,
+    lost: &LostAccess,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<PausedIntegration>> {
     let paused: Vec<(TeamProjectId, i64)> = diesel::update(chats::table)
         .filter(chats::status.eq(ACTIVE))
         .filter(chats::created_by.eq(lost.user()))
@@ -162,8 +170,8 @@ fn pause_chats(db: &mut Db, lost: &LostAccess, now: NaiveDateTime) -> QueryResul
         .load(db)?;
     let paused = projects.into_iter().filter_map(|(id, team, name)| {
         let (_, revision) = paused.iter().find(|(paused, _)| *paused == id)?;
-        Some(Paused {
-            hook: Hook::Chat(id),
+        Some(PausedIntegration {
+            integration: Integration::Chat(id),
             revision: *revision,
             team: Some(team),
             name: format!("The chat of “{name}”"),

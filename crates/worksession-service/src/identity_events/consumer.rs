@@ -8,7 +8,7 @@ use diesel::QueryResult;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::change::Change;
+use super::event::IdentityEvent;
 use super::queries;
 use crate::departures::{self, Erasure};
 use crate::error::Error;
@@ -36,8 +36,8 @@ pub(crate) fn spawn(broker: &Broker, state: State, eraser: Arc<Notify>) -> Consu
 }
 
 async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
-    let read = delivery.event().and_then(|event| Change::read(&event));
-    let (id, change) = match read {
+    let event = delivery.event();
+    let (id, change) = match event.and_then(|event| IdentityEvent::read(&event)) {
         Ok(read) => read,
         Err(reason) => return Verdict::DeadLetter(reason),
     };
@@ -45,7 +45,7 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
     if let Some(user) = change.user() {
         state.identity.forget(user);
     }
-    if let Change::User(_) | Change::Member { manages: true, .. } = change {
+    if let IdentityEvent::User(_) | IdentityEvent::Member { manages: true, .. } = change {
         return Verdict::Ack;
     }
     let considered = verify_and_store(state, eraser, id, change).await;
@@ -60,7 +60,7 @@ async fn verify_and_store(
     state: &State,
     eraser: &Notify,
     id: Uuid,
-    change: Change,
+    change: IdentityEvent,
 ) -> Result<Verdict, String> {
     match judge(state, &change).await? {
         EventCheck::True => {}
@@ -77,7 +77,7 @@ async fn verify_and_store(
         Some(lost) => hooks::recipients(state, lost).await?,
     };
     // Most sign-outs pause no integration, and should not fill the inbox.
-    if recipients.is_empty() && matches!(change, Change::LostAccess(_)) {
+    if recipients.is_empty() && matches!(change, IdentityEvent::LostAccess(_)) {
         return Ok(Verdict::Ack);
     }
     match take_in(state, id, change, lost, recipients).await {
@@ -101,7 +101,7 @@ enum EventCheck {
 }
 
 /// Asks the identity service before a change removes something.
-async fn judge(state: &AppState, change: &Change) -> Result<EventCheck, String> {
+async fn judge(state: &AppState, change: &IdentityEvent) -> Result<EventCheck, String> {
     let Some(question) = change.question() else {
         return Ok(EventCheck::True);
     };
@@ -109,8 +109,10 @@ async fn judge(state: &AppState, change: &Change) -> Result<EventCheck, String> 
     let asked = identity.existence(&state.sealers.questions, &question);
     let answer = asked.await?;
     Ok(match change {
-        Change::Member { .. } if answer.role >= Some(TeamRole::Admin) => EventCheck::Old,
-        Change::UserGone(_) | Change::Team { .. } if answer.exists => EventCheck::Forged,
+        IdentityEvent::Member { .. } if answer.role >= Some(TeamRole::Admin) => EventCheck::Old,
+        IdentityEvent::UserGone(_) | IdentityEvent::Team { .. } if answer.exists => {
+            EventCheck::Forged
+        }
         _ => EventCheck::True,
     })
 }
@@ -118,7 +120,7 @@ async fn judge(state: &AppState, change: &Change) -> Result<EventCheck, String> 
 async fn take_in(
     state: &State,
     id: Uuid,
-    change: Change,
+    change: IdentityEvent,
     lost: Option<LostAccess>,
     recipients: Recipients,
 ) -> Result<(), Error> {
@@ -135,12 +137,16 @@ async fn take_in(
     state.pool.write_tx(change).await
 }
 
-fn apply(db: &mut Db, change: &Change, now: NaiveDateTime) -> QueryResult<()> {
+fn apply(db: &mut Db, change: &IdentityEvent, now: NaiveDateTime) -> QueryResult<()> {
     match change {
-        Change::User(_) | Change::LostAccess(_) | Change::Member { manages: true, .. } => Ok(()),
-        Change::Member { user, team, .. } => contacts::forget_manager(db, *user, *team).map(drop),
-        Change::UserGone(user) => departures::note(db, Erasure::User(*user), now),
-        Change::Team { id, name, at, gone } => {
+        IdentityEvent::User(_)
+        | IdentityEvent::LostAccess(_)
+        | IdentityEvent::Member { manages: true, .. } => Ok(()),
+        IdentityEvent::Member { user, team, .. } => {
+            contacts::forget_manager(db, *user, *team).map(drop)
+        }
+        IdentityEvent::UserGone(user) => departures::note(db, Erasure::User(*user), now),
+        IdentityEvent::Team { id, name, at, gone } => {
             if !queries::heed(db, *id, *at, *gone)? {
                 return Ok(());
             }

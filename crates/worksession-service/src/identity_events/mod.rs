@@ -1,8 +1,8 @@
 //! Events of the identity service: deleted accounts and teams, renamed teams, and users whose cached data is outdated. The
 //! inbox makes each event that changes stored data count once.
 
-mod change;
 mod consumer;
+mod event;
 mod queries;
 
 pub(crate) use consumer::spawn;

@@ -8,7 +8,7 @@ use super::wire::Entry;
 use crate::error::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, diesel::Queryable)]
-pub(super) struct BoardRow {
+pub(super) struct LeaderboardRow {
     pub(super) user_id: UserId,
     pub(super) username: String,
     pub(super) points: i64,
@@ -17,10 +17,10 @@ pub(super) struct BoardRow {
     pub(super) reached_at: NaiveDateTime,
 }
 
-impl BoardRow {
+impl LeaderboardRow {
     /// Returns the sort key: most points first, and among equals the user who reached them first.
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> LeaderboardCursor {
+        LeaderboardCursor {
             points: Reverse(self.points),
             reached_at: self.reached_at,
             user_id: self.user_id,
@@ -30,17 +30,17 @@ impl BoardRow {
 
 /// The position of a row on a board, whether or not the row still exists. As text it is the cursor of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct LeaderboardCursor {
     points: Reverse<i64>,
     reached_at: NaiveDateTime,
     user_id: UserId,
 }
 
-impl Place {
+impl LeaderboardCursor {
     /// Parses a cursor.
     ///
     /// # Errors
-    /// 400 for a text that [`Place::to_text`] does not produce.
+    /// 400 for a text that [`LeaderboardCursor::to_text`] does not produce.
     pub(super) fn read(text: &str) -> Result<Self, Error> {
         let invalid = || Error::invalid("cursor is not valid");
         let mut parts = text.split('.').map(str::parse::<i64>);
@@ -67,13 +67,13 @@ impl Place {
 /// A complete leaderboard at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Leaderboard {
-    rows: Vec<BoardRow>,
+    rows: Vec<LeaderboardRow>,
     by_user: HashMap<UserId, usize>,
 }
 
 impl Leaderboard {
-    pub(super) fn new(mut rows: Vec<BoardRow>) -> Self {
-        rows.sort_by_key(BoardRow::place);
+    pub(super) fn new(mut rows: Vec<LeaderboardRow>) -> Self {
+        rows.sort_by_key(LeaderboardRow::place);
         let by_user = rows.iter().map(|row| row.user_id).zip(0..).collect();
         Self { rows, by_user }
     }
@@ -83,7 +83,11 @@ impl Leaderboard {
     }
 
     /// Returns up to `limit` entries behind `after`, and the cursor of the next page.
-    pub(super) fn page(&self, after: Option<Place>, limit: usize) -> (Vec<Entry>, Option<String>) {
+    pub(super) fn page(
+        &self,
+        after: Option<LeaderboardCursor>,
+        limit: usize,
+    ) -> (Vec<Entry>, Option<String>) {
         let first = after.map_or(0, |after| {
             self.rows.partition_point(|row| row.place() <= after)
         });
@@ -109,9 +113,9 @@ mod tests {
 
     use super::*;
 
-    fn row(id: i64, points: i64, second: i64) -> BoardRow {
+    fn row(id: i64, points: i64, second: i64) -> LeaderboardRow {
         let reached_at = chrono::DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap();
-        BoardRow {
+        LeaderboardRow {
             user_id: UserId::new(id).unwrap(),
             username: format!("user{id}"),
             points,
@@ -135,7 +139,7 @@ mod tests {
                 prop_assert!(page.len() == limit || next.is_none());
                 seen.extend(page);
                 let Some(next) = next else { break };
-                after = Some(Place::read(&next).unwrap());
+                after = Some(LeaderboardCursor::read(&next).unwrap());
             }
             prop_assert_eq!(seen.len(), rows.len());
             for (entry, rank) in seen.iter().zip(1..) {
@@ -154,7 +158,7 @@ mod tests {
     fn a_cursor_has_one_spelling() {
         let (_, next) = Leaderboard::new(vec![row(1, 5, 0), row(2, 4, 0)]).page(None, 1);
         let text = next.unwrap();
-        assert!(Place::read(&text).is_ok());
+        assert!(LeaderboardCursor::read(&text).is_ok());
         for other in [
             "".to_owned(),
             "1".to_owned(),
@@ -165,7 +169,7 @@ mod tests {
             "x.y.z".to_owned(),
             "1.9223372036854775807.1".to_owned(),
         ] {
-            assert!(Place::read(&other).is_err(), "{other}");
+            assert!(LeaderboardCursor::read(&other).is_err(), "{other}");
         }
     }
 }

@@ -3,11 +3,11 @@
 //! therefore cost the same, however many users are on the board.
 
 mod board;
-mod kept;
+mod cache;
 mod queries;
 pub(crate) mod routes;
 mod service;
 mod wire;
 
-pub(crate) use kept::Boards;
+pub(crate) use cache::LeaderboardCache;
 pub(crate) use routes::configure;

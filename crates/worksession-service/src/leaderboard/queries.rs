@@ -2,14 +2,14 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text, Timestamp};
 
-use super::board::BoardRow;
-use super::kept::Key;
+use super::board::LeaderboardRow;
+use super::cache::LeaderboardKey;
 
 /// The maximum number of users on a board. Users below them have no rank.
 const MOST: i64 = 100_000;
 
 /// Returns the best rows of a board. The board of everybody shows only users who are opted in now.
-pub(super) fn rows(db: &mut Db, key: &Key) -> QueryResult<Vec<BoardRow>> {
+pub(super) fn rows(db: &mut Db, key: &LeaderboardKey) -> QueryResult<Vec<LeaderboardRow>> {
     let shown = match key.scope {
         0 => "JOIN user_settings s ON s.user_id = b.user_id AND s.leaderboard_opt_in",
         _ => "",

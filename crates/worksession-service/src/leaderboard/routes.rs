@@ -2,7 +2,7 @@ use actix_web::web;
 use service_kit::Problem;
 use service_kit::http::{Query, endpoint};
 
-use super::board::Place;
+use super::board::LeaderboardCursor;
 use super::service;
 use super::wire::{LeaderboardQuery, LeaderboardResponse};
 use crate::auth::{Caller, SessionsRead};
@@ -31,7 +31,11 @@ pub(crate) async fn get(
     // Authorization comes before the rest of the query.
     let scope = service::scope(&caller, query.team.as_deref())?;
     let (period, limit) = (query.period()?, query.limit()?);
-    let after = query.cursor.as_deref().map(Place::read).transpose()?;
+    let after = query
+        .cursor
+        .as_deref()
+        .map(LeaderboardCursor::read)
+        .transpose()?;
     let board = service::board(&state, scope, period).await?;
     let (entries, next_cursor) = board.page(after, limit);
     Ok(web::Json(LeaderboardResponse {

@@ -6,10 +6,10 @@ use db_kit::DbError;
 use tokio::time::timeout;
 
 use super::board::Leaderboard;
-use super::kept::Key;
+use super::cache::LeaderboardKey;
 use super::queries;
 use super::wire::Period;
-use crate::auth::{CurrentUser, Scope, Teams};
+use crate::auth::{CurrentUser, RequiredScope, Teams};
 use crate::error::Error;
 use crate::rules::time::Periods;
 use crate::state::AppState;
@@ -39,7 +39,7 @@ pub(super) async fn board(
     period: Period,
 ) -> Result<Arc<Leaderboard>, Error> {
     let utc = Periods::of(state.clock.now_naive().date());
-    let key = Key {
+    let key = LeaderboardKey {
         scope,
         period,
         start: match period {

@@ -2,7 +2,7 @@ use auth_types::UserId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::board::BoardRow;
+use super::board::LeaderboardRow;
 use crate::error::Error;
 use crate::page::page_size;
 use crate::rules::points::Points;
@@ -82,7 +82,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(rank: usize, row: &BoardRow) -> Self {
+    pub(super) fn new(rank: usize, row: &LeaderboardRow) -> Self {
         Self {
             rank,
             user_id: row.user_id,

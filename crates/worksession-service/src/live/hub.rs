@@ -11,8 +11,8 @@ use service_kit::metrics::Metrics;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::timeout;
 
-use super::change::UpdateBatch;
 use super::config::LiveConfig;
+use super::update::UpdateBatch;
 
 /// Batches that a stream can lag behind before it receives `reset`.
 const BATCHES: usize = 32;
@@ -73,7 +73,7 @@ impl StreamHub {
     }
 
     /// Registers another stream of the user: 429 or 503 when there are too many, 503 when the service stops.
-    pub(super) fn open(self: &Arc<Self>, user: UserId) -> Result<Place, Problem> {
+    pub(super) fn open(self: &Arc<Self>, user: UserId) -> Result<StreamSlot, Problem> {
         if *self.stopping.borrow() {
             return Err(Problem::unavailable("The service is stopping", 1));
         }
@@ -96,7 +96,7 @@ impl StreamHub {
         users.insert(user, own + 1);
         self.streams.send_modify(|open| *open += 1);
         self.figure.inc();
-        Ok(Place {
+        Ok(StreamSlot {
             hub: Arc::clone(self),
             user,
         })
@@ -161,12 +161,12 @@ impl StreamHub {
 }
 
 /// The registration of one open stream, until it is dropped.
-pub(super) struct Place {
+pub(super) struct StreamSlot {
     hub: Arc<StreamHub>,
     user: UserId,
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut users = self.hub.users();
         if let Some(own) = users.get_mut(&self.user) {

@@ -6,15 +6,15 @@
 //! user may see now: token and memberships are revalidated every few seconds. Every event is sent at least once. A client
 //! that was away too long or reads too slowly receives `reset`, and calls `GET /api/sync/status`.
 
-mod change;
+mod access;
 mod config;
 mod frame;
 mod hub;
 mod queries;
 pub(crate) mod routes;
-mod standing;
 mod stream;
 mod tail;
+mod update;
 mod wire;
 
 pub use config::LiveConfig;

@@ -21,12 +21,12 @@ const AT_ONCE: usize = 500;
 pub(super) struct UpdateHead {
     pub(super) session_id: String,
     pub(super) seq: i64,
-    pub(super) status: Status,
+    pub(super) status: SessionStatus,
 }
 
 /// A changed session with everything that its events contain.
 #[derive(Debug, Queryable)]
-pub(super) struct NewsRow {
+pub(super) struct UpdateRow {
     pub(super) session: RecordRow,
     pub(super) user_id: UserId,
     pub(super) username: String,
@@ -37,7 +37,7 @@ pub(super) struct NewsRow {
     pub(super) seq: i64,
 }
 
-type NewsSql = (
+type UpdateSql = (
     RecordSql,
     BigInt,
     Text,
@@ -50,25 +50,25 @@ type NewsSql = (
 
 /// A range of times at which sessions changed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct UpdateWindow {
     /// Exclusive.
     pub(super) after: NaiveDateTime,
     pub(super) now: NaiveDateTime,
 }
 
 /// Returns up to [`MOST_HEADS`] sessions of all users that changed in the range.
-pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<UpdateHead>> {
+pub(super) fn heads(db: &mut Db, window: UpdateWindow) -> QueryResult<Vec<UpdateHead>> {
     let heads = diesel::sql_query(
         "SELECT session_id, seq, status FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001",
     );
     let heads = heads
-        .bind::<Timestamp, _>(span.after)
-        .bind::<Timestamp, _>(span.now + AHEAD);
+        .bind::<Timestamp, _>(window.after)
+        .bind::<Timestamp, _>(window.now + AHEAD);
     cached::<(Text, BigInt, Text), _>(heads).load(db)
 }
 
 /// Returns these sessions in their current state. Each statement sees its own moment.
-pub(super) fn news(db: &mut Db, ids: &[String]) -> QueryResult<Vec<NewsRow>> {
+pub(super) fn updates(db: &mut Db, ids: &[String]) -> QueryResult<Vec<UpdateRow>> {
     let text = match db.backend() {
         Backend::Postgres => include_str!("news.postgres.sql"),
         Backend::Sqlite => include_str!("news.sqlite.sql"),
@@ -87,14 +87,14 @@ pub(super) fn missed(
     db: &mut Db,
     user: UserId,
     teams: &[TeamId],
-    span: Span,
-) -> QueryResult<Option<Vec<NewsRow>>> {
-    let until = span.now + AHEAD;
+    window: UpdateWindow,
+) -> QueryResult<Option<Vec<UpdateRow>>> {
+    let until = window.now + AHEAD;
     let all = diesel::sql_query(
         "SELECT COUNT(*) FROM (SELECT 1 FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001) AS changed",
     );
     let all = all
-        .bind::<Timestamp, _>(span.after)
+        .bind::<Timestamp, _>(window.after)
         .bind::<Timestamp, _>(until);
     let all: i64 = cached::<BigInt, _>(all).get_result(db)?;
     if usize::try_from(all).is_ok_and(|all| all >= MOST_HEADS) {
@@ -106,5 +106,5 @@ pub(super) fn missed(
         .bind::<Timestamp, _>(until)
         .bind::<BigInt, _>(user)
         .bind::<Text, _>(teams + ",");
-    cached::<NewsSql, _>(missed).load(db).map(Some)
+    cached::<UpdateSql, _>(missed).load(db).map(Some)
 }

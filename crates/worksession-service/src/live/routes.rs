@@ -8,7 +8,7 @@ use service_kit::http::{RequestId, endpoint};
 use utoipa::ToSchema;
 
 use super::frame::LastEventId;
-use super::stream::{self, Asked};
+use super::stream::{self, StreamRequest};
 use crate::auth::{Caller, SessionsRead};
 use crate::error::{Error, ErrorBody};
 use crate::state::State;
@@ -58,7 +58,7 @@ pub(crate) async fn get(
     if request.method() == Method::HEAD {
         return Ok(answer.finish());
     }
-    let asked = Asked {
+    let asked = StreamRequest {
         token: token(&request)?.to_owned(),
         last: LastEventId::read(request.headers().get(LAST_EVENT_ID).map(|id| id.as_bytes())),
         user: caller.into(),

@@ -14,10 +14,10 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::OVERLAP;
-use super::change::{Change, UpdateBatch};
+use super::access::{Recheck, StreamAccess};
 use super::frame::{self, LastEventId};
-use super::queries::{self, MOST_MISSED, Span};
-use super::standing::{Recheck, Standing};
+use super::queries::{self, MOST_MISSED, UpdateWindow};
+use super::update::{SessionUpdate, UpdateBatch};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::State;
@@ -28,7 +28,7 @@ const FRAMES: usize = 32;
 const MISSED: TimeDelta = TimeDelta::minutes(5);
 
 /// The request for a stream.
-pub(super) struct Asked {
+pub(super) struct StreamRequest {
     pub(super) user: Arc<CurrentUser>,
     pub(super) token: String,
     pub(super) request_id: RequestId,
@@ -41,56 +41,59 @@ pub(super) struct Asked {
 /// 429 and 503 when there are too many streams, 503 when the database is not read.
 pub(super) async fn open(
     state: State,
-    asked: Asked,
+    asked: StreamRequest,
 ) -> Result<impl futures_util::Stream<Item = Result<Bytes, Infallible>>, Error> {
-    let place = state.live.open(asked.user.id)?;
+    let slot = state.live.open(asked.user.id)?;
     let joined = state.live.join().await;
     let (batches, position) = joined.ok_or(DbError::Busy)?;
     let (frames, mut body) = mpsc::channel(FRAMES);
-    let (changes, standing) = watch::channel(Standing::of(&asked.user));
+    let (changes, access) = watch::channel(StreamAccess::of(&asked.user));
     let recheck = Recheck {
         state: state.clone(),
         token: asked.token,
         request_id: asked.request_id.clone(),
         user: Arc::clone(&asked.user),
     };
-    let stream = Stream {
+    let stream = EventStream {
         user: asked.user.id,
         request_id: asked.request_id,
         last: asked.last,
-        standing,
+        access,
         withheld: false,
         frames,
         state,
     };
     tokio::spawn(async move {
         stream.run(batches, position, recheck.run(changes)).await;
-        drop(place);
+        drop(slot);
     });
     Ok(poll_fn(move |cx| body.poll_recv(cx)).map(Ok))
 }
 
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum StreamEnd {
     /// The client disconnected, or reads too slowly to receive a reason.
     Silent,
     /// The client receives the reason.
     Told(&'static str),
 }
 
-struct Stream {
+/// Nothing, or why the stream ends.
+type Sent = Result<(), StreamEnd>;
+
+struct EventStream {
     state: State,
     user: UserId,
     request_id: RequestId,
     last: LastEventId,
     frames: mpsc::Sender<Bytes>,
-    standing: watch::Receiver<Standing>,
+    access: watch::Receiver<StreamAccess>,
     /// Whether a team event was withheld because the last validation was not answered.
     withheld: bool,
 }
 
-impl Stream {
+impl EventStream {
     /// Sends events until there is a reason to end, such as the result of `recheck`. It then ends even while a frame waits for
     /// the client. Frames that are already buffered can still arrive.
     async fn run(
@@ -102,12 +105,12 @@ impl Stream {
         let (frames, hub) = (self.frames.clone(), Arc::clone(&self.state.live));
         let end = tokio::select! {
             biased;
-            () = frames.closed() => End::Silent,
-            () = hub.stopped() => End::Told("shutdown"),
-            reason = recheck => End::Told(reason),
+            () = frames.closed() => StreamEnd::Silent,
+            () = hub.stopped() => StreamEnd::Told("shutdown"),
+            reason = recheck => StreamEnd::Told(reason),
             end = self.send_all(batches, position) => end,
         };
-        if let End::Told(reason) = end {
+        if let StreamEnd::Told(reason) = end {
             let last = frame::end(&json!({ "reason": reason }).to_string());
             // A client that does not read this still sees the stream end.
             drop(frames.try_send(last));
@@ -118,7 +121,7 @@ impl Stream {
         &mut self,
         batches: broadcast::Receiver<Arc<UpdateBatch>>,
         position: NaiveDateTime,
-    ) -> End {
+    ) -> StreamEnd {
         match self.begin(position).await {
             Ok(()) => self.forward_updates(batches).await,
             Err(end) => end,
@@ -126,7 +129,7 @@ impl Stream {
     }
 
     /// Sends what the client missed, and then `hello`: every later change follows.
-    async fn begin(&mut self, position: NaiveDateTime) -> Result<(), End> {
+    async fn begin(&mut self, position: NaiveDateTime) -> Sent {
         self.send(Bytes::from_static(frame::RETRY.as_bytes()))
             .await?;
         let now = self.state.clock.now();
@@ -142,14 +145,14 @@ impl Stream {
     }
 
     /// Sends the changes after `at` again, because the client may have missed them.
-    async fn send_missed(&mut self, at: NaiveDateTime, position: NaiveDateTime) -> Result<(), End> {
+    async fn send_missed(&mut self, at: NaiveDateTime, position: NaiveDateTime) -> Sent {
         let (user, after) = (self.user, at - OVERLAP);
-        let teams = self.standing.borrow().teams.clone();
-        let span = Span {
+        let teams = self.access.borrow().teams.clone();
+        let window = UpdateWindow {
             after,
             now: self.state.clock.now_naive(),
         };
-        let missed = move |db: &mut Db| queries::missed(db, user, &teams, span);
+        let missed = move |db: &mut Db| queries::missed(db, user, &teams, window);
         let mut rows = match self.state.read(missed).await {
             Ok(Some(rows)) if rows.len() < MOST_MISSED => rows,
             Ok(_) => return self.reset("too_much", position).await,
@@ -162,7 +165,7 @@ impl Stream {
         for row in rows {
             // A client that disconnects again resumes here. Because of the order nothing before it is missing.
             let position = at.max(row.changed_at);
-            match Change::new(row, None, after) {
+            match SessionUpdate::new(row, None, after) {
                 Ok(change) => self.tell(&change, position).await?,
                 Err(cause) => log::error!(request_id:% = self.request_id; "{cause}"),
             }
@@ -171,7 +174,10 @@ impl Stream {
     }
 
     /// Sends the batches until there is a reason to end.
-    async fn forward_updates(&mut self, mut batches: broadcast::Receiver<Arc<UpdateBatch>>) -> End {
+    async fn forward_updates(
+        &mut self,
+        mut batches: broadcast::Receiver<Arc<UpdateBatch>>,
+    ) -> StreamEnd {
         let every = self.state.live.config().heartbeat_seconds;
         let mut heartbeats = interval(Duration::from_secs(every));
         heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -179,7 +185,7 @@ impl Stream {
         loop {
             let step = tokio::select! {
                 biased;
-                Ok(()) = self.standing.changed() => self.report_withheld().await,
+                Ok(()) = self.access.changed() => self.report_withheld().await,
                 batch = batches.recv() => self.pass(batch).await,
                 _ = heartbeats.tick() => {
                     // The position is read first: its batch is already queued, so an empty queue means that the batch was sent.
@@ -193,11 +199,11 @@ impl Stream {
         }
     }
 
-    async fn pass(&mut self, batch: Result<Arc<UpdateBatch>, RecvError>) -> Result<(), End> {
+    async fn pass(&mut self, batch: Result<Arc<UpdateBatch>, RecvError>) -> Sent {
         let batch = match batch {
             Ok(batch) => batch,
             Err(RecvError::Lagged(_)) => return self.ask_again("behind").await,
-            Err(RecvError::Closed) => return Err(End::Told("shutdown")),
+            Err(RecvError::Closed) => return Err(StreamEnd::Told("shutdown")),
         };
         match batch.as_ref() {
             UpdateBatch::Changes { before, changes } => {
@@ -211,7 +217,7 @@ impl Stream {
     }
 
     /// Sends the events of the change that the user may see.
-    async fn tell(&mut self, change: &Change, position: NaiveDateTime) -> Result<(), End> {
+    async fn tell(&mut self, change: &SessionUpdate, position: NaiveDateTime) -> Sent {
         if change.user == self.user {
             self.send(frame::event("timer", position, &change.timer))
                 .await?;
@@ -220,9 +226,9 @@ impl Stream {
             }
         }
         let (is_member, sure) = {
-            let standing = self.standing.borrow();
-            let is_among = |team| standing.teams.contains(&team);
-            (change.team.is_some_and(is_among), standing.sure)
+            let access = self.access.borrow();
+            let is_among = |team| access.teams.contains(&team);
+            (change.team.is_some_and(is_among), access.sure)
         };
         match &change.news {
             Some(news) if is_member && sure => {
@@ -237,8 +243,8 @@ impl Stream {
     }
 
     /// Sends `reset` if events were withheld, as soon as a validation is answered again.
-    async fn report_withheld(&mut self) -> Result<(), End> {
-        if self.withheld && self.standing.borrow().sure {
+    async fn report_withheld(&mut self) -> Sent {
+        if self.withheld && self.access.borrow().sure {
             self.withheld = false;
             return self.ask_again("withheld").await;
         }
@@ -246,22 +252,22 @@ impl Stream {
     }
 
     /// Sends `reset`. `GET /api/sync/status` has what was left out, and every endpoint has the current state.
-    async fn ask_again(&mut self, reason: &'static str) -> Result<(), End> {
+    async fn ask_again(&mut self, reason: &'static str) -> Sent {
         let position = self.state.live.position();
         let position = position.unwrap_or_else(|| self.state.clock.now_naive());
         self.reset(reason, position).await
     }
 
-    async fn reset(&mut self, reason: &'static str, position: NaiveDateTime) -> Result<(), End> {
+    async fn reset(&mut self, reason: &'static str, position: NaiveDateTime) -> Sent {
         let data = json!({ "reason": reason }).to_string();
         self.send(frame::event("reset", position, &data)).await
     }
 
-    async fn send(&mut self, frame: Bytes) -> Result<(), End> {
+    async fn send(&mut self, frame: Bytes) -> Sent {
         let unread = Duration::from_secs(self.state.live.config().unread_seconds);
         match timeout(unread, self.frames.send(frame)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(End::Silent),
+            Ok(Err(_)) | Err(_) => Err(StreamEnd::Silent),
         }
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 
 use super::OVERLAP;
-use super::change::{Change, UpdateBatch};
-use super::queries::{self, MOST_HEADS, NewsRow, Span, UpdateHead};
+use super::queries::{self, MOST_HEADS, UpdateHead, UpdateRow, UpdateWindow};
+use super::update::{SessionUpdate, UpdateBatch};
 use crate::chore::BackgroundJob;
 use crate::error::Error;
-use crate::sessions::Status;
+use crate::sessions::SessionStatus;
 use crate::state::{AppState, State};
 
 /// The interval between two reads of the database, when this process changes nothing.
@@ -55,7 +55,7 @@ struct UpdateReader {
     /// Changes before this time were skipped.
     floor: NaiveDateTime,
     /// The sessions of the last read, with number and status, so that an unchanged session is not sent again.
-    known: HashMap<String, (i64, Status)>,
+    known: HashMap<String, (i64, SessionStatus)>,
 }
 
 impl UpdateReader {
@@ -64,15 +64,15 @@ impl UpdateReader {
         let last = self.looked.unwrap_or(now);
         // The clock may have been set back.
         let after = (last.min(now) - OVERLAP).max(self.floor.min(now));
-        let span = Span { after, now };
-        let heads = state.read(move |db| queries::heads(db, span)).await?;
+        let window = UpdateWindow { after, now };
+        let heads = state.read(move |db| queries::heads(db, window)).await?;
         if heads.len() >= MOST_HEADS {
             self.floor = now;
             self.known.clear();
             state.live.hand_out(UpdateBatch::TooMuch, now);
         } else {
             let rows = match self.looked {
-                Some(_) => self.news(state, &heads).await?,
+                Some(_) => self.updates(state, &heads).await?,
                 None => Vec::new(),
             };
             let batch = self.batch(last, after, &heads, rows);
@@ -83,7 +83,11 @@ impl UpdateReader {
     }
 
     /// Returns the sessions that changed since the last read.
-    async fn news(&self, state: &AppState, heads: &[UpdateHead]) -> Result<Vec<NewsRow>, Error> {
+    async fn updates(
+        &self,
+        state: &AppState,
+        heads: &[UpdateHead],
+    ) -> Result<Vec<UpdateRow>, Error> {
         let seen = |head: &&UpdateHead| {
             let known = self.known.get(&head.session_id);
             known.is_none_or(|(seq, _)| *seq != head.seq)
@@ -96,7 +100,7 @@ impl UpdateReader {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        state.read(move |db| queries::news(db, &ids)).await
+        state.read(move |db| queries::updates(db, &ids)).await
     }
 
     /// Returns the batch to send, and stores its sessions as known.
@@ -105,7 +109,7 @@ impl UpdateReader {
         before: NaiveDateTime,
         since: NaiveDateTime,
         heads: &[UpdateHead],
-        mut rows: Vec<NewsRow>,
+        mut rows: Vec<UpdateRow>,
     ) -> UpdateBatch {
         let told = std::mem::take(&mut self.known);
         let head = |head: &UpdateHead| (head.session_id.clone(), (head.seq, head.status));
@@ -117,7 +121,7 @@ impl UpdateReader {
             let id = row.session.session_id.clone();
             self.known.insert(id.clone(), (row.seq, row.session.status));
             let known = told.get(&id).map(|(_, status)| *status);
-            match Change::new(row, known, since) {
+            match SessionUpdate::new(row, known, since) {
                 Ok(change) => changes.push(change),
                 Err(cause) => log::error!("the change of session {id} cannot be sent: {cause}"),
             }

@@ -4,7 +4,7 @@ use event_types::SessionUser;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::sessions::Status;
+use crate::sessions::SessionStatus;
 use crate::sessions::record::SessionRecord;
 
 /// The data of `timer`: one of the user's sessions changed.
@@ -16,7 +16,7 @@ pub(super) struct TimerEvent {
 
 /// The data of `points`: what a submit earned, from its response.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Earned {
+pub(super) struct PointsEvent {
     session_id: String,
     credited_minutes: i32,
     points_awarded: Number,
@@ -35,7 +35,7 @@ pub(super) struct TeamEvent {
     pub(super) category: String,
     /// Minutes.
     pub(super) planned_duration: i32,
-    pub(super) status: Status,
+    pub(super) status: SessionStatus,
     pub(super) started_at: DateTime<Utc>,
     pub(super) expected_end_at: DateTime<Utc>,
 }

@@ -49,15 +49,9 @@ fn change_zone(
     if current.timezone == wished {
         return Ok(ZoneChange::default());
     }
-    let timezone = Some(wished.to_owned());
-    let Some(changed_at) = current.timezone_changed_at else {
-        let first = current.timezone == Tz::UTC.name();
-        return Ok(ZoneChange {
-            timezone,
-            changed_at: (!first).then_some(now),
-        });
-    };
-    let remaining = changed_at + TIMEZONE_STANDS - now;
+    let is_first = current.timezone_changed_at.is_none() && current.timezone == Tz::UTC.name();
+    let until = current.timezone_changed_at.map(|at| at + TIMEZONE_STANDS);
+    let remaining = until.map_or(TimeDelta::zero(), |until| until - now);
     if remaining > TimeDelta::zero() {
         // Rounded up, so that a client that waits this long succeeds.
         let seconds = remaining.num_seconds() + i64::from(remaining.subsec_nanos() > 0);
@@ -66,8 +60,8 @@ fn change_zone(
         });
     }
     Ok(ZoneChange {
-        timezone,
-        changed_at: Some(now),
+        timezone: Some(wished.to_owned()),
+        changed_at: (!is_first).then_some(now),
     })
 }
 

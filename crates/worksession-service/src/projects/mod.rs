@@ -16,7 +16,7 @@ pub(crate) use lookup::{ProjectKind, ProjectSnapshot, resolve_for_start};
 pub(crate) use model::{ProjectRow, ProjectSql};
 pub(crate) use reference::ProjectRef;
 pub(crate) use routes::configure;
-pub(crate) use wire::{ListQuery, Project};
+pub(crate) use wire::{Project, ProjectListQuery};
 
 /// The maximum number of projects of a user or a team, including archived ones. Their lists have no pages.
 pub(crate) const MOST_PROJECTS: i64 = 2_000;

@@ -3,7 +3,7 @@ use service_kit::Problem;
 use service_kit::http::{Json, Path, Query, endpoint};
 
 use super::wire::{
-    AllProjectsResponse, CreateProjectRequest, ListQuery, ProjectResponse, ProjectsResponse,
+    AllProjectsResponse, CreateProjectRequest, ProjectListQuery, ProjectResponse, ProjectsResponse,
     UpdateProjectRequest,
 };
 use super::{ProjectId, service};
@@ -25,7 +25,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Lists the caller's personal projects.
 #[utoipa::path(
-    get, path = "/api/projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/projects", tag = "projects", params(ProjectListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The projects, oldest first", body = ProjectsResponse),
     )
@@ -33,7 +33,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 pub(crate) async fn list(
     state: State,
     caller: Caller<SessionsRead>,
-    query: Result<Query<ListQuery>, Problem>,
+    query: Result<Query<ProjectListQuery>, Problem>,
 ) -> Result<web::Json<ProjectsResponse>, Error> {
     let rows = service::list(&state, caller.id, query?.0.archived).await?;
     Ok(web::Json(ProjectsResponse {
@@ -117,7 +117,7 @@ pub(crate) async fn archive(
 
 /// Lists the projects on which the caller can start a session.
 #[utoipa::path(
-    get, path = "/api/all-projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/all-projects", tag = "projects", params(ProjectListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The personal projects, then those of the caller's teams", body = AllProjectsResponse),
     )
@@ -125,7 +125,7 @@ pub(crate) async fn archive(
 pub(crate) async fn list_all(
     state: State,
     caller: Caller<SessionsRead>,
-    query: Result<Query<ListQuery>, Problem>,
+    query: Result<Query<ProjectListQuery>, Problem>,
 ) -> Result<web::Json<AllProjectsResponse>, Error> {
     Ok(web::Json(
         service::list_all(&state, &caller, query?.0.archived).await?,

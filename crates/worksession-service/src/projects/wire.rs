@@ -9,7 +9,7 @@ use super::{ProjectId, ProjectKind};
 /// The query of a list of projects.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct ListQuery {
+pub(crate) struct ProjectListQuery {
     /// Whether to include archived projects.
     #[serde(default)]
     pub(crate) archived: bool,

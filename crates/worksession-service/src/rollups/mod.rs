@@ -10,7 +10,7 @@ mod split;
 mod wire;
 
 pub(crate) use auditor::RollupAuditMetrics;
-pub(crate) use model::{Standing, StandingSql};
-pub(crate) use queries::{drop_boards_of, standings};
-pub(crate) use split::{Breakdown, Sums};
+pub(crate) use model::{UserTotals, UserTotalsSql};
+pub(crate) use queries::{drop_boards_of, user_totals};
+pub(crate) use split::{Breakdown, SessionSums};
 pub(crate) use wire::{PointsSummary, SessionStats, StreakSummary};

@@ -9,7 +9,7 @@ use crate::rules::streaks::{LocalInstant, Streak};
 /// The totals of a user, with the sums of the requested day, week and month. All zero for a user who has never
 /// submitted.
 #[derive(Debug, Clone, Queryable, Serialize)]
-pub(crate) struct Standing {
+pub(crate) struct UserTotals {
     /// Counts submits and rebuilds.
     pub(crate) version: i64,
     #[serde(rename = "points_centi")]
@@ -35,7 +35,7 @@ pub(crate) struct Standing {
     badges: Option<String>,
 }
 
-pub(crate) type StandingSql = (
+pub(crate) type UserTotalsSql = (
     BigInt,
     BigInt,
     BigInt,
@@ -58,7 +58,7 @@ pub(crate) type StandingSql = (
     Nullable<Text>,
 );
 
-impl Standing {
+impl UserTotals {
     pub(crate) fn streak(&self) -> Streak {
         let mark = self
             .streak_last_start

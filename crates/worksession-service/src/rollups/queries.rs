@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text};
 use serde::Serialize;
 
-use super::model::{Standing, StandingSql};
+use super::model::{UserTotals, UserTotalsSql};
 use crate::rules::time::Periods;
 use crate::schema::board;
 
@@ -23,10 +23,10 @@ struct Arguments {
 
 /// Returns the totals of several users, each with their own periods, in the order of `of`. A user without totals gets
 /// zeros.
-pub(crate) fn standings(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Vec<Standing>> {
+pub(crate) fn user_totals(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Vec<UserTotals>> {
     let text = match db {
-        Db::Pg(_) => include_str!("standings.postgres.sql"),
-        Db::Sqlite(_) => include_str!("standings.sqlite.sql"),
+        Db::Pg(_) => include_str!("user_totals.postgres.sql"),
+        Db::Sqlite(_) => include_str!("user_totals.sqlite.sql"),
     };
     let arguments = of
         .iter()
@@ -41,12 +41,12 @@ pub(crate) fn standings(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Ve
             month_to: periods.month.1,
         });
     let arguments: Vec<_> = arguments.collect();
-    let mut standings = Vec::new();
+    let mut totals = Vec::new();
     for arguments in json::arguments(db, &arguments)? {
         let found = diesel::sql_query(text).bind::<Text, _>(arguments);
-        standings.extend(cached::<StandingSql, _>(found).load::<Standing>(db)?);
+        totals.extend(cached::<UserTotalsSql, _>(found).load::<UserTotals>(db)?);
     }
-    Ok(standings)
+    Ok(totals)
 }
 
 /// Returns up to `limit` boards of days, weeks and months that began before these dates: scope, period and first day.

@@ -14,14 +14,14 @@ const OTHERS: &str = "other";
 /// Totals of submitted sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Worked)]
-pub(crate) struct Sums {
+pub(crate) struct SessionSums {
     pub(crate) sessions: i64,
     /// Credited minutes.
     pub(crate) minutes: i64,
     pub(crate) points: Points,
 }
 
-impl std::ops::AddAssign for Sums {
+impl std::ops::AddAssign for SessionSums {
     fn add_assign(&mut self, other: Self) {
         self.sessions += other.sessions;
         self.minutes += other.minutes;
@@ -32,7 +32,7 @@ impl std::ops::AddAssign for Sums {
 /// How a day or month divides by hour, category or project. It is JSON in the row of the day or month
 /// (`{"9": [sessions, minutes, points in hundredths]}`): a year takes at most 366 rows for any breakdown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Breakdown(BTreeMap<String, Sums>);
+pub(crate) struct Breakdown(BTreeMap<String, SessionSums>);
 
 impl Breakdown {
     /// Parses the column; null is empty.
@@ -44,7 +44,7 @@ impl Breakdown {
             serde_json::from_str(text.unwrap_or("{}")).map_err(Error::internal)?;
         let sums = |(key, (sessions, minutes, points))| {
             let points = Points(points);
-            let sums = Sums {
+            let sums = SessionSums {
                 sessions,
                 minutes,
                 points,
@@ -55,14 +55,14 @@ impl Breakdown {
     }
 
     /// Adds to the part `key`, or to [`OTHERS`] if there are [`MOST_PARTS`] already.
-    pub(crate) fn add(&mut self, key: &str, sums: Sums) {
+    pub(crate) fn add(&mut self, key: &str, sums: SessionSums) {
         let full = self.0.len() >= MOST_PARTS && !self.0.contains_key(key);
         let key = if full { OTHERS } else { key };
         *self.0.entry(key.to_owned()).or_default() += sums;
     }
 
     /// Returns the parts, ordered by their keys as text.
-    pub(crate) fn into_parts(self) -> impl Iterator<Item = (String, Sums)> {
+    pub(crate) fn into_parts(self) -> impl Iterator<Item = (String, SessionSums)> {
         self.0.into_iter()
     }
 
@@ -91,14 +91,14 @@ mod tests {
         #[test]
         fn a_stored_breakdown_reads_back(parts in prop::collection::vec((".{0,12}", 0_i64..3, 0_i64..500, 0_i64..9_000), 0..20)) {
             let mut split = Breakdown::default();
-            let mut total = Sums::default();
+            let mut total = SessionSums::default();
             for (key, sessions, minutes, points) in parts {
-                let sums = Sums { sessions, minutes, points: Points(points) };
+                let sums = SessionSums { sessions, minutes, points: Points(points) };
                 split.add(&key, sums);
                 total += sums;
             }
             prop_assert_eq!(&Breakdown::read(Some(&split.to_text().unwrap())).unwrap(), &split);
-            let mut again = Sums::default();
+            let mut again = SessionSums::default();
             for (_, sums) in split.into_parts() {
                 again += sums;
             }

@@ -2,7 +2,7 @@ use chrono::NaiveDate;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::model::Standing;
+use super::model::UserTotals;
 use crate::rules::points::{Points, hundredths};
 
 /// The points of a user, with two decimals.
@@ -18,13 +18,13 @@ pub(crate) struct PointsSummary {
     this_month: Points,
 }
 
-impl From<&Standing> for PointsSummary {
-    fn from(standing: &Standing) -> Self {
+impl From<&UserTotals> for PointsSummary {
+    fn from(totals: &UserTotals) -> Self {
         Self {
-            total: Points(standing.points),
-            today: Points(standing.points_today),
-            this_week: Points(standing.points_week),
-            this_month: Points(standing.points_month),
+            total: Points(totals.points),
+            today: Points(totals.points_today),
+            this_week: Points(totals.points_week),
+            this_month: Points(totals.points_month),
         }
     }
 }
@@ -42,12 +42,12 @@ pub(crate) struct StreakSummary {
 
 impl StreakSummary {
     /// Returns the streaks as of the local date `today`.
-    pub(crate) fn new(standing: &Standing, today: NaiveDate) -> Self {
+    pub(crate) fn new(totals: &UserTotals, today: NaiveDate) -> Self {
         Self {
-            current: standing.streak().current(today),
-            longest: standing.streak_longest,
-            days_active_this_week: standing.days_week,
-            days_active_this_month: standing.days_month,
+            current: totals.streak().current(today),
+            longest: totals.streak_longest,
+            days_active_this_week: totals.days_week,
+            days_active_this_month: totals.days_month,
         }
     }
 }
@@ -67,9 +67,9 @@ pub(crate) struct SessionStats {
     favorite_category: String,
 }
 
-impl From<Standing> for SessionStats {
-    fn from(standing: Standing) -> Self {
-        let (sessions, minutes) = (standing.sessions, standing.minutes);
+impl From<UserTotals> for SessionStats {
+    fn from(totals: UserTotals) -> Self {
+        let (sessions, minutes) = (totals.sessions, totals.minutes);
         let average = (minutes * 200 + sessions)
             .checked_div(sessions * 2)
             .unwrap_or(0);
@@ -77,8 +77,8 @@ impl From<Standing> for SessionStats {
             total_sessions: sessions,
             total_minutes: minutes,
             average_session_length: hundredths(average),
-            most_productive_hour: standing.best_hour,
-            favorite_category: standing.favorite_category,
+            most_productive_hour: totals.best_hour,
+            favorite_category: totals.favorite_category,
         }
     }
 }

@@ -7,7 +7,7 @@ const HUNDRED_HOURS: i64 = 100 * 60;
 
 /// What the badges depend on, including the session just submitted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct BadgeFacts {
     /// The completion of this session.
     pub(crate) completion: Completion,
     /// The local hour in which this session started.
@@ -22,7 +22,7 @@ pub(crate) struct Facts {
 }
 
 /// Returns the names of the badges that `facts` earn, in a fixed order. Those that the user already has are included.
-pub(crate) fn earned(facts: &Facts) -> impl Iterator<Item = &'static str> {
+pub(crate) fn earned(facts: &BadgeFacts) -> impl Iterator<Item = &'static str> {
     let complete = facts.completion == Completion::Completed;
     [
         ("first_session", facts.completed_sessions >= 1),
@@ -44,7 +44,7 @@ pub(crate) fn earned(facts: &Facts) -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
 
-    const NOTHING: Facts = Facts {
+    const NOTHING: BadgeFacts = BadgeFacts {
         completion: Completion::Partial,
         hour: 12,
         completed_sessions: 0,
@@ -53,7 +53,7 @@ mod tests {
         days_in_week: 0,
     };
 
-    fn names(facts: Facts) -> Vec<&'static str> {
+    fn names(facts: BadgeFacts) -> Vec<&'static str> {
         earned(&facts).collect()
     }
 
@@ -61,7 +61,7 @@ mod tests {
     fn each_badge_has_its_own_threshold() {
         assert!(names(NOTHING).is_empty());
         let sessions = |completed_sessions| {
-            names(Facts {
+            names(BadgeFacts {
                 completed_sessions,
                 ..NOTHING
             })
@@ -73,7 +73,7 @@ mod tests {
             ["first_session", "sessions_100", "sessions_1000"]
         );
         let streak = |longest_streak| {
-            names(Facts {
+            names(BadgeFacts {
                 longest_streak,
                 ..NOTHING
             })
@@ -82,14 +82,14 @@ mod tests {
         assert_eq!(streak(30), ["streak_7", "streak_30"]);
         assert_eq!(streak(100), ["streak_7", "streak_30", "streak_100"]);
         assert_eq!(
-            names(Facts {
+            names(BadgeFacts {
                 minutes: 6000,
                 ..NOTHING
             }),
             ["hours_100"]
         );
         assert_eq!(
-            names(Facts {
+            names(BadgeFacts {
                 days_in_week: 7,
                 ..NOTHING
             }),
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn only_a_completed_session_earns_early_bird_or_night_owl() {
         let at = |hour, completion| {
-            names(Facts {
+            names(BadgeFacts {
                 hour,
                 completion,
                 ..NOTHING

@@ -13,7 +13,7 @@ const SUSPECT_MISMATCHES: i32 = 3;
 
 /// A sign of a manipulated client, with its measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum IntegrityFlag {
     /// A submit had other locked fields than the plan. The value counts such attempts on the session.
     LockedMismatch(i32),
     /// The client's start is more than 120 s from the server's. The value is by how many seconds it is later.
@@ -32,7 +32,7 @@ pub(crate) enum Severity {
     Suspect,
 }
 
-impl Sign {
+impl IntegrityFlag {
     /// The most mismatches recorded per session. Further ones say nothing new, and a client in a loop must not fill the table.
     pub(crate) const MISMATCHES_RECORDED: i32 = SUSPECT_MISMATCHES;
 
@@ -89,12 +89,12 @@ pub(crate) fn reason(kind: &str, amount: i64) -> String {
 
 /// The credited time of a session: a half-open interval from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Work {
+pub(crate) struct CreditedInterval {
     from: NaiveDateTime,
     to: NaiveDateTime,
 }
 
-impl Work {
+impl CreditedInterval {
     /// Creates the interval of `minutes` from the server's start.
     pub(crate) fn new(started_at: NaiveDateTime, minutes: i32) -> Self {
         Self {
@@ -111,12 +111,12 @@ impl Work {
 
 /// Returns the most credited minutes in any 24 hours that overlap `own`. Looking back from its end is not enough: a
 /// user who submits the last session first would evade the check.
-pub(crate) fn max_minutes_in_24h(own: &Work, others: &[Work]) -> i32 {
+pub(crate) fn max_minutes_in_24h(own: &CreditedInterval, others: &[CreditedInterval]) -> i32 {
     let all = || others.iter().chain([own]);
     // The sum is largest in a window that begins with a session or ends with one.
     let windows = all().flat_map(|work| {
         let (ends, begins) = (work.to - DAY, work.from);
-        [ends, begins].map(|from| Work {
+        [ends, begins].map(|from| CreditedInterval {
             from,
             to: from + DAY,
         })
@@ -147,18 +147,18 @@ pub(crate) fn detect_flags(
     client_start: NaiveDateTime,
     client_end: NaiveDateTime,
     credited_in_24h: i32,
-) -> Vec<Sign> {
+) -> Vec<IntegrityFlag> {
     let mut signs = Vec::new();
     let late = client_start - started_at;
     if late.abs() > CLOCK_TOLERANCE {
-        signs.push(Sign::ClientClock(late.num_seconds()));
+        signs.push(IntegrityFlag::ClientClock(late.num_seconds()));
     }
     let ahead = client_end - received_at;
     if ahead > CLOCK_TOLERANCE {
-        signs.push(Sign::FutureEnd(ahead.num_seconds()));
+        signs.push(IntegrityFlag::FutureEnd(ahead.num_seconds()));
     }
-    if Sign::may_be_long_day(credited_in_24h) {
-        signs.push(Sign::LongDay(credited_in_24h));
+    if IntegrityFlag::may_be_long_day(credited_in_24h) {
+        signs.push(IntegrityFlag::LongDay(credited_in_24h));
     }
     signs
 }
@@ -170,22 +170,28 @@ mod tests {
 
     #[test]
     fn the_reason_of_each_flag_says_what_was_seen() {
-        let said = |sign: Sign| reason(sign.kind(), sign.amount());
+        let said = |sign: IntegrityFlag| reason(sign.kind(), sign.amount());
         for (sign, sentence) in [
-            (Sign::LockedMismatch(2), "attempt 2 to submit another plan"),
             (
-                Sign::ClientClock(-130),
+                IntegrityFlag::LockedMismatch(2),
+                "attempt 2 to submit another plan",
+            ),
+            (
+                IntegrityFlag::ClientClock(-130),
                 "the client's start is 130 s before the server's",
             ),
             (
-                Sign::ClientClock(130),
+                IntegrityFlag::ClientClock(130),
                 "the client's start is 130 s after the server's",
             ),
             (
-                Sign::FutureEnd(600),
+                IntegrityFlag::FutureEnd(600),
                 "the client's end is 600 s in the future",
             ),
-            (Sign::LongDay(721), "721 minutes credited in 24 hours"),
+            (
+                IntegrityFlag::LongDay(721),
+                "721 minutes credited in 24 hours",
+            ),
         ] {
             assert_eq!(said(sign), sentence);
         }
@@ -200,16 +206,17 @@ mod tests {
         };
         assert_eq!(signs(0, 1500, 720), []);
         assert_eq!(signs(120, 1620, 0), []);
-        assert_eq!(signs(121, 1500, 0), [Sign::ClientClock(121)]);
-        assert_eq!(signs(-121, 1500, 0), [Sign::ClientClock(-121)]);
-        assert_eq!(signs(0, 1621, 0), [Sign::FutureEnd(121)]);
-        assert_eq!(signs(0, 1500, 721), [Sign::LongDay(721)]);
+        assert_eq!(signs(121, 1500, 0), [IntegrityFlag::ClientClock(121)]);
+        assert_eq!(signs(-121, 1500, 0), [IntegrityFlag::ClientClock(-121)]);
+        assert_eq!(signs(0, 1621, 0), [IntegrityFlag::FutureEnd(121)]);
+        assert_eq!(signs(0, 1500, 721), [IntegrityFlag::LongDay(721)]);
     }
 
     #[test]
     fn the_busiest_day_may_lie_before_after_or_around_the_session() {
         let base = "2026-11-20T00:00:00".parse::<NaiveDateTime>().unwrap();
-        let work = |hour, hours: i32| Work::new(base + TimeDelta::hours(hour), hours * 60);
+        let work =
+            |hour, hours: i32| CreditedInterval::new(base + TimeDelta::hours(hour), hours * 60);
         let own = work(24, 2);
         for (others, hours) in [
             (vec![], 2),
@@ -236,7 +243,7 @@ mod tests {
     #[test]
     fn the_third_mismatch_is_suspect() {
         let severities: Vec<_> = (1..=4)
-            .map(|nth| Sign::LockedMismatch(nth).severity())
+            .map(|nth| IntegrityFlag::LockedMismatch(nth).severity())
             .collect();
         assert_eq!(
             severities,

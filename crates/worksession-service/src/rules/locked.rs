@@ -2,7 +2,7 @@
 
 /// The locked fields of a plan.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct LockedFields<'a> {
     pub(crate) category: &'a str,
     /// Planned minutes.
     pub(crate) duration: i64,
@@ -13,7 +13,7 @@ pub(crate) struct Plan<'a> {
 
 /// The locked fields of a request. A field that is left out is not compared.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct SubmittedFields<'a> {
     pub(crate) category: Option<&'a str>,
     pub(crate) duration: Option<i64>,
     pub(crate) project_id: Option<&'a str>,
@@ -22,7 +22,10 @@ pub(crate) struct Given<'a> {
 }
 
 /// Returns the names of the fields that were sent and differ, in the order of the API's contract.
-pub(crate) fn differences(plan: &Plan<'_>, given: &Given<'_>) -> Vec<&'static str> {
+pub(crate) fn differences(
+    plan: &LockedFields<'_>,
+    given: &SubmittedFields<'_>,
+) -> Vec<&'static str> {
     let mut names = Vec::new();
     if given.category.is_some_and(|value| value != plan.category) {
         names.push("category");
@@ -49,7 +52,7 @@ pub(crate) fn differences(plan: &Plan<'_>, given: &Given<'_>) -> Vec<&'static st
 mod tests {
     use super::*;
 
-    const PLAN: Plan<'static> = Plan {
+    const PLAN: LockedFields<'static> = LockedFields {
         category: "coding",
         duration: 25,
         project_id: "team_3",
@@ -59,7 +62,7 @@ mod tests {
     #[test]
     fn every_combination_of_changed_fields_is_named_in_order() {
         for mask in 0..16_u8 {
-            let given = Given {
+            let given = SubmittedFields {
                 category: Some(if mask & 1 == 0 { "coding" } else { "Coding" }),
                 duration: Some(if mask & 2 == 0 { 25 } else { -25 }),
                 project_id: Some(if mask & 4 == 0 { "team_3" } else { "none" }),
@@ -77,6 +80,6 @@ mod tests {
 
     #[test]
     fn a_field_that_is_left_out_does_not_differ() {
-        assert!(differences(&PLAN, &Given::default()).is_empty());
+        assert!(differences(&PLAN, &SubmittedFields::default()).is_empty());
     }
 }

@@ -22,13 +22,13 @@ pub(crate) struct LocalInstant {
 
 /// A local day with its first and last credited session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Day {
+pub(crate) struct StreakDay {
     pub(crate) date: NaiveDate,
     pub(crate) first: LocalInstant,
     pub(crate) last: LocalInstant,
 }
 
-impl Day {
+impl StreakDay {
     /// Returns the day with one more session. `before` is the day so far, with its credited minutes. Sessions without
     /// credit leave no mark, unless the day has no other: then the earliest one stays.
     pub(crate) fn with(
@@ -103,7 +103,7 @@ impl Streak {
     /// already, or the day began earlier than it seemed and may follow another.
     pub(crate) fn advance(
         &self,
-        day: &Day,
+        day: &StreakDay,
         session: LocalInstant,
         counts: bool,
     ) -> Option<StreakUpdate> {
@@ -129,7 +129,7 @@ impl Streak {
         })
     }
 
-    fn extended(&self, day: &Day, counts: bool, run_before: i32) -> StreakUpdate {
+    fn extended(&self, day: &StreakDay, counts: bool, run_before: i32) -> StreakUpdate {
         if !counts {
             return StreakUpdate {
                 streak: *self,
@@ -151,7 +151,7 @@ impl Streak {
 
 /// Computes the streak over all counted days, which are in the order of their dates, and the run on `session`. That is
 /// the day of the session that caused the recount, and is among `counted` if it counts.
-pub(crate) fn recount(counted: &[Day], session: &Day) -> StreakUpdate {
+pub(crate) fn recount(counted: &[StreakDay], session: &StreakDay) -> StreakUpdate {
     let mut streak = Streak::default();
     let mut at_session = None;
     for day in counted {
@@ -168,7 +168,11 @@ pub(crate) fn recount(counted: &[Day], session: &Day) -> StreakUpdate {
 }
 
 /// Runs [`recount`] with `session` instead of its older state in `counted`. `counts` is whether it has enough minutes.
-pub(crate) fn recount_with(counted: &[Day], session: &Day, counts: bool) -> StreakUpdate {
+pub(crate) fn recount_with(
+    counted: &[StreakDay],
+    session: &StreakDay,
+    counts: bool,
+) -> StreakUpdate {
     let mut counted = counted.to_vec();
     if counts {
         counted.retain(|other| other.date != session.date);
@@ -179,7 +183,7 @@ pub(crate) fn recount_with(counted: &[Day], session: &Day, counts: bool) -> Stre
 }
 
 impl Streak {
-    fn run_before(&self, day: &Day) -> i32 {
+    fn run_before(&self, day: &StreakDay) -> i32 {
         match self.last {
             Some((date, mark)) if follows(date, mark, day) => self.run,
             _ => 0,
@@ -189,7 +193,7 @@ impl Streak {
 
 /// Whether `day` continues a run that ends on `date` with a session at `mark`. It is the next date, or the one after
 /// it if only a change of zone skipped a date and the starts are close.
-fn follows(date: NaiveDate, mark: LocalInstant, day: &Day) -> bool {
+fn follows(date: NaiveDate, mark: LocalInstant, day: &StreakDay) -> bool {
     let next = date + Days::new(1);
     if day.date == next {
         return true;

@@ -4,28 +4,28 @@ use auth_types::TeamId;
 use chrono::{Datelike, NaiveDateTime};
 
 use super::badges;
-use super::integrity::{self, Sign, Work, detect_flags};
-use super::locked::{self, Given, Plan};
+use super::integrity::{self, CreditedInterval, IntegrityFlag, detect_flags};
+use super::locked::{self, LockedFields, SubmittedFields};
 use super::points::{Points, award};
-use super::streaks::{self, DAY_COUNTS_FROM, Day, LocalInstant, StreakUpdate};
+use super::streaks::{self, DAY_COUNTS_FROM, LocalInstant, StreakDay, StreakUpdate};
 use super::time::{
     self, Completion, Credit, LocalMoment, MeasuredTimes, Periods, local_moment, month_of,
     within_day_cap, zone,
 };
 use crate::error::Error;
-use crate::rollups::{Breakdown, PointsSummary, Standing, StreakSummary, Sums};
+use crate::rollups::{Breakdown, PointsSummary, SessionSums, StreakSummary, UserTotals};
 use crate::sessions::events;
-use crate::sessions::model::{NewFlag, SessionRow, Status};
+use crate::sessions::model::{NewFlag, SessionRow, SessionStatus};
 use crate::sessions::submit::rows::{
-    Attempt, BadgeRow, BoardRow, CategoryRow, DayRow, Facts, HourRow, LoadedSubmit, MonthRow,
-    Outcome, Rows, SubmittedSession, TotalsRow,
+    BadgeRow, BoardRow, CategoryRow, DayRow, HourRow, LoadedSubmit, MonthRow, SubmitAttempt,
+    SubmitFacts, SubmitOutcome, SubmitRows, SubmittedSession, TotalsRow,
 };
 use crate::sessions::wire::{Submission, SubmitResponse};
 
 /// Decides an attempt on the session that was loaded for it.
-pub(crate) fn decide(attempt: &Attempt, loaded: Option<LoadedSubmit>) -> Outcome {
+pub(crate) fn decide(attempt: &SubmitAttempt, loaded: Option<LoadedSubmit>) -> SubmitOutcome {
     let Some(loaded) = loaded else {
-        return Outcome::Refused(match attempt.submission.session_id {
+        return SubmitOutcome::Refused(match attempt.submission.session_id {
             Some(_) => Error::SessionNotFound,
             None => Error::NoOpenSession,
         });
@@ -35,16 +35,16 @@ pub(crate) fn decide(attempt: &Attempt, loaded: Option<LoadedSubmit>) -> Outcome
         return submitted_before(attempt, loaded.session, &differing);
     };
     if !differing.is_empty() {
-        return Outcome::Differs(Box::new(loaded.session), differing);
+        return SubmitOutcome::Differs(Box::new(loaded.session), differing);
     }
-    let case = Case::new(attempt, &loaded, facts);
-    let rows = match loaded.session.is_open(case.now) {
-        true => case.credited(),
-        false => case.too_late(),
+    let evaluation = SubmitEvaluation::new(attempt, &loaded, facts);
+    let rows = match loaded.session.is_open(evaluation.now) {
+        true => evaluation.credited(),
+        false => evaluation.too_late(),
     };
     match rows {
-        Ok(rows) => Outcome::Submitted(Box::new(rows)),
-        Err(cause) => Outcome::Refused(cause),
+        Ok(rows) => SubmitOutcome::Submitted(Box::new(rows)),
+        Err(cause) => SubmitOutcome::Refused(cause),
     }
 }
 
@@ -55,34 +55,38 @@ pub(crate) fn needs_counted_days(loaded: &LoadedSubmit) -> bool {
     };
     let moment = local_moment(loaded.session.started_at, zone(&loaded.session.zone));
     let mark = mark(&loaded.session, &moment);
-    let day = Day::with(facts.around.day_before(moment.day), moment.day, mark, 1);
-    facts.standing.streak().advance(&day, mark, true).is_none()
+    let day = StreakDay::with(facts.around.day_before(moment.day), moment.day, mark, 1);
+    facts.totals.streak().advance(&day, mark, true).is_none()
 }
 
 /// Whether the credit within 24 hours may become too much with this session.
 pub(crate) fn may_be_long_day(loaded: &LoadedSubmit) -> bool {
     loaded.facts.as_ref().is_some_and(|facts| {
-        Sign::may_be_long_day(facts.around.minutes_near + loaded.session.planned_duration)
+        IntegrityFlag::may_be_long_day(facts.around.minutes_near + loaded.session.planned_duration)
     })
 }
 
 /// Returns the locked fields that differ from the plan.
 fn differences(session: &SessionRow, submission: &Submission) -> Vec<&'static str> {
     let project = submission.project.map(|project| project.to_string());
-    let given = Given {
+    let given = SubmittedFields {
         category: submission.category.as_deref(),
         duration: submission.duration,
         project_id: project.as_deref(),
         planning_note: None,
     };
-    locked::differences(&Plan::from(session), &given)
+    locked::differences(&LockedFields::from(session), &given)
 }
 
-fn submitted_before(attempt: &Attempt, session: SessionRow, differing: &[&str]) -> Outcome {
+fn submitted_before(
+    attempt: &SubmitAttempt,
+    session: SessionRow,
+    differing: &[&str],
+) -> SubmitOutcome {
     let same = differing.is_empty() && session.submit_digest.as_ref() == Some(&attempt.digest);
     match session.submit_result {
-        Some(answer) if same => Outcome::Answered(answer),
-        _ => Outcome::Refused(Error::AlreadySubmitted),
+        Some(answer) if same => SubmitOutcome::Answered(answer),
+        _ => SubmitOutcome::Refused(Error::AlreadySubmitted),
     }
 }
 
@@ -94,11 +98,11 @@ fn mark(session: &SessionRow, moment: &LocalMoment) -> LocalInstant {
 }
 
 /// An attempt on a session that is not yet submitted.
-struct Case<'a> {
-    attempt: &'a Attempt,
+struct SubmitEvaluation<'a> {
+    attempt: &'a SubmitAttempt,
     loaded: &'a LoadedSubmit,
     session: &'a SessionRow,
-    facts: &'a Facts,
+    facts: &'a SubmitFacts,
     /// The session's start on the user's calendar.
     moment: LocalMoment,
     /// The user's current periods.
@@ -108,7 +112,7 @@ struct Case<'a> {
 }
 
 /// The credit of a session.
-struct Earned {
+struct SubmitCredit {
     completion: Completion,
     /// Limited by the day's cap.
     minutes: i32,
@@ -116,13 +120,13 @@ struct Earned {
     /// The streak with the session, and the run that multiplies its points.
     advanced: StreakUpdate,
     /// The session's day, including the session.
-    day: Day,
+    day: StreakDay,
     /// Whether the day counts for streaks now.
     counts: bool,
 }
 
-impl<'a> Case<'a> {
-    fn new(attempt: &'a Attempt, loaded: &'a LoadedSubmit, facts: &'a Facts) -> Self {
+impl<'a> SubmitEvaluation<'a> {
+    fn new(attempt: &'a SubmitAttempt, loaded: &'a LoadedSubmit, facts: &'a SubmitFacts) -> Self {
         let (session, now) = (&loaded.session, attempt.now.naive_utc());
         Self {
             attempt,
@@ -135,16 +139,17 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn credited(&self) -> Result<Rows, Error> {
+    fn credited(&self) -> Result<SubmitRows, Error> {
         let (earned, user_id) = (self.earned(), self.attempt.user);
-        let standing = self.standing(&earned);
-        let new_badges = self.new_badges(&earned, &standing);
+        let totals = self.totals(&earned);
+        let new_badges = self.new_badges(&earned, &totals);
         let signs = self.signs(&earned);
-        let response = self.response(Some(&earned), &standing, new_badges);
+        let response = self.response(Some(&earned), &totals, new_badges);
         let mut rows = self.rows(&response)?;
         rows.session.local_day = Some(self.moment.day);
         rows.session.utc_offset = Some(self.moment.offset);
-        let suspect = self.facts.around.suspect_flags > 0 || signs.iter().any(Sign::is_suspect);
+        let suspect =
+            self.facts.around.suspect_flags > 0 || signs.iter().any(IntegrityFlag::is_suspect);
         rows.session.on_boards = earned.minutes > 0 && !suspect;
         if rows.session.on_boards {
             rows.boards = self.boards(&earned);
@@ -156,7 +161,7 @@ impl<'a> Case<'a> {
         let (day, month) = self.day_and_month(&earned)?;
         rows.days.push(day);
         rows.months.push(month);
-        rows.totals.push(TotalsRow { user_id, standing });
+        rows.totals.push(TotalsRow { user_id, totals });
         rows.hours.push(HourRow {
             user_id,
             hour: self.moment.hour,
@@ -181,14 +186,14 @@ impl<'a> Case<'a> {
 
     /// Stores the note of a session that is no longer open, without any credit. If the sweeper has not abandoned the
     /// session yet, this does, with its event.
-    fn too_late(&self) -> Result<Rows, Error> {
-        let response = self.response(None, &self.facts.standing, Vec::new());
+    fn too_late(&self) -> Result<SubmitRows, Error> {
+        let response = self.response(None, &self.facts.totals, Vec::new());
         let mut rows = self.rows(&response)?;
         rows.session.ended_at = self
             .session
             .ended_at
             .unwrap_or(self.session.expected_end_at);
-        if self.session.status != Status::Abandoned {
+        if self.session.status != SessionStatus::Abandoned {
             let event = events::abandoned(self.session, self.attempt.now)?;
             rows.events.push(event);
         }
@@ -196,7 +201,7 @@ impl<'a> Case<'a> {
     }
 
     /// Computes the credit by the server's clock and the session's local day.
-    fn earned(&self) -> Earned {
+    fn earned(&self) -> SubmitCredit {
         let (session, submission) = (self.session, &self.attempt.submission);
         let around = &self.facts.around;
         let Credit {
@@ -214,12 +219,12 @@ impl<'a> Case<'a> {
         let already = around.day_minutes.unwrap_or(0);
         let minutes = within_day_cap(minutes, already);
         let (date, mark) = (self.moment.day, mark(session, &self.moment));
-        let day = Day::with(around.day_before(date), date, mark, minutes);
+        let day = StreakDay::with(around.day_before(date), date, mark, minutes);
         let counts = already + minutes >= DAY_COUNTS_FROM;
-        let advanced = self.facts.standing.streak().advance(&day, mark, counts);
+        let advanced = self.facts.totals.streak().advance(&day, mark, counts);
         let advanced = advanced
             .unwrap_or_else(|| streaks::recount_with(&self.loaded.counted_days, &day, counts));
-        Earned {
+        SubmitCredit {
             completion,
             minutes,
             points: award(completion, minutes, advanced.at_session),
@@ -230,51 +235,51 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the user's totals including this session.
-    fn standing(&self, earned: &Earned) -> Standing {
+    fn totals(&self, earned: &SubmitCredit) -> UserTotals {
         let (day, periods) = (self.moment.day, &self.periods);
         let already = self.facts.around.day_minutes.unwrap_or(0);
         let newly_counted = earned.counts && already < DAY_COUNTS_FROM;
         let points = |holds: bool| if holds { earned.points.0 } else { 0 };
-        let mut standing = self.facts.standing.clone();
-        standing.version += 1;
-        standing.sessions += 1;
-        standing.completed_sessions += i64::from(earned.completion == Completion::Completed);
-        standing.minutes += i64::from(earned.minutes);
-        standing.points += earned.points.0;
-        standing.points_today += points(day == periods.today);
-        standing.points_week += points(periods.in_week(day));
-        standing.points_month += points(periods.in_month(day));
-        standing.days_week += i32::from(newly_counted && periods.in_week(day));
-        standing.days_month += i32::from(newly_counted && periods.in_month(day));
-        standing.set_streak(earned.advanced.streak);
+        let mut totals = self.facts.totals.clone();
+        totals.version += 1;
+        totals.sessions += 1;
+        totals.completed_sessions += i64::from(earned.completion == Completion::Completed);
+        totals.minutes += i64::from(earned.minutes);
+        totals.points += earned.points.0;
+        totals.points_today += points(day == periods.today);
+        totals.points_week += points(periods.in_week(day));
+        totals.points_month += points(periods.in_month(day));
+        totals.days_week += i32::from(newly_counted && periods.in_week(day));
+        totals.days_month += i32::from(newly_counted && periods.in_month(day));
+        totals.set_streak(earned.advanced.streak);
         if earned.minutes > 0 {
             let minutes = |before: i64| before + i64::from(earned.minutes);
             let (around, category) = (&self.facts.around, &self.session.category);
-            standing.raise_best_hour(self.moment.hour, minutes(around.hour_minutes));
-            standing.raise_favorite(category, minutes(around.category_minutes));
+            totals.raise_best_hour(self.moment.hour, minutes(around.hour_minutes));
+            totals.raise_favorite(category, minutes(around.category_minutes));
         }
-        standing
+        totals
     }
 
-    fn new_badges(&self, earned: &Earned, standing: &Standing) -> Vec<String> {
-        let reached = badges::Facts {
+    fn new_badges(&self, earned: &SubmitCredit, totals: &UserTotals) -> Vec<String> {
+        let reached = badges::BadgeFacts {
             completion: earned.completion,
             hour: self.moment.hour,
-            completed_sessions: standing.completed_sessions,
-            minutes: standing.minutes,
-            longest_streak: standing.streak_longest,
+            completed_sessions: totals.completed_sessions,
+            minutes: totals.minutes,
+            longest_streak: totals.streak_longest,
             days_in_week: self.facts.around.other_days_in_week + i32::from(earned.counts),
         };
         badges::earned(&reached)
-            .filter(|badge| !standing.badges().any(|held| held == *badge))
+            .filter(|badge| !totals.badges().any(|held| held == *badge))
             .map(str::to_owned)
             .collect()
     }
 
-    fn signs(&self, earned: &Earned) -> Vec<Sign> {
+    fn signs(&self, earned: &SubmitCredit) -> Vec<IntegrityFlag> {
         let near = self.facts.around.minutes_near + earned.minutes;
-        let credited_in_24h = if Sign::may_be_long_day(near) {
-            let own = Work::new(self.session.started_at, earned.minutes);
+        let credited_in_24h = if IntegrityFlag::may_be_long_day(near) {
+            let own = CreditedInterval::new(self.session.started_at, earned.minutes);
             integrity::max_minutes_in_24h(&own, &self.loaded.work_near)
         } else {
             near
@@ -291,24 +296,24 @@ impl<'a> Case<'a> {
     /// Builds the response. Without `earned` the submit came too late and has no credit.
     fn response(
         &self,
-        earned: Option<&Earned>,
-        standing: &Standing,
+        earned: Option<&SubmitCredit>,
+        totals: &UserTotals,
         new_badges: Vec<String>,
     ) -> SubmitResponse {
         SubmitResponse {
             success: true,
             session_id: self.session.session_id.clone(),
-            status: earned.map_or(Status::Abandoned, |earned| earned.completion.into()),
+            status: earned.map_or(SessionStatus::Abandoned, |earned| earned.completion.into()),
             credited_minutes: earned.map_or(0, |earned| earned.minutes),
             points_awarded: earned.map(|earned| earned.points).unwrap_or_default(),
-            points: PointsSummary::from(standing),
-            streaks: StreakSummary::new(standing, self.periods.today),
+            points: PointsSummary::from(totals),
+            streaks: StreakSummary::new(totals, self.periods.today),
             new_badges,
         }
     }
 
     /// Builds the session's own row, and none of the others.
-    fn rows(&self, response: &SubmitResponse) -> Result<Rows, Error> {
+    fn rows(&self, response: &SubmitResponse) -> Result<SubmitRows, Error> {
         let submission = &self.attempt.submission;
         let session = SubmittedSession {
             session_id: self.session.session_id.clone(),
@@ -328,12 +333,12 @@ impl<'a> Case<'a> {
             submit_result: serde_json::to_string(response).map_err(Error::internal)?,
             on_boards: false,
         };
-        Ok(Rows::new(self.attempt.user, self.loaded.seq, session))
+        Ok(SubmitRows::new(self.attempt.user, self.loaded.seq, session))
     }
 
-    fn day_and_month(&self, earned: &Earned) -> Result<(DayRow, MonthRow), Error> {
+    fn day_and_month(&self, earned: &SubmitCredit) -> Result<(DayRow, MonthRow), Error> {
         let around = &self.facts.around;
-        let sums = Sums {
+        let sums = SessionSums {
             sessions: 1,
             minutes: earned.minutes.into(),
             points: earned.points,
@@ -371,7 +376,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the rows of the boards of everybody and of the project's team, by the UTC day of the start.
-    fn boards(&self, earned: &Earned) -> Vec<BoardRow> {
+    fn boards(&self, earned: &SubmitCredit) -> Vec<BoardRow> {
         let periods = Periods::of(self.session.started_at.date()).starts();
         let team = self.session.team_id.map(TeamId::get);
         let scopes = std::iter::once(0).chain(team);

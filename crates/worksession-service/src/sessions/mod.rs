@@ -16,5 +16,5 @@ pub(crate) mod submit;
 pub(crate) mod sweeper;
 pub(crate) mod wire;
 
-pub(crate) use model::Status;
+pub(crate) use model::SessionStatus;
 pub(crate) use routes::configure;

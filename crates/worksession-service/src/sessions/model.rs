@@ -12,14 +12,15 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::rules::integrity::Sign;
-use crate::rules::locked::Plan;
+use crate::rules::integrity::IntegrityFlag;
+use crate::rules::locked::LockedFields;
 use crate::rules::time::{Completion, OPEN_AFTER_PLANNED_END};
 
 /// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
+#[schema(as = Status)]
+pub(crate) enum SessionStatus {
     /// The timer is running.
     Running,
     /// Ended by the next start; can still be submitted.
@@ -32,7 +33,7 @@ pub(crate) enum Status {
     Abandoned,
 }
 
-impl Status {
+impl SessionStatus {
     /// All statuses, in the order of a session's life.
     pub(crate) const ALL: [Self; 5] = [
         Self::Running,
@@ -53,12 +54,22 @@ impl Status {
         }
     }
 
+    /// Whether the session can still be submitted.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, Self::Running | Self::AwaitingSubmit)
+    }
+
+    /// Whether the session was submitted in time.
+    pub(crate) fn is_executed(self) -> bool {
+        matches!(self, Self::Completed | Self::Partial)
+    }
+
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 }
 
-impl From<Completion> for Status {
+impl From<Completion> for SessionStatus {
     fn from(completion: Completion) -> Self {
         match completion {
             Completion::Completed => Self::Completed,
@@ -67,7 +78,7 @@ impl From<Completion> for Status {
     }
 }
 
-impl<DB: Backend> FromSql<Text, DB> for Status
+impl<DB: Backend> FromSql<Text, DB> for SessionStatus
 where
     String: FromSql<Text, DB>,
 {
@@ -93,7 +104,7 @@ pub(crate) struct SessionRow {
     pub(crate) team_name: Option<String>,
     /// [`event_types::ChatTarget`] as JSON.
     pub(crate) chat: Option<String>,
-    pub(crate) status: Status,
+    pub(crate) status: SessionStatus,
     #[serde(serialize_with = "json::timestamp")]
     pub(crate) started_at: NaiveDateTime,
     #[serde(serialize_with = "json::timestamp")]
@@ -135,12 +146,11 @@ pub(crate) type SessionSql = (
 impl SessionRow {
     /// Whether the session can be submitted for credit at `now`, even before the sweeper has run.
     pub(crate) fn is_open(&self, now: NaiveDateTime) -> bool {
-        matches!(self.status, Status::Running | Status::AwaitingSubmit)
-            && now < self.expected_end_at + OPEN_AFTER_PLANNED_END
+        self.status.is_open() && now < self.expected_end_at + OPEN_AFTER_PLANNED_END
     }
 }
 
-impl<'a> From<&'a SessionRow> for Plan<'a> {
+impl<'a> From<&'a SessionRow> for LockedFields<'a> {
     fn from(session: &'a SessionRow) -> Self {
         Self {
             category: &session.category,
@@ -168,7 +178,7 @@ impl NewFlag {
     pub(crate) fn new(
         session_id: &str,
         user_id: UserId,
-        sign: Sign,
+        sign: IntegrityFlag,
         created_at: NaiveDateTime,
     ) -> Self {
         Self {

@@ -92,7 +92,7 @@ pub(crate) fn hold(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<Has
 
 /// How the deletion of sessions is locked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Lock {
+pub(crate) enum DeletionLock {
     /// Nobody deletes sessions meanwhile.
     Shared,
     /// Nobody else holds the lock in either way: all that they wrote about sessions is visible.
@@ -101,14 +101,18 @@ pub(crate) enum Lock {
 
 /// Locks the deletion of sessions until the transaction ends. Writers about many sessions use it where a lock on each
 /// row would cost more than the writes. On SQLite a write transaction is exclusive anyway.
-pub(crate) fn lock_deletion(db: &mut Db, lock: Lock) -> QueryResult<()> {
+pub(crate) fn lock_deletion(db: &mut Db, lock: DeletionLock) -> QueryResult<()> {
     let Db::Pg(conn) = db else {
         return Ok(());
     };
     // The key is the id of this table, because another schema of the database may have its own table.
     let text = match lock {
-        Lock::Shared => "SELECT pg_advisory_xact_lock_shared('sessions'::regclass::oid::bigint)",
-        Lock::Exclusive => "SELECT pg_advisory_xact_lock('sessions'::regclass::oid::bigint)",
+        DeletionLock::Shared => {
+            "SELECT pg_advisory_xact_lock_shared('sessions'::regclass::oid::bigint)"
+        }
+        DeletionLock::Exclusive => {
+            "SELECT pg_advisory_xact_lock('sessions'::regclass::oid::bigint)"
+        }
     };
     cached::<Text, _>(diesel::sql_query(text))
         .execute(conn)

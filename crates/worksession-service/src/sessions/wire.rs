@@ -3,7 +3,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use service_kit::names::is_readable;
 use utoipa::ToSchema;
 
-use super::model::{SessionRow, Status};
+use super::model::{SessionRow, SessionStatus};
 use crate::error::Error;
 use crate::projects::ProjectRef;
 use crate::projects::text::READABLE;
@@ -37,7 +37,7 @@ pub(crate) struct StartRequest {
 
 /// A validated plan.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct SessionPlan {
     pub(crate) category: String,
     /// Minutes.
     pub(crate) duration: i32,
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
     pub(crate) note: String,
 }
 
-impl TryFrom<StartRequest> for Plan {
+impl TryFrom<StartRequest> for SessionPlan {
     type Error = Error;
 
     fn try_from(request: StartRequest) -> Result<Self, Error> {
@@ -229,7 +229,7 @@ pub(crate) struct PreSessionResponse {
     success: bool,
     presession: PreSession,
     session_id: String,
-    status: Status,
+    status: SessionStatus,
     started_at: DateTime<Utc>,
     expected_end_at: DateTime<Utc>,
 }
@@ -253,7 +253,7 @@ pub(crate) struct SubmitResponse {
     pub(crate) success: bool,
     pub(crate) session_id: String,
     /// `completed`, `partial`, or `abandoned` after a submit that came too late.
-    pub(crate) status: Status,
+    pub(crate) status: SessionStatus,
     pub(crate) credited_minutes: i32,
     pub(crate) points_awarded: Points,
     /// The user's points after this session.

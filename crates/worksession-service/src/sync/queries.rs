@@ -24,7 +24,7 @@ pub(super) const CHANGES: usize = 200;
 
 /// A row of [`since`]. `kind` decides which parts are present.
 #[derive(Debug, Queryable)]
-pub(super) struct NewsRow {
+pub(super) struct SyncRow {
     /// The number of the user's last change, the same in each row.
     pub(super) counted: i64,
     /// The number up to which changes were searched, the same in each row; none without a change.
@@ -46,7 +46,7 @@ pub(super) struct NewsRow {
 /// and later changes get higher numbers. The response goes as far as the counter, or as its own last change if there
 /// are more. A `since` beyond the counter is older than a restore of the database: then the response starts from the
 /// beginning.
-pub(super) fn since(db: &mut Db, user: UserId, since: SyncCursor) -> QueryResult<Vec<NewsRow>> {
+pub(super) fn since(db: &mut Db, user: UserId, since: SyncCursor) -> QueryResult<Vec<SyncRow>> {
     type Row = (
         BigInt,
         Nullable<BigInt>,

@@ -1,8 +1,8 @@
 use auth_types::UserId;
 
 use super::cursor::SyncCursor;
-use super::queries::{self, CHANGES, NewsRow};
-use super::wire::{Change, ChangeData, ChangeKind, SyncStatus};
+use super::queries::{self, CHANGES, SyncRow};
+use super::wire::{ChangeData, ChangeKind, SyncChange, SyncStatus};
 use crate::error::Error;
 use crate::projects::ProjectRef;
 use crate::state::AppState;
@@ -20,7 +20,7 @@ pub(super) async fn status(
         .first()
         .map_or((0, None), |row| (row.counted, row.looked));
     // The running session has no number, so it comes last.
-    let is_running = |row: &mut NewsRow| row.kind.as_deref() == Some("running");
+    let is_running = |row: &mut SyncRow| row.kind.as_deref() == Some("running");
     let running = rows.pop_if(is_running).and_then(|row| row.session);
     let beyond = rows.len() > CHANGES;
     rows.truncate(CHANGES);
@@ -39,7 +39,7 @@ pub(super) async fn status(
 }
 
 /// Converts a row; none for one with nothing but the counter.
-fn change(row: NewsRow) -> Option<Change> {
+fn change(row: SyncRow) -> Option<SyncChange> {
     let at = row.changed_at?.and_utc();
     let (kind, id, data) = match (row.session, row.project, row.settings) {
         (Some(session), _, _) => {
@@ -57,5 +57,5 @@ fn change(row: NewsRow) -> Option<Change> {
         }
         (None, None, None) => return None,
     };
-    Some(Change { kind, id, at, data })
+    Some(SyncChange { kind, id, at, data })
 }

@@ -27,12 +27,13 @@ pub(crate) struct SyncStatus {
     pub(super) running_session: Option<SessionRecord>,
     /// Up to 200 changed items in their latest state, in the order of the changes. `more` can be true even with fewer
     /// than 200.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<SyncChange>,
 }
 
 /// A changed item in its latest state.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Change {
+#[schema(as = Change)]
+pub(crate) struct SyncChange {
     /// `session`, `project` or `preferences`.
     #[serde(rename = "type")]
     pub(super) kind: ChangeKind,

@@ -9,7 +9,7 @@ use super::wire::{
 use super::{activity, service};
 use crate::auth::{Caller, SessionsRead, TeamsWrite};
 use crate::error::{Error, ErrorBody};
-use crate::projects::{ListQuery, TeamProjectId};
+use crate::projects::{ProjectListQuery, TeamProjectId};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
@@ -26,7 +26,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Lists the projects of the teams in which the caller is an active member.
 #[utoipa::path(
-    get, path = "/api/team-projects", tag = "team projects", params(ListQuery),
+    get, path = "/api/team-projects", tag = "team projects", params(ProjectListQuery),
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The projects, oldest first", body = TeamProjectsResponse),
@@ -35,7 +35,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 pub(crate) async fn list(
     state: State,
     caller: Caller<SessionsRead>,
-    query: Result<Query<ListQuery>, Problem>,
+    query: Result<Query<ProjectListQuery>, Problem>,
 ) -> Result<web::Json<TeamProjectsResponse>, Error> {
     Ok(web::Json(
         service::list(&state, &caller, query?.0.archived).await?,

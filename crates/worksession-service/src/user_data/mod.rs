@@ -5,5 +5,5 @@ mod read;
 pub(crate) mod routes;
 mod wire;
 
-pub(crate) use read::{Reads, read};
+pub(crate) use read::{UserDataBatcher, read};
 pub(crate) use routes::configure;

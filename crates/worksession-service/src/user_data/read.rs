@@ -5,21 +5,24 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, DbError, Gather};
 
 use crate::preferences::{self, PreferencesRow};
-use crate::rollups::{self, Standing};
+use crate::rollups::{self, UserTotals};
 use crate::rules::time::{Periods, local_moment};
 
 /// Coalesces the reads of concurrent callers: a user, and the time of the request (UTC).
-pub(crate) type Reads = Gather<(UserId, NaiveDateTime), Found>;
+pub(crate) type UserDataBatcher = Gather<(UserId, NaiveDateTime), LoadedUserData>;
 
 /// What is loaded for a user, with their current periods.
-pub(crate) struct Found {
+pub(crate) struct LoadedUserData {
     pub(super) settings: PreferencesRow,
-    pub(super) standing: Standing,
+    pub(super) totals: UserTotals,
     pub(super) periods: Periods,
 }
 
 /// Reads the data of several users at once, in their order.
-pub(crate) fn read(db: &mut Db, asked: &[(UserId, NaiveDateTime)]) -> Result<Vec<Found>, DbError> {
+pub(crate) fn read(
+    db: &mut Db,
+    asked: &[(UserId, NaiveDateTime)],
+) -> Result<Vec<LoadedUserData>, DbError> {
     let users: Vec<UserId> = asked.iter().map(|(user, _)| *user).collect();
     let known: HashMap<UserId, PreferencesRow> =
         preferences::list(db, &users)?.into_iter().collect();
@@ -32,11 +35,11 @@ pub(crate) fn read(db: &mut Db, asked: &[(UserId, NaiveDateTime)]) -> Result<Vec
         .zip(&settings)
         .map(|((user, now), settings)| (*user, Periods::of(local_moment(*now, settings.tz()).day)))
         .collect();
-    let standings = rollups::standings(db, &of)?;
-    let found = settings.into_iter().zip(standings).zip(of);
-    let found = found.map(|((settings, standing), (_, periods))| Found {
+    let totals = rollups::user_totals(db, &of)?;
+    let found = settings.into_iter().zip(totals).zip(of);
+    let found = found.map(|((settings, totals), (_, periods))| LoadedUserData {
         settings,
-        standing,
+        totals,
         periods,
     });
     Ok(found.collect())

@@ -2,7 +2,7 @@ use actix_web::web;
 use service_kit::http::endpoint;
 
 use super::wire::UserData;
-use crate::auth::{self, Caller};
+use crate::auth::{Caller, UserDataAccess};
 use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
@@ -21,7 +21,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 )]
 pub(crate) async fn get(
     state: State,
-    caller: Caller<auth::UserData>,
+    caller: Caller<UserDataAccess>,
 ) -> Result<web::Json<UserData>, Error> {
     let asked = (caller.id, state.clock.now_naive());
     let found = state.user_data.run(asked).await?;

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::read::Found;
+use super::read::LoadedUserData;
 use crate::auth::CurrentUser;
 use crate::preferences::Preferences;
 use crate::rollups::{PointsSummary, SessionStats, StreakSummary};
@@ -27,17 +27,17 @@ pub(crate) struct UserData {
 }
 
 impl UserData {
-    pub(super) fn new(user: &CurrentUser, found: Found) -> Self {
+    pub(super) fn new(user: &CurrentUser, found: LoadedUserData) -> Self {
         Self {
             user_id: user.id.to_string(),
             username: user.username.clone(),
             email: user.email_to_show().unwrap_or_default().to_owned(),
             timezone: found.settings.timezone,
-            points: PointsSummary::from(&found.standing),
-            streaks: StreakSummary::new(&found.standing, found.periods.today),
-            badges: found.standing.badges().map(str::to_owned).collect(),
+            points: PointsSummary::from(&found.totals),
+            streaks: StreakSummary::new(&found.totals, found.periods.today),
+            badges: found.totals.badges().map(str::to_owned).collect(),
             preferences: found.settings.preferences,
-            session_stats: found.standing.into(),
+            session_stats: found.totals.into(),
         }
     }
 }

@@ -154,12 +154,12 @@ fn call(
     about: &SessionSubject,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let mut listeners = queries::listeners(db, about.whose())?;
-    listeners.retain(|listener| listener.wants(&event.event_type));
-    for listener in listeners {
+    let mut subscribers = queries::subscribers(db, about.whose())?;
+    subscribers.retain(|subscriber| subscriber.wants(&event.event_type));
+    for subscriber in subscribers {
         let call = NewWebhookDelivery {
-            webhook: listener.id,
-            revision: listener.revision,
+            webhook: subscriber.id,
+            revision: subscriber.revision,
             user: about.user.id,
             session: Some(about.session_id),
             event: event.clone(),

@@ -18,6 +18,6 @@ mod target;
 mod wire;
 
 pub(crate) use matching::{listened, spawn};
-pub(crate) use model::Owner;
+pub(crate) use model::WebhookOwner;
 pub(crate) use revisions::{switch_off, take_away};
 pub(crate) use routes::configure;

@@ -21,13 +21,13 @@ pub(crate) const EVENTS: [&str; 3] = [
 
 /// Whose sessions a webhook receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum WebhookOwner {
     User(UserId),
     /// Sessions on the team's projects. The webhook belongs to the team, not to its creator.
     Team(TeamId),
 }
 
-impl Owner {
+impl WebhookOwner {
     /// Returns the columns `user_id` and `team_id`.
     pub(super) fn columns(self) -> (Option<i64>, Option<i64>) {
         match self {
@@ -59,9 +59,9 @@ pub(crate) struct WebhookRow {
 
 impl WebhookRow {
     /// Returns the owner; none for a row that the table's constraints do not allow.
-    pub(super) fn owner(&self) -> Option<Owner> {
-        let of_team = || self.team_id.map(Owner::Team);
-        self.user_id.map(Owner::User).or_else(of_team)
+    pub(super) fn owner(&self) -> Option<WebhookOwner> {
+        let of_team = || self.team_id.map(WebhookOwner::Team);
+        self.user_id.map(WebhookOwner::User).or_else(of_team)
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -71,13 +71,13 @@ impl WebhookRow {
 
 /// A webhook that may subscribe to an event.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
-pub(super) struct Listener {
+pub(super) struct WebhookSubscriber {
     pub(super) id: WebhookId,
     pub(super) revision: i64,
     events: String,
 }
 
-impl Listener {
+impl WebhookSubscriber {
     pub(super) fn wants(&self, event_type: &str) -> bool {
         self.events.split(' ').any(|wanted| wanted == event_type)
     }

@@ -6,13 +6,13 @@ use db_kit::{Db, cached, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
-use super::model::{DELETED, Listener, Owner, WebhookRow};
+use super::model::{DELETED, WebhookOwner, WebhookRow, WebhookSubscriber};
 use crate::columns::columns;
 use crate::hooks::{ACTIVE, IntegrationCreator, OFF, WebhookId};
 use crate::schema::webhooks;
 
 pub(super) struct NewWebhook {
-    pub(super) owner: Owner,
+    pub(super) owner: WebhookOwner,
     pub(super) description: String,
     pub(super) origin: String,
     pub(super) events: String,
@@ -127,7 +127,11 @@ pub(super) fn mark_deleted(
 }
 
 /// Returns up to `limit` webhooks of an owner, including deleted ones.
-pub(super) fn of_owner(db: &mut Db, owner: Owner, limit: i64) -> QueryResult<Vec<WebhookRow>> {
+pub(super) fn of_owner(
+    db: &mut Db,
+    owner: WebhookOwner,
+    limit: i64,
+) -> QueryResult<Vec<WebhookRow>> {
     let (user, team) = owner.columns();
     let some = webhooks::table
         .order(webhooks::id)
@@ -225,16 +229,16 @@ pub(super) fn listening(
 }
 
 /// Returns the webhooks that receive a user's sessions on a project of that team.
-pub(super) fn listeners(
+pub(super) fn subscribers(
     db: &mut Db,
     (user, team): (UserId, Option<TeamId>),
-) -> QueryResult<Vec<Listener>> {
-    let listeners = diesel::sql_query(
+) -> QueryResult<Vec<WebhookSubscriber>> {
+    let subscribers = diesel::sql_query(
         "SELECT id, revision, events FROM webhooks WHERE status = 'active' AND user_id = $1 \
          UNION ALL SELECT id, revision, events FROM webhooks WHERE status = 'active' AND team_id = $2",
     );
-    let listeners = listeners
+    let subscribers = subscribers
         .bind::<BigInt, _>(user)
         .bind::<Nullable<BigInt>, _>(team);
-    cached::<(BigInt, BigInt, Text), _>(listeners).load(db)
+    cached::<(BigInt, BigInt, Text), _>(subscribers).load(db)
 }

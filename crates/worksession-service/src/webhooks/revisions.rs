@@ -6,10 +6,10 @@ use diesel::QueryResult;
 use event_types::{MailTemplate, WebhookDisabled};
 use service_kit::http::RequestId;
 
-use super::model::{Owner, WebhookRow};
+use super::model::{WebhookOwner, WebhookRow};
 use super::{deliveries, queries};
 use crate::error::Error;
-use crate::hooks::{Hook, PAUSED, Target, WebhookId, contacts};
+use crate::hooks::{Integration, PAUSED, RevisionTarget, WebhookId, contacts};
 use crate::state::AppState;
 
 /// Stores a webhook's new revision, and sends it to the notifier.
@@ -21,11 +21,11 @@ pub(super) fn store(
 ) -> QueryResult<()> {
     queries::update(db, row)?;
     let target = match &row.sealed {
-        _ if row.status == PAUSED => Target::Paused,
-        Some(sealed) => Target::Sealed(sealed.clone()),
-        None => Target::Gone,
+        _ if row.status == PAUSED => RevisionTarget::Paused,
+        Some(sealed) => RevisionTarget::Sealed(sealed.clone()),
+        None => RevisionTarget::Gone,
     };
-    Hook::Webhook(row.id).publish(db, row.revision, target, now, request_id)
+    Integration::Webhook(row.id).publish(db, row.revision, target, now, request_id)
 }
 
 /// Marks a webhook as deleted, and reports that to the notifier.
@@ -35,10 +35,10 @@ pub(super) fn mark_deleted(
     now: DateTime<Utc>,
     request_id: Option<&RequestId>,
 ) -> QueryResult<()> {
-    let (hook, revision) = (Hook::Webhook(row.id), row.revision + 1);
+    let (integration, revision) = (Integration::Webhook(row.id), row.revision + 1);
     queries::mark_deleted(db, row.id, revision, now.naive_utc())?;
-    contacts::forget(db, hook)?;
-    hook.publish(db, revision, Target::Gone, now, request_id)
+    contacts::forget(db, integration)?;
+    integration.publish(db, revision, RevisionTarget::Gone, now, request_id)
 }
 
 /// Disables a webhook whose receiver is gone, unless it has changed since, and mails its creator.
@@ -55,8 +55,12 @@ pub(crate) fn switch_off(
     let Some((description, origin)) = switched else {
         return Ok(());
     };
-    contacts::tell(db, &state.sealers, Hook::Webhook(id), now, |username| {
-        MailTemplate::WebhookSwitchedOff {
+    contacts::tell(
+        db,
+        &state.sealers,
+        Integration::Webhook(id),
+        now,
+        |username| MailTemplate::WebhookSwitchedOff {
             username,
             webhook_id: off.webhook_id,
             description,
@@ -64,14 +68,14 @@ pub(crate) fn switch_off(
             reason: off.reason,
             at: now,
             link: state.page("/docs/"),
-        }
-    })
+        },
+    )
 }
 
 /// Deletes up to `limit` rows of an owner's webhooks and their logs, and returns how many.
 pub(crate) fn take_away(
     db: &mut Db,
-    owner: Owner,
+    owner: WebhookOwner,
     now: DateTime<Utc>,
     limit: i64,
 ) -> QueryResult<usize> {

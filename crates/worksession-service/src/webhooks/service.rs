@@ -6,17 +6,17 @@ use db_kit::{Db, is_unique_violation};
 use event_types::WebhookTarget;
 use service_kit::http::{Json, RequestId};
 
-use super::model::{EVENTS, MOST, Owner, WebhookRow};
+use super::model::{EVENTS, MOST, WebhookOwner, WebhookRow};
 use super::queries::{self, NewWebhook};
 use super::wire::{
     CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
     WebhooksResponse, read_description, read_events,
 };
 use super::{revisions, target};
-use crate::auth::{CurrentUser, Scope, Teams};
+use crate::auth::{CurrentUser, RequiredScope, Teams};
 use crate::error::Error;
 use crate::hooks::{
-    self, ACTIVE, Hook, IntegrationCreator, OFF, PAUSED, WebhookId, contacts, read_address,
+    self, ACTIVE, Integration, IntegrationCreator, OFF, PAUSED, WebhookId, contacts, read_address,
 };
 use crate::state::{AppState, State};
 
@@ -43,8 +43,8 @@ pub(super) async fn create(
 ) -> Result<WebhookSecretResponse, Error> {
     // Authorization comes before the rest of the body.
     let owner = match request.team_id {
-        None => Owner::User(caller.id),
-        Some(team) => Owner::Team(team),
+        None => WebhookOwner::User(caller.id),
+        Some(team) => WebhookOwner::Team(team),
     };
     allow(owner, &caller).map_err(|refusal| match refusal {
         Error::WebhookNotFound => Error::TeamNotFound,
@@ -90,8 +90,8 @@ async fn insert(
             let mut row = queries::find(db, id)?.ok_or(Error::WebhookNotFound)?;
             row.sealed = Some(target::seal(&sealers, id, row.revision, &goes_to)?);
             revisions::store(db, &row, now, Some(&request_id))?;
-            contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &by)?;
-            let changed = (Hook::Webhook(id), row.team_id);
+            contacts::keep(db, &sealers, Integration::Webhook(id), row.team_id, &by)?;
+            let changed = (Integration::Webhook(id), row.team_id);
             Ok((row, Some(changed)))
         });
         match stored.await {
@@ -209,8 +209,8 @@ async fn revise(
         row.sealed = Some(target::seal(&sealers, id, row.revision, &goes_to)?);
         row.updated_at = now.naive_utc();
         revisions::store(db, &row, now, Some(&request_id))?;
-        contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &by)?;
-        let changed = (Hook::Webhook(id), row.team_id);
+        contacts::keep(db, &sealers, Integration::Webhook(id), row.team_id, &by)?;
+        let changed = (Integration::Webhook(id), row.team_id);
         Ok((row, Some(changed)))
     };
     hooks::commit(state, caller, change).await
@@ -250,13 +250,15 @@ pub(super) fn managed(row: Option<WebhookRow>, caller: &CurrentUser) -> Result<W
 
 /// Checks the right to an owner's webhooks. Non-members of a team must not learn whether it has any. A team's webhooks
 /// report what others do, which takes the scope `teams`.
-fn allow(owner: Owner, caller: &CurrentUser) -> Result<(), Error> {
+fn allow(owner: WebhookOwner, caller: &CurrentUser) -> Result<(), Error> {
     match owner {
-        Owner::User(user) if user == caller.id => Ok(()),
-        Owner::Team(team) if caller.membership(team).is_none() => Err(Error::WebhookNotFound),
-        Owner::Team(_) if !Teams::is_held_by(caller) => Err(Error::InsufficientScope),
-        Owner::Team(team) if caller.manages(team) => Ok(()),
-        Owner::Team(_) => Err(Error::WebhookForbidden),
-        Owner::User(_) => Err(Error::WebhookNotFound),
+        WebhookOwner::User(user) if user == caller.id => Ok(()),
+        WebhookOwner::Team(team) if caller.membership(team).is_none() => {
+            Err(Error::WebhookNotFound)
+        }
+        WebhookOwner::Team(_) if !Teams::is_held_by(caller) => Err(Error::InsufficientScope),
+        WebhookOwner::Team(team) if caller.manages(team) => Ok(()),
+        WebhookOwner::Team(_) => Err(Error::WebhookForbidden),
+        WebhookOwner::User(_) => Err(Error::WebhookNotFound),
     }
 }

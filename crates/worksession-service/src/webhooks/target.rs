@@ -10,7 +10,7 @@ use url::Url;
 
 use super::model::WebhookRow;
 use crate::error::Error;
-use crate::hooks::{Hook, WebhookId};
+use crate::hooks::{Integration, WebhookId};
 use crate::sealers::Sealers;
 
 /// How long a replaced secret still signs.
@@ -55,11 +55,11 @@ pub(super) fn seal(
     target: &WebhookTarget,
 ) -> Result<String, Error> {
     let plain = serde_json::to_vec(target).map_err(Error::internal)?;
-    Hook::Webhook(id).seal(sealers, revision, &plain)
+    Integration::Webhook(id).seal(sealers, revision, &plain)
 }
 
 pub(super) fn open(sealers: &Sealers, row: &WebhookRow) -> Result<WebhookTarget, Error> {
-    let plain = Hook::Webhook(row.id).open(sealers, row.revision, row.sealed.as_deref())?;
+    let plain = Integration::Webhook(row.id).open(sealers, row.revision, row.sealed.as_deref())?;
     // serde's message would quote a part of the secret.
     serde_json::from_slice(plain.expose_secret())
         .map_err(|_| Error::internal("the sealed target of a webhook is unreadable"))

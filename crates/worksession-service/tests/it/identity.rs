@@ -298,7 +298,7 @@ pub struct Service {
     pub clock: ManualClock,
     /// The service's clock.
     pub time: Clock,
-    running: Option<worksession_service::Running>,
+    running: Option<worksession_service::RunningService>,
     config: Value,
     deps: worksession_service::Deps,
     pub database: TestDb,
@@ -377,7 +377,7 @@ impl Service {
     }
 
     /// Starts another process of the service on the same database.
-    pub async fn beside(&self) -> (worksession_service::Running, ApiClient) {
+    pub async fn beside(&self) -> (worksession_service::RunningService, ApiClient) {
         run(&self.config, &self.deps).await
     }
 
@@ -412,7 +412,7 @@ impl Service {
 async fn run(
     config: &Value,
     deps: &worksession_service::Deps,
-) -> (worksession_service::Running, ApiClient) {
+) -> (worksession_service::RunningService, ApiClient) {
     let config = serde_json::from_value(config.clone()).expect("the configuration fits");
     let running = worksession_service::start(config, deps.clone())
         .await

@@ -6,7 +6,7 @@ use serde::Serialize;
 use service_kit::cli::output::{Column, minute, table};
 
 use super::{CommandError, Context};
-use crate::flags::{self, Filter, FlagEntry, FlagState};
+use crate::flags::{self, FlagEntry, FlagFilter, FlagState};
 
 const REASON_CHARS: usize = 500;
 
@@ -84,7 +84,7 @@ pub(super) async fn run(
             before,
         } => {
             let user = user.map(|id| UserId::new(id).ok_or("--user must be an id"));
-            let filter = Filter {
+            let filter = FlagFilter {
                 state: state.into(),
                 suspect,
                 user: user.transpose()?,

@@ -30,7 +30,7 @@ pub(super) struct RebuildArgs {
 }
 
 #[derive(Serialize)]
-struct Outcome {
+struct RebuildOutcome {
     users: usize,
     differed: u64,
     dry_run: bool,
@@ -47,7 +47,7 @@ struct DifferingUser {
 
 pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode, CommandError> {
     let begun = Instant::now();
-    let mut outcome = Outcome {
+    let mut outcome = RebuildOutcome {
         users: 0,
         differed: 0,
         dry_run: args.dry_run,
@@ -69,7 +69,7 @@ pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode
     })
 }
 
-async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), CommandError> {
+async fn all(context: &Context, outcome: &mut RebuildOutcome) -> Result<(), CommandError> {
     let pool = &context.pool;
     let count = pool.read::<_, Error, _>(|db| Ok(rebuild::count_users(db)?));
     let total = count.await?;
@@ -89,7 +89,11 @@ async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), CommandErro
     }
 }
 
-async fn one(context: &Context, user: UserId, outcome: &mut Outcome) -> Result<(), CommandError> {
+async fn one(
+    context: &Context,
+    user: UserId,
+    outcome: &mut RebuildOutcome,
+) -> Result<(), CommandError> {
     let (pool, today) = (&context.pool, context.clock.now().date_naive());
     let found = if outcome.dry_run {
         pool.read(move |db| rebuild::look(db, user, today)).await?
@@ -115,7 +119,7 @@ fn progress(done: usize, total: i64) {
     eprintln!("{done} of about {total} users");
 }
 
-fn text(outcome: &Outcome) -> String {
+fn text(outcome: &RebuildOutcome) -> String {
     let did = if outcome.dry_run {
         "checked"
     } else {

@@ -14,7 +14,7 @@ use service_kit::seal::Sealer;
 
 pub(crate) use queries::{forget, forget_manager};
 
-use super::Hook;
+use super::Integration;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
@@ -26,7 +26,7 @@ use crate::sealers::Sealers;
 pub(crate) fn keep(
     db: &mut Db,
     sealers: &Sealers,
-    hook: Hook,
+    integration: Integration,
     team: Option<TeamId>,
     caller: &CurrentUser,
 ) -> Result<(), Error> {
@@ -34,17 +34,17 @@ pub(crate) fn keep(
         return Ok(());
     }
     let Some(email) = caller.proven_email() else {
-        return Ok(forget(db, hook)?);
+        return Ok(forget(db, integration)?);
     };
     let contact = Contact {
         username: caller.username.clone(),
         email: email.to_owned(),
     };
     let plain = serde_json::to_vec(&contact).map_err(Error::internal)?;
-    let context = seal_context(hook, caller.id.get());
+    let context = seal_context(integration, caller.id.get());
     let sealed = sealers.contacts.seal(&context, &plain);
     let sealed = sealed.map_err(Error::internal)?;
-    Ok(queries::put(db, hook, caller.id, team, &sealed)?)
+    Ok(queries::put(db, integration, caller.id, team, &sealed)?)
 }
 
 /// Requests the mail to the user who configured an integration. Call it in the transaction that disables the integration.
@@ -52,14 +52,14 @@ pub(crate) fn keep(
 pub(crate) fn tell(
     db: &mut Db,
     sealers: &Sealers,
-    hook: Hook,
+    integration: Integration,
     now: DateTime<Utc>,
     text: impl FnOnce(String) -> MailTemplate,
 ) -> Result<(), Error> {
-    let Some((user, sealed)) = queries::take(db, hook)? else {
+    let Some((user, sealed)) = queries::take(db, integration)? else {
         return Ok(());
     };
-    let Some(contact) = open(&sealers.contacts, hook, user, &sealed) else {
+    let Some(contact) = open(&sealers.contacts, integration, user, &sealed) else {
         return Ok(());
     };
     mail(db, sealers, now, contact.email, text(contact.username))
@@ -86,17 +86,17 @@ pub(crate) fn mail(
 }
 
 /// Decrypts a contact. A failure is only logged, because the integration is disabled in any case.
-fn open(sealer: &Sealer, hook: Hook, user: i64, sealed: &str) -> Option<Contact> {
-    let context = seal_context(hook, user);
+fn open(sealer: &Sealer, integration: Integration, user: i64, sealed: &str) -> Option<Contact> {
+    let context = seal_context(integration, user);
     let opened = sealer.open(&context, sealed);
     let opened = opened.map_err(|cause| {
-        log::error!("no mail tells that {hook} was disabled: the contact is {cause}");
+        log::error!("no mail tells that {integration} was disabled: the contact is {cause}");
     });
     // The message of serde would quote the contact.
     serde_json::from_slice(opened.ok()?.expose_secret()).ok()
 }
 
 /// Returns the context of a sealed contact, so that one user's contact cannot replace another's.
-fn seal_context(hook: Hook, user: i64) -> String {
-    format!("contact/{hook}/{user}")
+fn seal_context(integration: Integration, user: i64) -> String {
+    format!("contact/{integration}/{user}")
 }

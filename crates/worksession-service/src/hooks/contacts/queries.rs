@@ -3,19 +3,19 @@ use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 
-use crate::hooks::Hook;
+use crate::hooks::Integration;
 use crate::schema::hook_contacts as contacts;
 
 /// Stores the contact of an integration, and replaces an earlier one.
 pub(super) fn put(
     db: &mut Db,
-    hook: Hook,
+    integration: Integration,
     user: UserId,
     team: Option<TeamId>,
     sealed: &str,
 ) -> QueryResult<()> {
     let row = (
-        contacts::hook.eq(hook.to_string()),
+        contacts::hook.eq(integration.to_string()),
         contacts::user_id.eq(user.get()),
         contacts::team_id.eq(team.map(TeamId::get)),
         contacts::sealed.eq(sealed),
@@ -34,8 +34,8 @@ pub(super) fn put(
 }
 
 /// Deletes the contact of an integration.
-pub(crate) fn forget(db: &mut Db, hook: Hook) -> QueryResult<()> {
-    diesel::delete(contacts::table.find(hook.to_string()))
+pub(crate) fn forget(db: &mut Db, integration: Integration) -> QueryResult<()> {
+    diesel::delete(contacts::table.find(integration.to_string()))
         .execute(db)
         .map(drop)
 }
@@ -49,8 +49,8 @@ pub(crate) fn forget_manager(db: &mut Db, user: UserId, team: TeamId) -> QueryRe
 }
 
 /// Deletes the contact of an integration and returns its user and encrypted text, so that only one mail is sent.
-pub(super) fn take(db: &mut Db, hook: Hook) -> QueryResult<Option<(i64, String)>> {
-    diesel::delete(contacts::table.find(hook.to_string()))
+pub(super) fn take(db: &mut Db, integration: Integration) -> QueryResult<Option<(i64, String)>> {
+    diesel::delete(contacts::table.find(integration.to_string()))
         .returning((contacts::user_id, contacts::sealed))
         .get_result(db)
         .optional()

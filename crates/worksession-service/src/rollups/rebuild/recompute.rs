@@ -3,7 +3,7 @@ use chrono::NaiveDate;
 use db_kit::Db;
 
 use super::queries;
-use super::rows::Rows;
+use super::rows::RollupRows;
 use super::tally::tally;
 use crate::error::Error;
 use crate::sync;
@@ -62,7 +62,7 @@ pub(crate) fn rebuild(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec
     Ok(found)
 }
 
-fn differences(stored: &Rows, told: &Rows) -> Vec<String> {
+fn differences(stored: &RollupRows, told: &RollupRows) -> Vec<String> {
     let mut found = Vec::new();
     if stored.totals != told.totals {
         found.push(format!(

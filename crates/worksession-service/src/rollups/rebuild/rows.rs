@@ -12,19 +12,19 @@ use crate::schema::{board, user_day, user_month, user_totals};
 
 /// All rollup rows of a user, without the user's id and the version of the totals.
 #[derive(Debug)]
-pub(super) struct Rows {
-    pub(super) totals: TotalsRow,
-    pub(super) days: BTreeMap<NaiveDate, DayRow>,
-    pub(super) months: BTreeMap<NaiveDate, MonthRow>,
+pub(super) struct RollupRows {
+    pub(super) totals: TotalsRollupRow,
+    pub(super) days: BTreeMap<NaiveDate, DayRollupRow>,
+    pub(super) months: BTreeMap<NaiveDate, MonthRollupRow>,
     pub(super) hours: BTreeMap<i32, i64>,
     pub(super) categories: BTreeMap<String, i64>,
     pub(super) badges: BTreeMap<String, NaiveDateTime>,
-    pub(super) boards: BTreeMap<BoardKey, BoardRow>,
+    pub(super) boards: BTreeMap<BoardKey, BoardRollupRow>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_totals)]
-pub(super) struct TotalsRow {
+pub(super) struct TotalsRollupRow {
     pub(super) points_centi: i64,
     pub(super) sessions: i64,
     pub(super) completed_sessions: i64,
@@ -40,7 +40,7 @@ pub(super) struct TotalsRow {
     pub(super) favorite_category_minutes: i64,
 }
 
-impl TotalsRow {
+impl TotalsRollupRow {
     pub(super) fn set_streak(&mut self, streak: &Streak) {
         self.streak_run = streak.run;
         self.streak_longest = streak.longest;
@@ -52,7 +52,7 @@ impl TotalsRow {
 
 #[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_day)]
-pub(super) struct DayRow {
+pub(super) struct DayRollupRow {
     pub(super) day: NaiveDate,
     sessions: i32,
     minutes: i32,
@@ -68,7 +68,7 @@ pub(super) struct DayRow {
 
 #[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_month)]
-pub(super) struct MonthRow {
+pub(super) struct MonthRollupRow {
     pub(super) month: NaiveDate,
     by_day: String,
     by_hour: String,
@@ -78,7 +78,7 @@ pub(super) struct MonthRow {
 
 #[derive(Debug, Default, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = board)]
-pub(super) struct BoardRow {
+pub(super) struct BoardRollupRow {
     pub(super) scope: i64,
     pub(super) period: String,
     pub(super) start: NaiveDate,
@@ -89,14 +89,14 @@ pub(super) struct BoardRow {
     pub(super) reached_at: NaiveDateTime,
 }
 
-impl BoardRow {
+impl BoardRollupRow {
     /// Returns the row with its key.
     pub(super) fn keyed(self) -> (BoardKey, Self) {
         ((self.scope, self.period.clone(), self.start), self)
     }
 }
 
-impl TryFrom<Rollups> for Rows {
+impl TryFrom<Rollups> for RollupRows {
     type Error = Error;
 
     fn try_from(rollups: Rollups) -> Result<Self, Error> {
@@ -118,9 +118,9 @@ impl TryFrom<Rollups> for Rows {
     }
 }
 
-fn day_row(day: NaiveDate, totals: &DayTotals) -> Result<DayRow, Error> {
+fn day_row(day: NaiveDate, totals: &DayTotals) -> Result<DayRollupRow, Error> {
     let number = |value: i64| i32::try_from(value).map_err(Error::internal);
-    Ok(DayRow {
+    Ok(DayRollupRow {
         day,
         sessions: number(totals.sums.sessions)?,
         minutes: number(totals.sums.minutes)?,
@@ -135,8 +135,8 @@ fn day_row(day: NaiveDate, totals: &DayTotals) -> Result<DayRow, Error> {
     })
 }
 
-fn month_row(month: NaiveDate, totals: &MonthTotals) -> Result<MonthRow, Error> {
-    Ok(MonthRow {
+fn month_row(month: NaiveDate, totals: &MonthTotals) -> Result<MonthRollupRow, Error> {
+    Ok(MonthRollupRow {
         month,
         by_day: totals.by_day.to_text()?,
         by_hour: totals.by_hour.to_text()?,

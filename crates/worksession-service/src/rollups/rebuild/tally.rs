@@ -2,17 +2,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
-use super::rows::{BoardRow, TotalsRow};
+use super::rows::{BoardRollupRow, TotalsRollupRow};
 use crate::rollups::boards::oldest_kept;
-use crate::rollups::split::{Breakdown, Sums};
+use crate::rollups::split::{Breakdown, SessionSums};
 use crate::rules::badges;
 use crate::rules::points::Points;
-use crate::rules::streaks::{DAY_COUNTS_FROM, Day, LocalInstant, Streak, recount};
+use crate::rules::streaks::{DAY_COUNTS_FROM, LocalInstant, Streak, StreakDay, recount};
 use crate::rules::time::{Completion, Periods, iso_week, month_of};
 
 /// The columns of a submitted session that its rollups depend on.
 #[derive(Debug, Clone, diesel::Queryable)]
-pub(super) struct Worked {
+pub(super) struct TalliedSession {
     pub(super) session_id: String,
     pub(super) username: String,
     pub(super) started_at: NaiveDateTime,
@@ -31,14 +31,14 @@ pub(super) struct Worked {
     pub(super) belongs_on_boards: bool,
 }
 
-impl Worked {
+impl TalliedSession {
     fn hour(&self) -> i32 {
         let local = self.started_at.and_utc().timestamp() + i64::from(self.offset);
         i32::try_from(local.rem_euclid(86_400) / 3_600).unwrap_or(0)
     }
 
-    fn sums(&self) -> Sums {
-        Sums {
+    fn sums(&self) -> SessionSums {
+        SessionSums {
             sessions: 1,
             minutes: self.minutes.into(),
             points: Points(self.points),
@@ -48,8 +48,8 @@ impl Worked {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DayTotals {
-    pub(super) sums: Sums,
-    pub(super) day: Day,
+    pub(super) sums: SessionSums,
+    pub(super) day: StreakDay,
     pub(super) by_hour: Breakdown,
     pub(super) by_category: Breakdown,
     pub(super) by_project: Breakdown,
@@ -69,18 +69,18 @@ pub(super) type BoardKey = (i64, String, NaiveDate);
 /// All rollups of a user.
 #[derive(Debug, Default)]
 pub(super) struct Rollups {
-    pub(super) totals: TotalsRow,
+    pub(super) totals: TotalsRollupRow,
     streak: Streak,
     pub(super) days: BTreeMap<NaiveDate, DayTotals>,
     pub(super) months: BTreeMap<NaiveDate, MonthTotals>,
     pub(super) hours: BTreeMap<i32, i64>,
     pub(super) categories: BTreeMap<String, i64>,
     pub(super) badges: BTreeMap<String, NaiveDateTime>,
-    pub(super) boards: BTreeMap<BoardKey, BoardRow>,
+    pub(super) boards: BTreeMap<BoardKey, BoardRollupRow>,
 }
 
 /// Computes the rollups of sessions in the order of their submits, with the boards that are kept on `today` (UTC).
-pub(super) fn tally(sessions: &[Worked], today: NaiveDate) -> Rollups {
+pub(super) fn tally(sessions: &[TalliedSession], today: NaiveDate) -> Rollups {
     let mut rollups = Rollups::default();
     for session in sessions {
         rollups.add(session, today);
@@ -110,7 +110,7 @@ fn largest<K: Clone>(minutes: &BTreeMap<K, i64>) -> Option<(K, i64)> {
 }
 
 impl Rollups {
-    fn add(&mut self, session: &Worked, today: NaiveDate) {
+    fn add(&mut self, session: &TalliedSession, today: NaiveDate) {
         let (sums, hour) = (session.sums(), session.hour());
         self.totals.points_centi += session.points;
         self.totals.sessions += 1;
@@ -126,7 +126,7 @@ impl Rollups {
         }
     }
 
-    fn add_day(&mut self, session: &Worked, hour: i32) {
+    fn add_day(&mut self, session: &TalliedSession, hour: i32) {
         let mark = LocalInstant {
             at: session.started_at,
             offset: session.offset,
@@ -135,9 +135,9 @@ impl Rollups {
             let minutes = i32::try_from(known.sums.minutes).unwrap_or(i32::MAX);
             (known.day, minutes)
         });
-        let day = Day::with(before, session.day, mark, session.minutes);
+        let day = StreakDay::with(before, session.day, mark, session.minutes);
         let totals = self.days.entry(session.day).or_insert_with(|| DayTotals {
-            sums: Sums::default(),
+            sums: SessionSums::default(),
             day,
             by_hour: Breakdown::default(),
             by_category: Breakdown::default(),
@@ -162,16 +162,16 @@ impl Rollups {
         );
     }
 
-    fn counted(&self) -> impl Iterator<Item = Day> + '_ {
+    fn counted(&self) -> impl Iterator<Item = StreakDay> + '_ {
         let counts = |day: &&DayTotals| day.sums.minutes >= DAY_COUNTS_FROM.into();
         self.days.values().filter(counts).map(|totals| totals.day)
     }
 
-    fn add_badges(&mut self, session: &Worked, hour: i32) {
+    fn add_badges(&mut self, session: &TalliedSession, hour: i32) {
         let (monday, sunday) = iso_week(session.day);
         let week = self.days.range(monday..=sunday);
         let counted = week.filter(|(_, day)| day.sums.minutes >= DAY_COUNTS_FROM.into());
-        let facts = badges::Facts {
+        let facts = badges::BadgeFacts {
             completion: if session.completed {
                 Completion::Completed
             } else {
@@ -189,7 +189,7 @@ impl Rollups {
         }
     }
 
-    fn add_boards(&mut self, session: &Worked, today: NaiveDate) {
+    fn add_boards(&mut self, session: &TalliedSession, today: NaiveDate) {
         let scopes: BTreeSet<i64> = [0].into_iter().chain(session.team_id).collect();
         for (period, start) in Periods::of(session.started_at.date()).starts() {
             if start < oldest_kept(period, today) {
@@ -198,12 +198,12 @@ impl Rollups {
             for scope in &scopes {
                 let at = session.submitted_at;
                 let row = self.boards.entry((*scope, period.to_owned(), start));
-                let row = row.or_insert_with(|| BoardRow {
+                let row = row.or_insert_with(|| BoardRollupRow {
                     scope: *scope,
                     period: period.to_owned(),
                     start,
                     reached_at: at,
-                    ..BoardRow::default()
+                    ..BoardRollupRow::default()
                 });
                 row.username.clone_from(&session.username);
                 // Depends on points, not on the order: submits may commit in another order than they arrived.

@@ -11,7 +11,7 @@ use crate::rules::time::local_moment;
 /// What the service stores per user: every day, its minutes, and the current streak.
 #[derive(Default)]
 struct User {
-    days: BTreeMap<NaiveDate, (i32, Day)>,
+    days: BTreeMap<NaiveDate, (i32, StreakDay)>,
     streak: Streak,
     /// The input of the reference.
     sessions: Vec<Session>,
@@ -31,7 +31,7 @@ impl User {
         };
         let fresh = (
             0,
-            Day {
+            StreakDay {
                 date: moment.day,
                 first: mark,
                 last: mark,
@@ -54,7 +54,7 @@ impl User {
         advanced.at_session
     }
 
-    fn counted(&self) -> impl Iterator<Item = Day> + '_ {
+    fn counted(&self) -> impl Iterator<Item = StreakDay> + '_ {
         self.days
             .values()
             .filter(|(minutes, _)| *minutes >= DAY_COUNTS_FROM)

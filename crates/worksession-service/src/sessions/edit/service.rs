@@ -4,7 +4,7 @@ use db_kit::Db;
 use super::queries;
 use super::wire::SessionEdit;
 use crate::error::Error;
-use crate::rules::locked::{self, Plan};
+use crate::rules::locked::{self, LockedFields};
 use crate::sessions::history;
 use crate::sessions::model;
 use crate::sessions::record::RecordRow;
@@ -45,8 +45,8 @@ pub(super) async fn edit(
     Ok(edited)
 }
 
-fn plan(row: &RecordRow) -> Plan<'_> {
-    Plan {
+fn plan(row: &RecordRow) -> LockedFields<'_> {
+    LockedFields {
         category: &row.category,
         duration: row.planned_duration.into(),
         project_id: &row.project_id,

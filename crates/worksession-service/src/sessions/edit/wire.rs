@@ -3,7 +3,7 @@ use utoipa::ToSchema;
 
 use crate::error::Error;
 use crate::projects::ProjectRef;
-use crate::rules::locked::Given;
+use crate::rules::locked::SubmittedFields;
 use crate::sessions::wire::{check_rating, note, present, tags};
 
 /// Changes to a submitted session; absent fields stay as they are. The plan may be included unchanged, for clients
@@ -84,8 +84,8 @@ impl SessionEdit {
         self.note.is_none() && self.quality_rating.is_none() && self.tags.is_none()
     }
 
-    pub(super) fn locked(&self) -> Given<'_> {
-        Given {
+    pub(super) fn locked(&self) -> SubmittedFields<'_> {
+        SubmittedFields {
             category: self.category.as_deref(),
             duration: self.duration,
             project_id: self.project_id.as_deref(),

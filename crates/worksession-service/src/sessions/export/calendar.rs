@@ -3,7 +3,6 @@
 use chrono::NaiveDateTime;
 
 use crate::rules::points::Points;
-use crate::sessions::model::Status;
 use crate::sessions::record::RecordRow;
 
 pub(super) const HEAD: &[u8] =
@@ -16,9 +15,7 @@ const LINE: usize = 75;
 
 /// Returns an event for each executed session. Any other session has no place in a calendar.
 pub(super) fn events(rows: &[RecordRow]) -> String {
-    let executed = rows
-        .iter()
-        .filter(|row| matches!(row.status, Status::Completed | Status::Partial));
+    let executed = rows.iter().filter(|row| row.status.is_executed());
     let mut text = String::new();
     for row in executed {
         event(&mut text, row);
@@ -131,6 +128,7 @@ mod tests {
 
     use super::*;
     use crate::sessions::export::samples::{any_row, row};
+    use crate::sessions::model::SessionStatus;
 
     fn file(rows: &[RecordRow]) -> String {
         let bytes = [HEAD, events(rows).as_bytes(), TAIL].concat();
@@ -174,10 +172,10 @@ mod tests {
     #[test]
     fn an_unexecuted_session_is_no_event_and_one_without_duration_has_no_end() {
         for (status, expected) in [
-            (Status::Running, 0),
-            (Status::AwaitingSubmit, 0),
-            (Status::Abandoned, 0),
-            (Status::Partial, 1),
+            (SessionStatus::Running, 0),
+            (SessionStatus::AwaitingSubmit, 0),
+            (SessionStatus::Abandoned, 0),
+            (SessionStatus::Partial, 1),
         ] {
             let rows = [RecordRow { status, ..row() }];
             assert_eq!(read(&file(&rows)).len(), expected, "{status:?}");

@@ -5,7 +5,7 @@ use service_kit::http::Query;
 
 use super::service;
 use super::wire::{ExportQuery, ExportedSessions};
-use crate::auth::{Account, Caller};
+use crate::auth::{AccountAccess, Caller};
 use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
@@ -26,7 +26,7 @@ use crate::state::State;
 )]
 pub(crate) async fn export(
     state: State,
-    caller: Caller<Account>,
+    caller: Caller<AccountAccess>,
     query: Result<Query<ExportQuery>, Problem>,
 ) -> Result<HttpResponse, Error> {
     let today = state.clock.now().date_naive();

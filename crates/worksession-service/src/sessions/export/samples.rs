@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 use proptest::prelude::*;
 
-use crate::sessions::model::Status;
+use crate::sessions::model::SessionStatus;
 use crate::sessions::record::{Flags, RecordRow, Tags};
 
 /// Returns a completed session.
@@ -13,7 +13,7 @@ pub(super) fn row() -> RecordRow {
     let end = start + TimeDelta::minutes(25);
     RecordRow {
         session_id: "01890a5d-ac96-774b-bcce-b302099a8057".to_owned(),
-        status: Status::Completed,
+        status: SessionStatus::Completed,
         category: "coding".to_owned(),
         planned_duration: 25,
         planning_note: "the plan".to_owned(),

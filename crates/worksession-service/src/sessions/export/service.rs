@@ -10,7 +10,7 @@ use super::queries::{self, PAGE};
 use super::wire::ExportQuery;
 use crate::error::Error;
 use crate::page::SessionCursor;
-use crate::sessions::history::Span;
+use crate::sessions::history::StartRange;
 use crate::sessions::record::RecordRow;
 use crate::state::State;
 
@@ -36,7 +36,7 @@ enum ExportStep {
 /// 400 for invalid parameters, 503 when the database is unavailable.
 pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Result<Export, Error> {
     let format = query.format.as_deref().unwrap_or("json").parse()?;
-    let span = Span::parse(query.from.as_deref(), query.to.as_deref())?;
+    let span = StartRange::parse(query.from.as_deref(), query.to.as_deref())?;
     let read = move |db: &mut Db| {
         let (from, until) = span.starts(db, user)?;
         Ok((

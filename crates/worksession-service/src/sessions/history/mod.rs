@@ -6,5 +6,5 @@ pub(crate) mod routes;
 mod service;
 mod wire;
 
-pub(super) use range::Span;
+pub(super) use range::StartRange;
 pub(super) use wire::SessionResponse;

@@ -12,7 +12,7 @@ use crate::rules::time::parse_instant;
 
 /// One end of a time span in a query: a local date or an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum RangeEnd {
     /// On the user's calendar.
     Day(NaiveDate),
     /// UTC.
@@ -21,12 +21,12 @@ enum End {
 
 /// A time span with inclusive ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::sessions) struct Span {
-    from: Option<End>,
-    to: Option<End>,
+pub(in crate::sessions) struct StartRange {
+    from: Option<RangeEnd>,
+    to: Option<RangeEnd>,
 }
 
-impl Span {
+impl StartRange {
     /// Parses the two parameters. An empty one counts as absent.
     pub(in crate::sessions) fn parse(from: Option<&str>, to: Option<&str>) -> Result<Self, Error> {
         Ok(Self {
@@ -44,7 +44,7 @@ impl Span {
     ) -> QueryResult<(NaiveDateTime, NaiveDateTime)> {
         let dated = [self.from, self.to]
             .iter()
-            .any(|end| matches!(end, Some(End::Day(_))));
+            .any(|end| matches!(end, Some(RangeEnd::Day(_))));
         let zone = if dated {
             preferences::get_or_default(db, user)?.tz()
         } else {
@@ -56,26 +56,26 @@ impl Span {
     fn starts_in(&self, zone: Tz) -> (NaiveDateTime, NaiveDateTime) {
         let from = match self.from {
             None => NaiveDateTime::default(),
-            Some(End::Day(day)) => start_of_day(day, zone),
-            Some(End::Instant(at)) => at,
+            Some(RangeEnd::Day(day)) => start_of_day(day, zone),
+            Some(RangeEnd::Instant(at)) => at,
         };
         let until = match self.to {
             None => SessionCursor::last().started_at,
-            Some(End::Day(day)) => start_of_day(day + TimeDelta::days(1), zone),
+            Some(RangeEnd::Day(day)) => start_of_day(day + TimeDelta::days(1), zone),
             // Times are stored in microseconds.
-            Some(End::Instant(at)) => at + TimeDelta::microseconds(1),
+            Some(RangeEnd::Instant(at)) => at + TimeDelta::microseconds(1),
         };
         (from, until.min(SessionCursor::last().started_at))
     }
 }
 
-fn end(field: &'static str, text: Option<&str>) -> Result<Option<End>, Error> {
+fn end(field: &'static str, text: Option<&str>) -> Result<Option<RangeEnd>, Error> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
     let end = parse_day(text)
-        .map(End::Day)
-        .or_else(|| parse_instant(text).map(End::Instant));
+        .map(RangeEnd::Day)
+        .or_else(|| parse_instant(text).map(RangeEnd::Instant));
     end.map(Some).ok_or_else(|| {
         Error::invalid(format!(
             "{field} must be a date (YYYY-MM-DD) or an RFC 3339 time"
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn starts(from: &str, to: &str, zone: &str) -> (String, String) {
-        let (from, until) = Span::parse(Some(from), Some(to))
+        let (from, until) = StartRange::parse(Some(from), Some(to))
             .unwrap()
             .starts_in(zone.parse().unwrap());
         (from.to_string(), until.to_string())
@@ -139,7 +139,7 @@ mod tests {
             "2026-11-21T09:00:00",
             "20261121",
         ] {
-            let refused = Span::parse(None, Some(text)).map_err(|error| error.to_string());
+            let refused = StartRange::parse(None, Some(text)).map_err(|error| error.to_string());
             assert_eq!(
                 refused,
                 Err("to must be a date (YYYY-MM-DD) or an RFC 3339 time".to_owned()),

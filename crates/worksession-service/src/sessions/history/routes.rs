@@ -3,7 +3,7 @@ use service_kit::Problem;
 use service_kit::http::{Path, Query};
 
 use super::service;
-use super::wire::{ListQuery, SessionResponse, SessionsResponse};
+use super::wire::{SessionListQuery, SessionResponse, SessionsResponse};
 use crate::auth::{Caller, SessionsRead};
 use crate::error::{Error, ErrorBody};
 use crate::sessions::model;
@@ -11,7 +11,7 @@ use crate::state::State;
 
 /// Lists the caller's sessions, newest first.
 #[utoipa::path(
-    get, path = "/api/sessions", tag = "sessions", params(ListQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/sessions", tag = "sessions", params(SessionListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "A page of the sessions", body = SessionsResponse),
         (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
@@ -20,7 +20,7 @@ use crate::state::State;
 pub(crate) async fn list(
     state: State,
     caller: Caller<SessionsRead>,
-    query: Result<Query<ListQuery>, Problem>,
+    query: Result<Query<SessionListQuery>, Problem>,
 ) -> Result<web::Json<SessionsResponse>, Error> {
     let filter = query?.0.try_into()?;
     Ok(web::Json(service::list(&state, caller.id, filter).await?))

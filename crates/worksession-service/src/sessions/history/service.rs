@@ -6,7 +6,7 @@ use super::queries::{self, ListArguments, ListStrategy};
 use super::wire::{Filter, SessionsResponse};
 use crate::error::Error;
 use crate::page::{SessionCursor, cut};
-use crate::sessions::model::{self, Status};
+use crate::sessions::model::{self, SessionStatus};
 use crate::sessions::record::RecordRow;
 use crate::state::AppState;
 
@@ -41,9 +41,8 @@ pub(super) async fn get(state: &AppState, user: UserId, id: &str) -> Result<Reco
 
 impl Filter {
     fn look(&self) -> ListStrategy {
-        let is_open = |status: &Status| matches!(status, Status::Running | Status::AwaitingSubmit);
         match &self.statuses {
-            Some(statuses) if statuses.iter().all(is_open) => ListStrategy::Open,
+            Some(statuses) if statuses.iter().all(|status| status.is_open()) => ListStrategy::Open,
             None if self.project.is_none() && self.category.is_none() && self.tag.is_none() => {
                 ListStrategy::Plain
             }
@@ -57,7 +56,7 @@ impl Filter {
             Some(after) if *after < until => after.clone(),
             _ => until,
         };
-        let names = |statuses: &Vec<Status>| {
+        let names = |statuses: &Vec<SessionStatus>| {
             let names = statuses.iter().map(|status| status.as_str());
             format!(",{},", names.collect::<Vec<_>>().join(","))
         };

@@ -1,17 +1,17 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::range::Span;
+use super::range::StartRange;
 use crate::error::Error;
 use crate::page::{SessionCursor, page_size};
 use crate::projects::ProjectRef;
-use crate::sessions::model::Status;
+use crate::sessions::model::SessionStatus;
 use crate::sessions::record::{RecordRow, SessionRecord};
 
 /// Which sessions to list. An empty parameter counts as absent.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct ListQuery {
+pub(crate) struct SessionListQuery {
     /// `running`, `awaiting_submit`, `completed`, `partial`, `abandoned`, or several of them separated by commas.
     status: Option<String>,
     /// `team_N`, `personal_N` or `none`.
@@ -31,23 +31,23 @@ pub(crate) struct ListQuery {
     cursor: Option<String>,
 }
 
-/// A validated [`ListQuery`].
+/// A validated [`SessionListQuery`].
 #[derive(Debug)]
 pub(crate) struct Filter {
     /// None for all.
-    pub(crate) statuses: Option<Vec<Status>>,
+    pub(crate) statuses: Option<Vec<SessionStatus>>,
     pub(crate) project: Option<ProjectRef>,
     pub(crate) category: Option<String>,
     pub(crate) tag: Option<String>,
-    pub(crate) span: Span,
+    pub(crate) span: StartRange,
     pub(crate) limit: i32,
     pub(crate) after: Option<SessionCursor>,
 }
 
-impl TryFrom<ListQuery> for Filter {
+impl TryFrom<SessionListQuery> for Filter {
     type Error = Error;
 
-    fn try_from(query: ListQuery) -> Result<Self, Error> {
+    fn try_from(query: SessionListQuery) -> Result<Self, Error> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let project = given(query.project_id).map(|text| {
             text.parse()
@@ -58,7 +58,7 @@ impl TryFrom<ListQuery> for Filter {
             project: project.transpose()?,
             category: given(query.category),
             tag: given(query.tag),
-            span: Span::parse(query.from.as_deref(), query.to.as_deref())?,
+            span: StartRange::parse(query.from.as_deref(), query.to.as_deref())?,
             limit: page_size(query.limit)?,
             after: given(query.cursor)
                 .map(|cursor| cursor.parse())
@@ -67,10 +67,10 @@ impl TryFrom<ListQuery> for Filter {
     }
 }
 
-fn statuses(text: &str) -> Result<Vec<Status>, Error> {
+fn statuses(text: &str) -> Result<Vec<SessionStatus>, Error> {
     let read = |name: &str| {
-        Status::named(name).ok_or_else(|| {
-            let names = Status::ALL.map(Status::as_str).join(", ");
+        SessionStatus::named(name).ok_or_else(|| {
+            let names = SessionStatus::ALL.map(SessionStatus::as_str).join(", ");
             Error::invalid(format!("status must be of {names}"))
         })
     };

@@ -6,14 +6,14 @@ use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
 use super::wire::Flag;
 use crate::rules::integrity;
-use crate::sessions::model::Status;
+use crate::sessions::model::SessionStatus;
 
 /// A session as its user reads it. Each `.sql` file that reads such sessions, for example `history/find.sql`, lists
 /// its columns in this order.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct RecordRow {
     pub(crate) session_id: String,
-    pub(crate) status: Status,
+    pub(crate) status: SessionStatus,
     pub(crate) category: String,
     /// Minutes.
     pub(crate) planned_duration: i32,

@@ -4,7 +4,7 @@ use utoipa::ToSchema;
 
 use super::RecordRow;
 use crate::rules::points::Points;
-use crate::sessions::model::Status;
+use crate::sessions::model::SessionStatus;
 use crate::sessions::wire::PreSessionProject;
 
 /// A session: what was planned, what was executed, and what it earned.
@@ -12,7 +12,7 @@ use crate::sessions::wire::PreSessionProject;
 pub(crate) struct SessionRecord {
     /// UUIDv7.
     session_id: String,
-    status: Status,
+    status: SessionStatus,
     /// Locked at the start.
     category: String,
     /// Minutes; locked at the start.

@@ -4,6 +4,6 @@
 mod queries;
 mod service;
 
-pub(crate) use queries::Starts;
+pub(crate) use queries::StartBatcher;
 pub(crate) use service::starts;
 pub(super) use service::{StartOrder, start};

@@ -11,7 +11,7 @@ use crate::sessions::model::{SessionRow, SessionSql};
 
 /// A session to start, its event, and the times that decide whether the start is a repeated one.
 #[derive(Debug, Serialize)]
-pub(crate) struct Attempt {
+pub(crate) struct StartAttempt {
     #[serde(flatten)]
     pub(super) session: SessionRow,
     pub(super) idempotency_key: Option<String>,
@@ -36,13 +36,13 @@ pub(crate) struct StartedSession {
 }
 
 /// Coalesces the starts of concurrent callers. The result is none when another transaction holds the user's lock.
-pub(crate) type Starts = Gather<Attempt, Option<StartedSession>>;
+pub(crate) type StartBatcher = Gather<StartAttempt, Option<StartedSession>>;
 
 /// Starts sessions unless they repeat earlier starts, and ends the running ones. On PostgreSQL they are of different users.
 /// Returns none for a user whose row is locked: retry after [`crate::sync::bump`]. On SQLite it runs inside a write transaction.
 pub(super) fn start_many(
     db: &mut Db,
-    attempts: &[Attempt],
+    attempts: &[StartAttempt],
 ) -> QueryResult<Vec<Option<StartedSession>>> {
     match db {
         Db::Pg(conn) => {
@@ -65,7 +65,7 @@ pub(super) fn start_many(
     }
 }
 
-fn start_one(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<StartedSession>> {
+fn start_one(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<StartedSession>> {
     if let Some(row) = earlier(db, attempt)? {
         return Ok(Some(StartedSession { row, fresh: false }));
     }
@@ -80,7 +80,7 @@ fn start_one(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<StartedSessio
 }
 
 /// Returns the session of an earlier start that this one repeats.
-pub(super) fn earlier(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<SessionRow>> {
+pub(super) fn earlier(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<SessionRow>> {
     let session = &attempt.session;
     let earlier = diesel::sql_query(include_str!("earlier.sql"))
         .bind::<BigInt, _>(session.user_id)

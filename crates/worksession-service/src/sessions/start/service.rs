@@ -5,15 +5,15 @@ use db_kit::outbox::uuid_v7;
 use db_kit::{Db, DbError, Pool};
 use service_kit::http::RequestId;
 
-use super::queries::{self, Attempt, StartedSession, Starts};
+use super::queries::{self, StartAttempt, StartBatcher, StartedSession};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{self, ProjectRef, ProjectSnapshot};
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
 use crate::sessions::digest::digest;
 use crate::sessions::events;
-use crate::sessions::model::{SessionRow, Status};
-use crate::sessions::wire::Plan;
+use crate::sessions::model::{SessionRow, SessionStatus};
+use crate::sessions::wire::SessionPlan;
 use crate::state::AppState;
 use crate::sync;
 
@@ -25,7 +25,7 @@ const KEY_LIFE: TimeDelta = TimeDelta::hours(24);
 /// A request to start a timer.
 #[derive(Debug)]
 pub(in crate::sessions) struct StartOrder {
-    pub(in crate::sessions) plan: Plan,
+    pub(in crate::sessions) plan: SessionPlan,
     /// `client_a`, `client_b` or `session`.
     pub(in crate::sessions) client: &'static str,
     pub(in crate::sessions) idempotency_key: Option<String>,
@@ -55,7 +55,7 @@ pub(in crate::sessions) async fn start(
         order.plan.project.to_string(),
         &order.plan.note,
     ))?;
-    let start = Arc::new(Start {
+    let start = Arc::new(StartOperation {
         caller,
         order,
         digest,
@@ -79,7 +79,7 @@ pub(in crate::sessions) async fn start(
 }
 
 /// Creates the coalescer of starts, which batches different users on PostgreSQL.
-pub(crate) fn starts(pool: &Pool) -> Starts {
+pub(crate) fn starts(pool: &Pool) -> StartBatcher {
     pool.gather_writes(
         |db, attempts| Ok(queries::start_many(db, attempts)?),
         |attempt| attempt.session.user_id.get(),
@@ -87,13 +87,13 @@ pub(crate) fn starts(pool: &Pool) -> Starts {
 }
 
 /// A caller's request, and the digest that identifies a repetition.
-struct Start {
+struct StartOperation {
     caller: Arc<CurrentUser>,
     order: StartOrder,
     digest: String,
 }
 
-impl Start {
+impl StartOperation {
     /// Returns the project of the plan if the caller may work on it.
     async fn project(&self, state: &AppState) -> Result<ProjectSnapshot, Error> {
         let (project, caller) = (self.order.plan.project, Arc::clone(&self.caller));
@@ -124,10 +124,14 @@ impl Start {
         state.pool.write_tx(alone).await
     }
 
-    fn attempt(&self, now: DateTime<Utc>, project: &ProjectSnapshot) -> Result<Attempt, Error> {
+    fn attempt(
+        &self,
+        now: DateTime<Utc>,
+        project: &ProjectSnapshot,
+    ) -> Result<StartAttempt, Error> {
         let session = self.planned(now, project)?;
         let started_at = session.started_at;
-        Ok(Attempt {
+        Ok(StartAttempt {
             event: events::started(&session, &self.order.request_id)?,
             session,
             idempotency_key: self.order.idempotency_key.clone(),
@@ -154,7 +158,7 @@ impl Start {
             team_id: project.team_id,
             team_name: project.team_name.clone(),
             chat: chat.transpose().map_err(Error::internal)?,
-            status: Status::Running,
+            status: SessionStatus::Running,
             started_at,
             expected_end_at: started_at + TimeDelta::minutes(plan.duration.into()),
             ended_at: None,

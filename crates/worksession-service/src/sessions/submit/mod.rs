@@ -4,6 +4,6 @@ mod queries;
 pub(crate) mod rows;
 mod service;
 
-pub(crate) use rows::Submits;
+pub(crate) use rows::SubmitBatcher;
 pub(super) use service::submit;
 pub(crate) use service::submits;

@@ -7,9 +7,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use serde::Serialize;
 
-use super::rows::{Attempt, Facts, FactsSql, Rows};
-use crate::rules::integrity::Work;
-use crate::rules::streaks::{DAY_COUNTS_FROM, Day, LocalInstant};
+use super::rows::{SubmitAttempt, SubmitFacts, SubmitFactsSql, SubmitRows};
+use crate::rules::integrity::CreditedInterval;
+use crate::rules::streaks::{DAY_COUNTS_FROM, LocalInstant, StreakDay};
 use crate::rules::time::{
     LONGEST_SESSION, OPEN_AFTER_PLANNED_END, Periods, iso_week, local_moment, month_of, zone,
 };
@@ -18,7 +18,7 @@ use crate::sessions::model::{SessionRow, SessionSql};
 use crate::sync;
 
 /// A session to submit, its user's zone, and the number of their last change.
-pub(super) type Found = (SessionRow, String, i64);
+pub(super) type FoundSession = (SessionRow, String, i64);
 
 type FoundSessionSql = (SessionSql, Text, BigInt);
 
@@ -41,7 +41,7 @@ struct SessionArguments<'a> {
 }
 
 impl<'a> SessionArguments<'a> {
-    fn new(attempt: &'a Attempt) -> Self {
+    fn new(attempt: &'a SubmitAttempt) -> Self {
         let submission = &attempt.submission;
         Self {
             user_id: attempt.user,
@@ -57,9 +57,12 @@ impl<'a> SessionArguments<'a> {
 }
 
 /// Returns the sessions of the attempts, which are of different users.
-pub(super) fn sessions(db: &mut Db, attempts: &[Attempt]) -> QueryResult<HashMap<UserId, Found>> {
+pub(super) fn sessions(
+    db: &mut Db,
+    attempts: &[SubmitAttempt],
+) -> QueryResult<HashMap<UserId, FoundSession>> {
     let arguments: Vec<_> = attempts.iter().map(SessionArguments::new).collect();
-    let sessions: Vec<Found> = match db {
+    let sessions: Vec<FoundSession> = match db {
         Db::Pg(conn) => {
             let query = diesel::sql_query(include_str!("sessions.postgres.sql"));
             let query = query.bind::<Text, _>(json::to_text(&arguments)?);
@@ -109,7 +112,7 @@ struct FactsArguments<'a> {
 }
 
 impl<'a> FactsArguments<'a> {
-    fn new((session, zone_now, _): &'a Found, now: NaiveDateTime) -> Self {
+    fn new((session, zone_now, _): &'a FoundSession, now: NaiveDateTime) -> Self {
         let periods = Periods::of(local_moment(now, zone(zone_now)).day);
         let moment = local_moment(session.started_at, zone(&session.zone));
         let own_week = iso_week(moment.day);
@@ -144,22 +147,22 @@ fn near(started_at: NaiveDateTime) -> (NaiveDateTime, NaiveDateTime) {
 /// Returns what decides the submits of sessions of different users. Each comes with the time at which its submit arrived.
 pub(super) fn facts(
     db: &mut Db,
-    of: &[(&Found, NaiveDateTime)],
-) -> QueryResult<HashMap<UserId, Facts>> {
+    of: &[(&FoundSession, NaiveDateTime)],
+) -> QueryResult<HashMap<UserId, SubmitFacts>> {
     let arguments: Vec<_> = of
         .iter()
         .map(|(found, now)| FactsArguments::new(found, *now))
         .collect();
-    let facts: Vec<(UserId, Facts)> = match db {
+    let facts: Vec<(UserId, SubmitFacts)> = match db {
         Db::Pg(conn) => {
             let query = diesel::sql_query(include_str!("facts.postgres.sql"));
             let query = query.bind::<Text, _>(json::to_text(&arguments)?);
-            cached::<(BigInt, FactsSql), _>(query).load(conn)?
+            cached::<(BigInt, SubmitFactsSql), _>(query).load(conn)?
         }
         Db::Sqlite(conn) => {
             let find = |arguments: &FactsArguments| {
                 let query = bind_named(include_str!("facts.sqlite.sql"), arguments)?;
-                cached::<(BigInt, FactsSql), _>(query).get_result(conn)
+                cached::<(BigInt, SubmitFactsSql), _>(query).get_result(conn)
             };
             arguments.iter().map(find).collect::<Result<_, _>>()?
         }
@@ -168,7 +171,7 @@ pub(super) fn facts(
 }
 
 /// Returns all counted days of the user in order. Only a submit out of order needs them.
-pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
+pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<StreakDay>> {
     type Row = (NaiveDate, NaiveDateTime, i32, NaiveDateTime, i32);
     let rows = user_day::table
         .filter(
@@ -185,7 +188,7 @@ pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
             user_day::last_offset,
         ))
         .load::<Row>(db)?;
-    let day = |(date, first, first_offset, last, last_offset): Row| Day {
+    let day = |(date, first, first_offset, last, last_offset): Row| StreakDay {
         date,
         first: LocalInstant {
             at: first,
@@ -204,7 +207,7 @@ pub(super) fn work_near(
     db: &mut Db,
     user: UserId,
     started_at: NaiveDateTime,
-) -> QueryResult<Vec<Work>> {
+) -> QueryResult<Vec<CreditedInterval>> {
     let (from, to) = near(started_at);
     let rows = sessions::table
         .filter(
@@ -218,13 +221,13 @@ pub(super) fn work_near(
         .load::<(NaiveDateTime, i32)>(db)?;
     Ok(rows
         .into_iter()
-        .map(|(started_at, minutes)| Work::new(started_at, minutes))
+        .map(|(started_at, minutes)| CreditedInterval::new(started_at, minutes))
         .collect())
 }
 
 /// Stores submits of different users, each once, and returns the ids of the stored sessions. On SQLite, loading and
 /// storing share a write transaction, so that nothing changes in between.
-pub(super) fn store(db: &mut Db, rows: &[&Rows]) -> QueryResult<HashSet<String>> {
+pub(super) fn store(db: &mut Db, rows: &[&SubmitRows]) -> QueryResult<HashSet<String>> {
     match db {
         Db::Pg(conn) => {
             let store = diesel::sql_query(include_str!("store.postgres.sql"))
@@ -236,7 +239,7 @@ pub(super) fn store(db: &mut Db, rows: &[&Rows]) -> QueryResult<HashSet<String>>
     }
 }
 
-fn store_one(db: &mut Db, rows: &Rows) -> QueryResult<String> {
+fn store_one(db: &mut Db, rows: &SubmitRows) -> QueryResult<String> {
     sync::bump(db, rows.user_id)?;
     let statements = include_str!("store.sqlite.sql").split_inclusive(";\n");
     let statements: Vec<&'static str> = statements.collect();

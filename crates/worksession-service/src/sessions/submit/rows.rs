@@ -11,15 +11,15 @@ use serde::Serialize;
 use service_kit::http::RequestId;
 
 use crate::error::Error;
-use crate::rollups::{Standing, StandingSql};
-use crate::rules::integrity::Work;
-use crate::rules::streaks::{Day, LocalInstant};
-use crate::sessions::model::{NewFlag, SessionRow, Status};
+use crate::rollups::{UserTotals, UserTotalsSql};
+use crate::rules::integrity::CreditedInterval;
+use crate::rules::streaks::{LocalInstant, StreakDay};
+use crate::sessions::model::{NewFlag, SessionRow, SessionStatus};
 use crate::sessions::wire::Submission;
 
 /// One request to submit a session.
 #[derive(Debug, Clone)]
-pub(crate) struct Attempt {
+pub(crate) struct SubmitAttempt {
     pub(crate) user: UserId,
     pub(crate) submission: Submission,
     /// Identifies a repeated submit.
@@ -31,9 +31,9 @@ pub(crate) struct Attempt {
 
 /// The outcome of an attempt.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum SubmitOutcome {
     /// The rows to store; the response is among them.
-    Submitted(Box<Rows>),
+    Submitted(Box<SubmitRows>),
     /// The response to the same, earlier submit.
     Answered(String),
     /// Locked fields differ from the plan of this session.
@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
 }
 
 /// Coalesces the submits of concurrent callers.
-pub(crate) type Submits = Gather<Attempt, Outcome>;
+pub(crate) type SubmitBatcher = Gather<SubmitAttempt, SubmitOutcome>;
 
 /// The session of an attempt, and what decides it.
 #[derive(Debug)]
@@ -55,26 +55,26 @@ pub(crate) struct LoadedSubmit {
     /// The number of the user's last change.
     pub(crate) seq: i64,
     /// None when the session is already submitted.
-    pub(crate) facts: Option<Facts>,
+    pub(crate) facts: Option<SubmitFacts>,
     /// The user's counted days, in order; only loaded for a session out of order.
-    pub(crate) counted_days: Vec<Day>,
+    pub(crate) counted_days: Vec<StreakDay>,
     /// The credited time of nearby sessions; only loaded where it may be too much.
-    pub(crate) work_near: Vec<Work>,
+    pub(crate) work_near: Vec<CreditedInterval>,
 }
 
 /// The user's totals before this session, and the rollups and sessions around it.
 #[derive(Debug, Queryable)]
-pub(crate) struct Facts {
-    pub(crate) standing: Standing,
-    pub(crate) around: Around,
+pub(crate) struct SubmitFacts {
+    pub(crate) totals: UserTotals,
+    pub(crate) around: SessionSurroundings,
 }
 
-/// The SQL types of [`Facts`].
-pub(super) type FactsSql = (StandingSql, SurroundingsSql);
+/// The SQL types of [`SubmitFacts`].
+pub(super) type SubmitFactsSql = (UserTotalsSql, SurroundingsSql);
 
 /// The session's own day, hour, category, week and month, and its neighbours.
 #[derive(Debug, Queryable)]
-pub(crate) struct Around {
+pub(crate) struct SessionSurroundings {
     /// Credited in the local day so far; none when nothing was submitted in it.
     pub(crate) day_minutes: Option<i32>,
     first_start: Option<NaiveDateTime>,
@@ -126,22 +126,22 @@ type SurroundingsSql = (
     Nullable<Text>,
 );
 
-impl Around {
+impl SessionSurroundings {
     /// Returns the session's day so far, with its credited minutes.
-    pub(crate) fn day_before(&self, date: NaiveDate) -> Option<(Day, i32)> {
+    pub(crate) fn day_before(&self, date: NaiveDate) -> Option<(StreakDay, i32)> {
         let mark = |at: Option<NaiveDateTime>, offset: Option<i32>| {
             at.zip(offset)
                 .map(|(at, offset)| LocalInstant { at, offset })
         };
         let first = mark(self.first_start, self.first_offset)?;
         let last = mark(self.last_start, self.last_offset)?;
-        Some((Day { date, first, last }, self.day_minutes?))
+        Some((StreakDay { date, first, last }, self.day_minutes?))
     }
 }
 
 /// All rows that a submit writes; an empty list writes nothing. The fields have the names of the columns.
 #[derive(Debug, Serialize)]
-pub(crate) struct Rows {
+pub(crate) struct SubmitRows {
     pub(crate) user_id: UserId,
     /// The number of the user's last change at load time. If there is another by now, nothing is stored.
     pub(crate) seen: i64,
@@ -157,7 +157,7 @@ pub(crate) struct Rows {
     pub(crate) events: Vec<NewOutboxRow>,
 }
 
-impl Rows {
+impl SubmitRows {
     /// Creates the rows of a submit that changes only its session.
     pub(crate) fn new(user_id: UserId, seen: i64, session: SubmittedSession) -> Self {
         Self {
@@ -181,7 +181,7 @@ impl Rows {
 #[derive(Debug, Serialize)]
 pub(crate) struct SubmittedSession {
     pub(crate) session_id: String,
-    pub(crate) status: Status,
+    pub(crate) status: SessionStatus,
     #[serde(serialize_with = "json::timestamp")]
     pub(crate) ended_at: NaiveDateTime,
     /// None for a submit that came too late for credit, as is the offset.
@@ -210,7 +210,7 @@ pub(crate) struct SubmittedSession {
 pub(crate) struct TotalsRow {
     pub(crate) user_id: UserId,
     #[serde(flatten)]
-    pub(crate) standing: Standing,
+    pub(crate) totals: UserTotals,
 }
 
 /// What the session adds to its local day, with the day's new first and last start and breakdowns.

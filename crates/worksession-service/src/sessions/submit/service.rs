@@ -5,9 +5,9 @@ use diesel::QueryResult;
 use service_kit::http::RequestId;
 
 use super::queries;
-use super::rows::{Attempt, LoadedSubmit, Outcome, Submits};
+use super::rows::{LoadedSubmit, SubmitAttempt, SubmitBatcher, SubmitOutcome};
 use crate::error::Error;
-use crate::rules::integrity::Sign;
+use crate::rules::integrity::IntegrityFlag;
 use crate::rules::submit::{decide, may_be_long_day, needs_counted_days};
 use crate::sessions::digest::digest;
 use crate::sessions::model::{self, NewFlag, SessionRow};
@@ -17,7 +17,7 @@ use crate::state::AppState;
 use crate::sync;
 
 /// Creates the coalescer of submits, which batches different users on PostgreSQL.
-pub(crate) fn submits(pool: &Pool) -> Submits {
+pub(crate) fn submits(pool: &Pool) -> SubmitBatcher {
     pool.gather_writes(
         |db, attempts| Ok(submit_many(db, attempts)?),
         |attempt| attempt.user.get(),
@@ -46,7 +46,7 @@ pub(in crate::sessions) async fn submit(
         &submission.tags,
     ))?;
     let now = state.clock.now();
-    let attempt = Attempt {
+    let attempt = SubmitAttempt {
         user,
         submission,
         digest,
@@ -54,27 +54,27 @@ pub(in crate::sessions) async fn submit(
         request_id,
     };
     let outcome = match state.submits.run(attempt.clone()).await? {
-        Outcome::Busy => alone(state, attempt).await?,
+        SubmitOutcome::Busy => alone(state, attempt).await?,
         outcome => outcome,
     };
     match outcome {
-        Outcome::Submitted(rows) => {
+        SubmitOutcome::Submitted(rows) => {
             state.wake();
             Ok(rows.session.submit_result)
         }
-        Outcome::Answered(answer) => Ok(answer),
-        Outcome::Differs(session, names) => {
+        SubmitOutcome::Answered(answer) => Ok(answer),
+        SubmitOutcome::Differs(session, names) => {
             flag_mismatch(state, *session, now).await?;
             Err(Error::LockedFieldsDiffer(names))
         }
-        Outcome::Refused(cause) => Err(cause),
-        Outcome::Busy => Err(DbError::Busy.into()),
+        SubmitOutcome::Refused(cause) => Err(cause),
+        SubmitOutcome::Busy => Err(DbError::Busy.into()),
     }
 }
 
 /// Waits for the user's lock outside the batch, so that nobody else waits. `sync::bump` takes the lock; its number
 /// stays unused.
-async fn alone(state: &AppState, attempt: Attempt) -> Result<Outcome, Error> {
+async fn alone(state: &AppState, attempt: SubmitAttempt) -> Result<SubmitOutcome, Error> {
     let submit = move |db: &mut Db| {
         sync::bump(db, attempt.user)?;
         let outcome = submit_many(db, &[attempt])?.pop();
@@ -84,7 +84,7 @@ async fn alone(state: &AppState, attempt: Attempt) -> Result<Outcome, Error> {
 }
 
 /// Submits sessions of different users. On SQLite it runs inside a write transaction.
-fn submit_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Outcome>> {
+fn submit_many(db: &mut Db, attempts: &[SubmitAttempt]) -> QueryResult<Vec<SubmitOutcome>> {
     let loaded = load(db, attempts)?;
     let decided = attempts.iter().zip(loaded);
     let decided = decided
@@ -94,7 +94,7 @@ fn submit_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Outcome>> {
 }
 
 /// Loads the session of each attempt and what decides it; none where there is no session.
-fn load(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<LoadedSubmit>>> {
+fn load(db: &mut Db, attempts: &[SubmitAttempt]) -> QueryResult<Vec<Option<LoadedSubmit>>> {
     let mut found = queries::sessions(db, attempts)?;
     let open: Vec<_> = attempts
         .iter()
@@ -105,7 +105,7 @@ fn load(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<LoadedSubmi
         true => Default::default(),
         false => queries::facts(db, &open)?,
     };
-    let load = |attempt: &Attempt| {
+    let load = |attempt: &SubmitAttempt| {
         let Some((session, zone, seq)) = found.remove(&attempt.user) else {
             return Ok(None);
         };
@@ -129,11 +129,11 @@ fn load(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<LoadedSubmi
     attempts.iter().map(load).collect()
 }
 
-fn store(db: &mut Db, decided: Vec<Outcome>) -> QueryResult<Vec<Outcome>> {
+fn store(db: &mut Db, decided: Vec<SubmitOutcome>) -> QueryResult<Vec<SubmitOutcome>> {
     let rows: Vec<_> = decided
         .iter()
         .filter_map(|outcome| match outcome {
-            Outcome::Submitted(rows) => Some(&**rows),
+            SubmitOutcome::Submitted(rows) => Some(&**rows),
             _ => None,
         })
         .collect();
@@ -142,7 +142,9 @@ fn store(db: &mut Db, decided: Vec<Outcome>) -> QueryResult<Vec<Outcome>> {
         false => queries::store(db, &rows)?,
     };
     let known = |outcome| match outcome {
-        Outcome::Submitted(rows) if !stored.contains(&rows.session.session_id) => Outcome::Busy,
+        SubmitOutcome::Submitted(rows) if !stored.contains(&rows.session.session_id) => {
+            SubmitOutcome::Busy
+        }
         outcome => outcome,
     };
     Ok(decided.into_iter().map(known).collect())
@@ -159,9 +161,9 @@ async fn flag_mismatch(
         let now = now.naive_utc();
         let id = session.session_id;
         if let Some(nth) = session_queries::count_mismatch(db, &id, seq, now)?
-            && nth <= Sign::MISMATCHES_RECORDED
+            && nth <= IntegrityFlag::MISMATCHES_RECORDED
         {
-            let sign = Sign::LockedMismatch(nth);
+            let sign = IntegrityFlag::LockedMismatch(nth);
             session_queries::insert_flag(db, &NewFlag::new(&id, session.user_id, sign, now))?;
         }
         Ok::<_, Error>(())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::page::SessionCursor;
-use crate::sessions::Status;
+use crate::sessions::SessionStatus;
 
 /// Which page.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -49,7 +49,7 @@ pub(crate) struct ActivityEntry {
     planned_duration: i32,
     /// The planning note, which the team's chat may show too.
     planning_note: String,
-    status: Status,
+    status: SessionStatus,
     #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     pub(super) started_at: DateTime<Utc>,
     #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]

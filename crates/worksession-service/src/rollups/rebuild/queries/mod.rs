@@ -8,8 +8,8 @@ use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
 pub(super) use write::{replace, set_on_boards};
 
-use super::rows::{BoardRow, DayRow, MonthRow, Rows, TotalsRow};
-use super::tally::Worked;
+use super::rows::{BoardRollupRow, DayRollupRow, MonthRollupRow, RollupRows, TotalsRollupRow};
+use super::tally::TalliedSession;
 use crate::columns::columns;
 use crate::rollups::boards::oldest_kept;
 use crate::schema::{
@@ -51,7 +51,7 @@ pub(super) fn version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
 }
 
 /// Returns the sessions that the user submitted in time, in the order of the submits. A deleted team reads as none.
-pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
+pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<TalliedSession>> {
     let worked = diesel::sql_query(
         "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
          CASE WHEN (SELECT deleted FROM teams g WHERE g.team_id = s.team_id) THEN NULL ELSE team_id END, \
@@ -80,19 +80,19 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
 }
 
 /// Returns the user's stored rollups. Boards are limited to the periods that are kept on `today`.
-pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult<Rows> {
+pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult<RollupRows> {
     let totals = user_totals::table
         .filter(user_totals::user_id.eq(user))
-        .select(columns::<TotalsRow>())
+        .select(columns::<TotalsRollupRow>())
         .first(db)
         .optional()?;
-    let days: Vec<DayRow> = user_day::table
+    let days: Vec<DayRollupRow> = user_day::table
         .filter(user_day::user_id.eq(user))
-        .select(columns::<DayRow>())
+        .select(columns::<DayRollupRow>())
         .load(db)?;
-    let months: Vec<MonthRow> = user_month::table
+    let months: Vec<MonthRollupRow> = user_month::table
         .filter(user_month::user_id.eq(user))
-        .select(columns::<MonthRow>())
+        .select(columns::<MonthRollupRow>())
         .load(db)?;
     let hours: Vec<(i32, i64)> = user_hour::table
         .filter(user_hour::user_id.eq(user))
@@ -106,12 +106,12 @@ pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult
         .filter(user_badges::user_id.eq(user))
         .select((user_badges::badge, user_badges::earned_at))
         .load(db)?;
-    let boards: Vec<BoardRow> = board::table
+    let boards: Vec<BoardRollupRow> = board::table
         .filter(board::user_id.eq(user))
-        .select(columns::<BoardRow>())
+        .select(columns::<BoardRollupRow>())
         .load(db)?;
-    let kept = |row: &BoardRow| row.start >= oldest_kept(&row.period, today);
-    Ok(Rows {
+    let kept = |row: &BoardRollupRow| row.start >= oldest_kept(&row.period, today);
+    Ok(RollupRows {
         totals: totals.unwrap_or_default(),
         days: days.into_iter().map(|row| (row.day, row)).collect(),
         months: months.into_iter().map(|row| (row.month, row)).collect(),
@@ -121,7 +121,7 @@ pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult
         boards: boards
             .into_iter()
             .filter(kept)
-            .map(BoardRow::keyed)
+            .map(BoardRollupRow::keyed)
             .collect(),
     })
 }

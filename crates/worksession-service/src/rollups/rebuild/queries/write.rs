@@ -3,7 +3,7 @@ use db_kit::{Db, cached, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 
-use crate::rollups::rebuild::rows::Rows;
+use crate::rollups::rebuild::rows::RollupRows;
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
@@ -27,7 +27,7 @@ pub(in crate::rollups::rebuild) fn replace(
     db: &mut Db,
     user: UserId,
     version: i64,
-    rows: Rows,
+    rows: RollupRows,
 ) -> QueryResult<()> {
     let totals = (
         user_totals::user_id.eq(user),

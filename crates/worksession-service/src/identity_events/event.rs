@@ -8,7 +8,7 @@ use crate::hooks::LostAccess;
 
 /// A change that the identity service reports.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum IdentityEvent {
     /// Cached data of the user is outdated.
     User(UserId),
     /// Sessions ended, clients lost access, or the account is deactivated.
@@ -31,7 +31,7 @@ pub(super) enum Change {
     },
 }
 
-impl Change {
+impl IdentityEvent {
     /// Decodes an event.
     ///
     /// # Errors
@@ -132,9 +132,9 @@ mod tests {
         event.encode().expect("short")
     }
 
-    fn read(body: &[u8]) -> Result<(Uuid, Change), String> {
+    fn read(body: &[u8]) -> Result<(Uuid, IdentityEvent), String> {
         let event = Event::decode(body).map_err(|cause| cause.to_string())?;
-        Change::read(&event)
+        IdentityEvent::read(&event)
     }
 
     fn user_changed(deleted: bool) -> UserChanged {
@@ -168,26 +168,26 @@ mod tests {
             let team = team.clone();
             body(&TeamChanged { team, deleted })
         };
-        let heard = |gone| Change::Team {
+        let heard = |gone| IdentityEvent::Team {
             id,
             name: "Engines".into(),
             at: DateTime::UNIX_EPOCH.naive_utc(),
             gone,
         };
-        let member = |manages| Change::Member {
+        let member = |manages| IdentityEvent::Member {
             user: user_id,
             team: id,
             manages,
         };
         for (body, change) in [
-            (body(&user_changed(false)), Change::User(user_id)),
-            (body(&user_changed(true)), Change::UserGone(user_id)),
+            (body(&user_changed(false)), IdentityEvent::User(user_id)),
+            (body(&user_changed(true)), IdentityEvent::UserGone(user_id)),
             (
                 body(&UserChanged {
                     is_active: false,
                     ..user_changed(false)
                 }),
-                Change::LostAccess(LostAccess::Account { user: user_id }),
+                IdentityEvent::LostAccess(LostAccess::Account { user: user_id }),
             ),
             (membership(Some(TeamRole::Admin)), member(true)),
             (membership(Some(TeamRole::Member)), member(false)),
@@ -198,7 +198,7 @@ mod tests {
                     sids,
                     clients: vec!["app".to_owned()],
                 }),
-                Change::LostAccess(LostAccess::Credentials {
+                IdentityEvent::LostAccess(LostAccess::Credentials {
                     user: user_id,
                     clients: vec!["app".to_owned()],
                     sessions: vec!["one".to_owned()],

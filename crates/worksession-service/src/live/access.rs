@@ -6,7 +6,7 @@ use service_kit::http::RequestId;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::auth::{AuthFailure, CurrentUser, Scope, SessionsRead, Teams};
+use crate::auth::{AuthFailure, CurrentUser, RequiredScope, SessionsRead, Teams};
 use crate::state::State;
 
 /// Intervals for which validation may be unavailable before the stream ends: half a minute by default.
@@ -14,14 +14,14 @@ const UNANSWERED: u32 = 6;
 
 /// What the user of a stream may see, as of the last validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct StreamAccess {
     /// The teams of which the user is a member; empty if the token's scopes do not include teams.
     pub(super) teams: Vec<TeamId>,
     /// Whether the last validation of token and memberships was answered.
     pub(super) sure: bool,
 }
 
-impl Standing {
+impl StreamAccess {
     /// Returns what the user of a successful validation may see.
     pub(super) fn of(user: &CurrentUser) -> Self {
         let teams = user.teams.iter().filter(|_| Teams::is_held_by(user));
@@ -44,7 +44,7 @@ pub(super) struct Recheck {
 
 impl Recheck {
     /// Sends each change to `standing`. Returns the reason for which the stream must end.
-    pub(super) async fn run(mut self, standing: watch::Sender<Standing>) -> &'static str {
+    pub(super) async fn run(mut self, access: watch::Sender<StreamAccess>) -> &'static str {
         let every = Duration::from_secs(self.state.live.config().recheck_seconds);
         let mut vouched = Instant::now();
         let mut questions = interval_at(vouched + every, every);
@@ -55,13 +55,13 @@ impl Recheck {
             match asked.await {
                 Ok(user) if SessionsRead::is_held_by(&user) => {
                     vouched = Instant::now();
-                    change(&standing, Standing::of(&user));
+                    change(&access, StreamAccess::of(&user));
                     self.user = user;
                 }
                 // The user's own events continue for a while. Team events do not, because the user may have left the team.
                 Err(AuthFailure::Unavailable) if vouched.elapsed() < every * UNANSWERED => {
-                    let teams = standing.borrow().teams.clone();
-                    change(&standing, Standing { teams, sure: false });
+                    let teams = access.borrow().teams.clone();
+                    change(&access, StreamAccess { teams, sure: false });
                 }
                 Err(AuthFailure::Unavailable) => return "unverified",
                 Ok(_) | Err(AuthFailure::NoToken | AuthFailure::BadToken) => {
@@ -73,8 +73,8 @@ impl Recheck {
     }
 }
 
-fn change(standing: &watch::Sender<Standing>, to: Standing) {
-    standing.send_if_modified(|now| {
+fn change(access: &watch::Sender<StreamAccess>, to: StreamAccess) {
+    access.send_if_modified(|now| {
         let differs = *now != to;
         *now = to;
         differs

@@ -5,10 +5,10 @@ use chrono::NaiveDateTime;
 use event_types::SessionUser;
 use serde::Serialize;
 
-use super::queries::NewsRow;
-use super::wire::{Earned, TeamEvent, TeamProject, TimerEvent};
+use super::queries::UpdateRow;
+use super::wire::{PointsEvent, TeamEvent, TeamProject, TimerEvent};
 use crate::error::Error;
-use crate::sessions::Status;
+use crate::sessions::SessionStatus;
 use crate::sessions::record::RecordRow;
 
 /// The result of one read of the database.
@@ -18,7 +18,7 @@ pub(super) enum UpdateBatch {
     Changes {
         /// Where a client that received only a part of the batch resumes.
         before: NaiveDateTime,
-        changes: Vec<Change>,
+        changes: Vec<SessionUpdate>,
     },
     /// Too many changes to send. Clients must call `GET /api/sync/status`.
     TooMuch,
@@ -33,7 +33,7 @@ impl UpdateBatch {
 
 /// A changed session, with the data of its events serialized once for all streams.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct SessionUpdate {
     pub(super) user: UserId,
     pub(super) team: Option<TeamId>,
     /// The event `timer`, for the session's user.
@@ -44,21 +44,22 @@ pub(super) struct Change {
     pub(super) news: Option<String>,
 }
 
-impl Change {
+impl SessionUpdate {
     /// Creates the events of a session. `known` is its status in the last events, if it also changed a moment ago. Otherwise
     /// whatever happened after `since` is new.
     pub(super) fn new(
-        row: NewsRow,
-        known: Option<Status>,
+        row: UpdateRow,
+        known: Option<SessionStatus>,
         since: NaiveDateTime,
     ) -> Result<Self, Error> {
         let moved = moved(&row.session, known, since);
-        let submitted = matches!(row.session.status, Status::Completed | Status::Partial);
         let points = row
             .submit_result
             .as_deref()
-            .filter(|_| moved && submitted)
-            .map(|answer| json(&serde_json::from_str::<Earned>(answer).map_err(Error::internal)?));
+            .filter(|_| moved && row.session.status.is_executed())
+            .map(|answer| {
+                json(&serde_json::from_str::<PointsEvent>(answer).map_err(Error::internal)?)
+            });
         let news = row.team_id.filter(|_| moved).map(|team_id| {
             json(&TeamEvent {
                 session_id: row.session.session_id.clone(),
@@ -93,7 +94,7 @@ impl Change {
 
 /// Whether the session started, ended or was submitted, rather than was edited. Without a known status its times decide.
 /// A session that the sweeper marks as abandoned has no such time.
-fn moved(session: &RecordRow, known: Option<Status>, since: NaiveDateTime) -> bool {
+fn moved(session: &RecordRow, known: Option<SessionStatus>, since: NaiveDateTime) -> bool {
     if let Some(known) = known {
         return known != session.status;
     }
@@ -101,7 +102,7 @@ fn moved(session: &RecordRow, known: Option<Status>, since: NaiveDateTime) -> bo
         session.started_at,
         max(session.ended_at, session.submitted_at).unwrap_or_default(),
     );
-    let given_up = session.status == Status::Abandoned && session.submitted_at.is_none();
+    let given_up = session.status == SessionStatus::Abandoned && session.submitted_at.is_none();
     last > since || given_up
 }
 

@@ -26,13 +26,13 @@ auth_types::id_type! {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hook {
+pub(crate) enum Integration {
     Chat(TeamProjectId),
     Webhook(WebhookId),
 }
 
 /// The target of one revision of an integration.
-pub(crate) enum Target {
+pub(crate) enum RevisionTarget {
     /// An address, encrypted for that revision.
     Sealed(String),
     /// No address until the integration is adopted.
@@ -41,7 +41,7 @@ pub(crate) enum Target {
     Gone,
 }
 
-impl Hook {
+impl Integration {
     /// Returns the error for a caller who may not change the integration.
     pub(crate) fn forbidden(self) -> Error {
         match self {
@@ -78,14 +78,14 @@ impl Hook {
         self,
         db: &mut Db,
         revision: i64,
-        target: Target,
+        target: RevisionTarget,
         now: DateTime<Utc>,
         request_id: Option<&RequestId>,
     ) -> QueryResult<()> {
         let (sealed, paused) = match target {
-            Target::Sealed(sealed) => (Some(sealed), false),
-            Target::Paused => (None, true),
-            Target::Gone => (None, false),
+            RevisionTarget::Sealed(sealed) => (Some(sealed), false),
+            RevisionTarget::Paused => (None, true),
+            RevisionTarget::Gone => (None, false),
         };
         match self {
             Self::Chat(project) => {
@@ -124,7 +124,7 @@ impl Hook {
 }
 
 /// Writes the value of the column `hook` of the contacts.
-impl fmt::Display for Hook {
+impl fmt::Display for Integration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Chat(project) => write!(f, "chat/{project}"),

@@ -12,7 +12,7 @@ use super::wire::Period;
 const KEPT_USERS: u64 = 500_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct LeaderboardKey {
     /// 0 for everybody, otherwise the id of the team.
     pub(super) scope: i64,
     pub(super) period: Period,
@@ -22,18 +22,19 @@ pub(super) struct Key {
 
 /// Leaderboards, cached for a few seconds. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Boards {
-    kept: Option<Cache<Key, Arc<Leaderboard>>>,
+pub(crate) struct LeaderboardCache {
+    kept: Option<Cache<LeaderboardKey, Arc<Leaderboard>>>,
     /// Locked while a request reads a board from the database. The others wait and share the result.
     pub(super) reading: Arc<Mutex<()>>,
 }
 
-impl Boards {
+impl LeaderboardCache {
     /// Creates a cache whose boards expire after `life`; zero disables it.
     pub(crate) fn new(life: Duration) -> Self {
         let cache = || {
-            let weight =
-                |_: &Key, board: &Arc<Leaderboard>| u32::try_from(board.len()).unwrap_or(1) + 1;
+            let weight = |_: &LeaderboardKey, board: &Arc<Leaderboard>| {
+                u32::try_from(board.len()).unwrap_or(1) + 1
+            };
             Cache::builder()
                 .max_capacity(KEPT_USERS)
                 .weigher(weight)
@@ -46,11 +47,11 @@ impl Boards {
         }
     }
 
-    pub(super) fn find(&self, key: &Key) -> Option<Arc<Leaderboard>> {
+    pub(super) fn find(&self, key: &LeaderboardKey) -> Option<Arc<Leaderboard>> {
         self.kept.as_ref()?.get(key)
     }
 
-    pub(super) fn keep(&self, key: Key, board: &Arc<Leaderboard>) {
+    pub(super) fn keep(&self, key: LeaderboardKey, board: &Arc<Leaderboard>) {
         if let Some(kept) = &self.kept {
             kept.insert(key, Arc::clone(board));
         }

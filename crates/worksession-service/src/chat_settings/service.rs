@@ -65,10 +65,8 @@ pub(super) async fn adopt(
         let sealed = integration.seal(&sealers, revision, plain.expose_secret())?;
         contacts::keep(db, &sealers, integration, team, &by)?;
         revisions::store(db, id, revision, Some(sealed), now, Some(&request_id))?;
-        Ok((
-            answer(db, id, project.chat_channel)?,
-            Some((integration, team)),
-        ))
+        let changed = Some((integration, team));
+        Ok((answer(db, id, project.chat_channel)?, changed))
     };
     hooks::commit(state, &caller, change).await
 }
@@ -147,10 +145,8 @@ fn configure(
             None => contacts::forget(db, integration)?,
         }
         revisions::store(db, id, revision, sealed, now, Some(&request_id))?;
-        Ok((
-            answer(db, id, project.chat_channel)?,
-            Some((integration, team)),
-        ))
+        let changed = Some((integration, team));
+        Ok((answer(db, id, project.chat_channel)?, changed))
     }
 }
 

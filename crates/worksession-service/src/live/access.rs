@@ -43,7 +43,7 @@ pub(super) struct Recheck {
 }
 
 impl Recheck {
-    /// Sends each change to `standing`. Returns the reason for which the stream must end.
+    /// Sends each change to `access`. Returns the reason for which the stream must end.
     pub(super) async fn run(mut self, access: watch::Sender<StreamAccess>) -> &'static str {
         let every = Duration::from_secs(self.state.live.config().recheck_seconds);
         let mut vouched = Instant::now();

@@ -52,6 +52,12 @@ pub(crate) struct Form<T> {
 #[derive(Deserialize)]
 pub(crate) struct Empty {}
 
+/// A form that names a row by its id.
+#[derive(Deserialize)]
+pub(super) struct IdForm {
+    pub(super) id: String,
+}
+
 impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Error = actix_web::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;

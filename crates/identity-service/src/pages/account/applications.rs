@@ -70,10 +70,7 @@ async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, E
 }
 
 async fn revoke(form: Form<RevokeForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
-    let (member, RevokeForm { client_id }) = form.by_member()?;
-    let app = &member.visitor.app;
-    service::revoke_application(app, &member.user, client_id, &origin).await?;
-    Ok(member
-        .visitor
-        .see_other("/account/applications?done=application"))
+    let (Member { visitor, user }, RevokeForm { client_id }) = form.by_member()?;
+    service::revoke_application(&visitor.app, &user, client_id, &origin).await?;
+    Ok(visitor.see_other("/account/applications?done=application"))
 }

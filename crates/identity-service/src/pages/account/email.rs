@@ -46,12 +46,8 @@ pub(super) async fn change(
     match changed {
         Ok(()) => Ok(member.visitor.see_other("/account/email?done=email")),
         Err(error) => {
-            show(
-                &member,
-                notices::of(error, &["email", "password", "totp_code"])?,
-                &typed,
-            )
-            .await
+            let notices = notices::of(error, &["email", "password", "totp_code"])?;
+            show(&member, notices, &typed).await
         }
     }
 }
@@ -62,13 +58,14 @@ async fn show(
     email: &str,
 ) -> actix_web::Result<HttpResponse> {
     let account = &member.user.account;
-    let factor = totp::service::status(&member.visitor.app, &member.user).await?;
     let page = EmailPage {
         frame: member.visitor.frame("E-mail address").with(notices),
         current: account.own_email(),
         is_verified: account.email_verified,
         email,
-        asks_code: factor.enabled,
+        asks_code: totp::service::status(&member.visitor.app, &member.user)
+            .await?
+            .enabled,
     };
     Ok(member.visitor.show(page.frame.status(), &page))
 }

@@ -55,20 +55,18 @@ pub(super) async fn change(
     match password::change(&member.visitor.app, &member.user, request, &origin).await {
         Ok(()) => Ok(member.visitor.see_other("/account/password?done=password")),
         Err(error) => {
-            show(
-                &member,
-                notices::of(error, &["new_password", "password", "totp_code"])?,
-            )
-            .await
+            let notices = notices::of(error, &["new_password", "password", "totp_code"])?;
+            show(&member, notices).await
         }
     }
 }
 
 async fn show(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
-    let factor = totp::service::status(&member.visitor.app, &member.user).await?;
     let page = PasswordPage {
         frame: member.visitor.frame("Password").with(notices),
-        asks_code: factor.enabled,
+        asks_code: totp::service::status(&member.visitor.app, &member.user)
+            .await?
+            .enabled,
     };
     Ok(member.visitor.show(page.frame.status(), &page))
 }

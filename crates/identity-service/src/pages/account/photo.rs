@@ -69,7 +69,7 @@ pub(super) async fn upload(
         Some(file) if !file.is_empty() => {
             service::put(app, user.account.id, file, &origin.of(user)).await
         }
-        _ => Err(no_file()),
+        _ => Err(Error::Validation("photo must be chosen".into())),
     };
     match stored {
         Ok(_) => Ok(member.visitor.see_other("/account/photo?done=photo")),
@@ -81,16 +81,9 @@ pub(super) async fn remove(
     form: Form<Empty>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, _) = form.by_member()?;
-    let user = &member.user;
-    service::remove(&member.visitor.app, user.account.id, &origin.of(user)).await?;
-    Ok(member
-        .visitor
-        .see_other("/account/photo?done=photo-removed"))
-}
-
-fn no_file() -> Error {
-    Error::Validation("photo must be chosen".into())
+    let (Member { visitor, user }, _) = form.by_member()?;
+    service::remove(&visitor.app, user.account.id, &origin.of(&user)).await?;
+    Ok(visitor.see_other("/account/photo?done=photo-removed"))
 }
 
 fn show(member: &Member, notices: FormMessages) -> HttpResponse {

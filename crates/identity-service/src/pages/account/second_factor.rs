@@ -78,11 +78,8 @@ async fn set_up(
     match service::set_up(&member.visitor.app, &member.user, request, &origin).await {
         Ok(made) => {
             let symbol = QrCodeImage::of(&made.otpauth_url)?;
-            Ok(ask_code(
-                &member,
-                FormMessages::default(),
-                Some((made, symbol)),
-            ))
+            let shown = Some((made, symbol));
+            Ok(ask_code(&member, FormMessages::default(), shown))
         }
         Err(error) => show_status(&member, notices::of(error, &["password"])?).await,
     }
@@ -156,14 +153,12 @@ fn ask_code(
     notices: FormMessages,
     shown: Option<(TotpSetup, QrCodeImage)>,
 ) -> HttpResponse {
+    let visitor = &member.visitor;
     let page = ConfirmPage {
-        frame: member
-            .visitor
-            .frame("Set up the second factor")
-            .with(notices),
+        frame: visitor.frame("Set up the second factor").with(notices),
         shown,
     };
-    member.visitor.show(page.frame.status(), &page)
+    visitor.show(page.frame.status(), &page)
 }
 
 fn show_codes(member: &Member, codes: RecoveryCodes, is_new: bool) -> HttpResponse {

@@ -4,12 +4,11 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
-use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 use web_kit::cookies::set_cookie;
 
 use crate::origin::RequestContext;
-use crate::pages::form::{Empty, Form};
+use crate::pages::form::{Empty, Form, IdForm};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, ListQuery};
 use crate::pages::text::{self, Pager};
@@ -35,11 +34,6 @@ struct SessionsPage {
     pager: Pager,
 }
 
-#[derive(Deserialize)]
-struct EndForm {
-    id: String,
-}
-
 async fn page(member: Member, query: Query<ListQuery>) -> actix_web::Result<HttpResponse> {
     let ListQuery { done, offset } = query.0;
     let wanted = SessionsQuery {
@@ -47,11 +41,9 @@ async fn page(member: Member, query: Query<ListQuery>) -> actix_web::Result<Http
         offset: Some(offset),
     };
     let found = list::list_sessions(&member.visitor.app, &member.user, wanted).await?;
+    let notices = notices::done(done.as_deref());
     let page = SessionsPage {
-        frame: member
-            .visitor
-            .frame("Sessions")
-            .with(notices::done(done.as_deref())),
+        frame: member.visitor.frame("Sessions").with(notices),
         pager: Pager::by_offset(PATH, offset, PAGE, found.total),
         sessions: found.sessions,
         total: found.total,
@@ -59,8 +51,8 @@ async fn page(member: Member, query: Query<ListQuery>) -> actix_web::Result<Http
     Ok(member.visitor.show(StatusCode::OK, &page))
 }
 
-async fn end(form: Form<EndForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
-    let (member, EndForm { id }) = form.by_member()?;
+async fn end(form: Form<IdForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
+    let (member, IdForm { id }) = form.by_member()?;
     let is_this = id == member.user.token.session_id;
     let app = &member.visitor.app;
     ending::end_session(app, &member.user, id, &origin).await?;

@@ -12,7 +12,7 @@ use service_kit::http::endpoint;
 use web_kit::cookies::set_cookie;
 
 use super::form::{Empty, Form};
-use super::visitor::{Administrator, sign_in_path};
+use super::visitor::{Administrator, Member, sign_in_path};
 use crate::origin::RequestContext;
 use crate::sessions::ending;
 
@@ -64,10 +64,9 @@ async fn sign_in_again(
     form: Form<Empty>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, _) = form.by_member()?;
-    let app = &member.visitor.app;
-    ending::logout(app, &member.user, None, &origin).await?;
-    let mut answer = member.visitor.see_other(&sign_in_path(HOME));
-    set_cookie(&mut answer, &app.cookies.sign_out());
+    let (Member { visitor, user }, _) = form.by_member()?;
+    ending::logout(&visitor.app, &user, None, &origin).await?;
+    let mut answer = visitor.see_other(&sign_in_path(HOME));
+    set_cookie(&mut answer, &visitor.app.cookies.sign_out());
     Ok(answer)
 }

@@ -10,7 +10,7 @@ use crate::invitations::answers;
 use crate::invitations::model::InvitationRef;
 use crate::invitations::wire::Invitation;
 use crate::origin::RequestContext;
-use crate::pages::form::Form;
+use crate::pages::form::{Form, IdForm};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
@@ -42,11 +42,6 @@ pub(super) struct NewTeamForm {
     slug: String,
     #[serde(default)]
     description: String,
-}
-
-#[derive(Deserialize)]
-pub(super) struct AnswerForm {
-    id: String,
 }
 
 pub(super) async fn page(
@@ -111,10 +106,10 @@ fn show_new(
 }
 
 pub(super) async fn accept(
-    form: Form<AnswerForm>,
+    form: Form<IdForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, AnswerForm { id }) = form.by_member()?;
+    let (member, IdForm { id }) = form.by_member()?;
     let reference = InvitationRef::parse(id);
     let app = &member.visitor.app;
     match answers::accept(app, &member.user, reference, &origin).await {
@@ -127,10 +122,10 @@ pub(super) async fn accept(
 }
 
 pub(super) async fn decline(
-    form: Form<AnswerForm>,
+    form: Form<IdForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, AnswerForm { id }) = form.by_member()?;
+    let (member, IdForm { id }) = form.by_member()?;
     let reference = InvitationRef::parse(id);
     let app = &member.visitor.app;
     match answers::decline(app, &member.user, reference, &origin).await {

@@ -9,6 +9,7 @@ use super::at_team::{TeamForm, TeamPageContext};
 use crate::invitations::service;
 use crate::invitations::wire::{Invitation, InvitationsQuery, InviteRequest};
 use crate::origin::RequestContext;
+use crate::pages::form::IdForm;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, FormMessages, ListQuery};
 use crate::pages::text::{self, Pager};
@@ -51,23 +52,13 @@ pub(super) struct AddForm {
     role: String,
 }
 
-#[derive(Deserialize)]
-pub(super) struct WithdrawForm {
-    id: String,
-}
-
 pub(super) async fn page(
     at_team: TeamPageContext<TeamAdmin>,
     query: Query<ListQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = notices::done(query.0.done.as_deref());
-    show(
-        &at_team,
-        notices,
-        MembersFormInput::default(),
-        query.0.offset,
-    )
-    .await
+    let ListQuery { done, offset } = query.0;
+    let notices = notices::done(done.as_deref());
+    show(&at_team, notices, MembersFormInput::default(), offset).await
 }
 
 pub(super) async fn invite(
@@ -116,7 +107,7 @@ pub(super) async fn add(
 }
 
 pub(super) async fn withdraw(
-    form: TeamForm<WithdrawForm, TeamAdmin>,
+    form: TeamForm<IdForm, TeamAdmin>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let TeamForm { at_team, typed } = form;

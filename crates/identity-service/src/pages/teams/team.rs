@@ -46,10 +46,7 @@ pub(super) async fn page(
 ) -> Result<HttpResponse, Error> {
     let ListQuery { done, offset } = query.0;
     let path = at_team.path();
-    let TeamPageContext {
-        visitor,
-        rank: member,
-    } = at_team;
+    let (visitor, member) = (at_team.visitor, at_team.rank);
     let wanted = PageQuery {
         limit: Some(PAGE),
         offset: Some(offset),
@@ -65,10 +62,9 @@ pub(super) async fn page(
             && listed.user_id != me,
         member: listed,
     };
+    let notices = notices::done(done.as_deref());
     let page = TeamPage {
-        frame: visitor
-            .frame(&member.team.name)
-            .with(notices::done(done.as_deref())),
+        frame: visitor.frame(&member.team.name).with(notices),
         team: &member.team,
         role,
         pager: Pager::by_offset(&path, offset, PAGE, found.total),

@@ -6,7 +6,7 @@ use super::rules::{Email, Username};
 use crate::app::App;
 use crate::change::Change;
 use crate::error::Error;
-use crate::links;
+use crate::links::{self, Purpose};
 
 /// Rejects a taken username before a password is hashed. The unique constraint decides in the end, in [`create_account`].
 pub(crate) async fn check_free(app: &App, username: &Username) -> Result<(), Error> {
@@ -69,5 +69,5 @@ pub(crate) fn claim_email(
     if !queries::claim_email(change.db, &claim)? {
         return Err(Error::EmailTaken);
     }
-    links::send_verification(change, account.id, &account.username, email)
+    links::send(change, Purpose::VerifyEmail, account, email.as_str())
 }

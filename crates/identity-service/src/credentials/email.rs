@@ -40,7 +40,7 @@ pub(crate) async fn change(
             if queries::is_claimed_by_other(change.db, &email.lower(), account.id, now)? {
                 return Err(Error::EmailTaken);
             }
-            links::send_verification(change, account.id, &account.username, &email)?;
+            links::send(change, Purpose::VerifyEmail, account, email.as_str())?;
             let entry = Entry::on(Action::EMAIL_CHANGE_REQUESTED, account.id);
             change.audit(&entry.session(&session_id))
         })

@@ -82,7 +82,7 @@ async fn mail_link(app: &App, who: Who, origin: &RequestContext) -> Result<(), E
             Some(account) => {
                 // The account is locked first, as in every transaction that withdraws links.
                 accounts::queries::lock_account(change.db, account.id)?;
-                links::send_reset(change, account.id, &account.username, &account.email)
+                links::send(change, Purpose::ResetPassword, &account, &account.email)
             }
             None => Ok(()),
         }

@@ -14,15 +14,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use service_kit::crypto::{random_token, sha256};
 
 use crate::accounts;
-use crate::accounts::rules::Email;
+use crate::accounts::model::AccountRow;
 use crate::change::Change;
 use crate::error::Error;
-
-/// How long an address can be verified with the mail that was sent to it.
-const VERIFY_LIFE: TimeDelta = TimeDelta::hours(24);
-
-/// How long a reset link can be used.
-const RESET_LIFE: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -46,31 +40,50 @@ impl Purpose {
             Self::ResetPassword => "reset-password",
         }
     }
+
+    /// Returns how long a link can be used.
+    fn life(self) -> TimeDelta {
+        match self {
+            Self::VerifyEmail => TimeDelta::hours(24),
+            Self::ResetPassword => TimeDelta::hours(1),
+        }
+    }
 }
 
-/// Creates a link for an account and an address, and deletes older ones of this purpose.
-pub(crate) fn issue(
+/// Mails a link for an account to an address, and deletes older links of this purpose.
+pub(crate) fn send(
     change: &mut Change<'_>,
     purpose: Purpose,
-    user_id: UserId,
-    email: &str,
-    life: TimeDelta,
-) -> Result<String, Error> {
+    account: &AccountRow,
+    address: &str,
+) -> Result<(), Error> {
     let token = random_token();
-    let now = change.now.naive_utc();
-    queries::replace(
-        change.db,
-        &queries::NewMailToken {
-            token_hash: &hash(&token),
-            purpose: purpose.as_str(),
-            user_id: user_id.get(),
-            email,
-            created_at: now,
-            expires_at: now + life,
-        },
-    )?;
+    let expires_at = change.now + purpose.life();
+    let row = queries::NewMailToken {
+        token_hash: &hash(&token),
+        purpose: purpose.as_str(),
+        user_id: account.id.get(),
+        email: address,
+        created_at: change.now.naive_utc(),
+        expires_at: expires_at.naive_utc(),
+    };
+    queries::replace(change.db, &row)?;
     let (base, path) = (change.base_url, purpose.path());
-    Ok(format!("{base}/{path}/{}", token.expose_secret()))
+    let link = format!("{base}/{path}/{}", token.expose_secret());
+    let username = account.username.clone();
+    let text = match purpose {
+        Purpose::VerifyEmail => MailTemplate::VerifyEmail {
+            username,
+            link,
+            expires_at,
+        },
+        Purpose::ResetPassword => MailTemplate::ResetPassword {
+            username,
+            link,
+            expires_at,
+        },
+    };
+    change.mail(address, text)
 }
 
 /// Uses up a link, and returns its account and address. A single statement takes it, so that only one of two
@@ -106,44 +119,6 @@ pub(crate) fn withdraw(
 ) -> Result<(), Error> {
     let spared = (Purpose::VerifyEmail.as_str(), address);
     Ok(queries::remove_but(change.db, user_id, spared)?)
-}
-
-/// Mails a verification link to an address.
-pub(crate) fn send_verification(
-    change: &mut Change<'_>,
-    user_id: UserId,
-    username: &str,
-    email: &Email,
-) -> Result<(), Error> {
-    let link = issue(
-        change,
-        Purpose::VerifyEmail,
-        user_id,
-        email.as_str(),
-        VERIFY_LIFE,
-    )?;
-    let text = MailTemplate::VerifyEmail {
-        username: username.to_owned(),
-        link,
-        expires_at: change.now + VERIFY_LIFE,
-    };
-    change.mail(email.as_str(), text)
-}
-
-/// Mails a reset link for an account to an address.
-pub(crate) fn send_reset(
-    change: &mut Change<'_>,
-    user_id: UserId,
-    username: &str,
-    address: &str,
-) -> Result<(), Error> {
-    let link = issue(change, Purpose::ResetPassword, user_id, address, RESET_LIFE)?;
-    let text = MailTemplate::ResetPassword {
-        username: username.to_owned(),
-        link,
-        expires_at: change.now + RESET_LIFE,
-    };
-    change.mail(address, text)
 }
 
 /// Returns the hash of a token, as the database stores it.

@@ -167,24 +167,14 @@ impl Change<'_> {
         })
     }
 
-    /// Invalidates what is cached about an account and publishes the change.
+    /// Invalidates what is cached about an account and publishes that it was changed or deleted.
     pub(crate) fn user_changed(&mut self, user_id: UserId) -> Result<(), Error> {
         self.told.subjects.push(ChangeSubject::User(user_id));
         let account = accounts::queries::find_account(self.db, user_id)?;
         self.publish(&UserChanged {
             user_id,
-            deleted: false,
+            deleted: account.is_none(),
             is_active: account.is_some_and(|account| account.is_active),
-        })
-    }
-
-    /// Publishes that the account was deleted.
-    pub(crate) fn user_deleted(&mut self, user_id: UserId) -> Result<(), Error> {
-        self.told.subjects.push(ChangeSubject::User(user_id));
-        self.publish(&UserChanged {
-            user_id,
-            deleted: true,
-            is_active: false,
         })
     }
 

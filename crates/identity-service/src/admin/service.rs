@@ -136,7 +136,7 @@ pub(crate) async fn update(
                 change.audit(entry)?;
             }
             if !is_active {
-                sessions_ended = sessions::end_all_for(change, id, "deactivated")?;
+                sessions_ended = sessions::end_all(change, id, None, Some("deactivated"))?;
                 // Otherwise a mail link on its way would outlive the deactivation.
                 links::withdraw(change, id, &before.email)?;
             }
@@ -179,7 +179,7 @@ pub(crate) async fn reset_password(
             links::withdraw(change, id, &account.email)?;
             change.audit(&Entry::on(Action::USER_PASSWORD_RESET, id))?;
             notify_owner(change, &account, "password")?;
-            let ended = sessions::end_all_for(change, id, "password_reset")?;
+            let ended = sessions::end_all(change, id, None, Some("password_reset"))?;
             Ok((profile(change.db, id, change.now.naive_utc())?, ended))
         })
         .await?;
@@ -194,7 +194,7 @@ pub(crate) async fn revoke_sessions(
 ) -> Result<usize, Error> {
     app.change(origin, move |change| {
         accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
-        sessions::end_all_for(change, id, "revoked_by_administration")
+        sessions::end_all(change, id, None, Some("revoked_by_administration"))
     })
     .await
 }

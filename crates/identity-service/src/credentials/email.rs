@@ -28,9 +28,8 @@ pub(crate) async fn change(
     let proof = Proof::of(app, caller, shown, origin, "email change").await?;
     app.limits
         .check_account(AccountLimit::NewAddress, caller.account.id)?;
-    let session_id = caller.token.session_id.clone();
     proof
-        .change(app, move |change, account| {
+        .change(app, move |change, account, session_id| {
             // The password confirms an address that was given without it, so that reset links may go there.
             queries::confirm(change.db, &email.lower(), account.id)?;
             if account.email_verified && account.email == email.as_str() {
@@ -42,7 +41,7 @@ pub(crate) async fn change(
             }
             links::send(change, Purpose::VerifyEmail, account, email.as_str())?;
             let entry = Entry::on(Action::EMAIL_CHANGE_REQUESTED, account.id);
-            change.audit(&entry.session(&session_id))
+            change.audit(&entry.session(session_id))
         })
         .await
 }

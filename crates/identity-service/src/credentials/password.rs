@@ -25,14 +25,13 @@ pub(crate) async fn change(
     let account = &caller.account;
     let words = own_words(&account.username, Some(&account.email));
     let hash = app.passwords.hash(password, words).await?;
-    let session_id = caller.token.session_id.clone();
     proof
-        .change(app, move |change, account| {
+        .change(app, move |change, account, session_id| {
             accounts::queries::set_hash(change.db, account.id, &hash)?;
-            sessions::end_all(change, account.id, Some(&session_id))?;
+            sessions::end_all(change, account.id, Some(session_id), None)?;
             links::withdraw(change, account.id, &account.email)?;
             notify_owner(change, account, "password")?;
-            change.audit(&Entry::on(Action::PASSWORD_CHANGED, account.id).session(&session_id))
+            change.audit(&Entry::on(Action::PASSWORD_CHANGED, account.id).session(session_id))
         })
         .await
 }

@@ -92,20 +92,21 @@ impl Proof {
         Ok(self)
     }
 
-    /// Runs the transaction that the password was required for, with the account as read inside it.
+    /// Runs the transaction that the password was required for, with the account as read inside it and the id of the
+    /// caller's session.
     ///
     /// # Errors
     /// Those of `work` and of [`Proof::hold`].
     pub(crate) async fn change<T, F>(self, app: &App, work: F) -> Result<T, Error>
     where
-        F: FnOnce(&mut Change<'_>, &AccountRow) -> Result<T, Error> + Send + 'static,
+        F: FnOnce(&mut Change<'_>, &AccountRow, &str) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let proof = self.with_attempt(app).await?;
         let held = proof.clone();
         let done = app.change(&proof.origin, move |change| {
             let account = held.hold(change)?;
-            work(change, &account)
+            work(change, &account, &held.session_id)
         });
         let done = done.await;
         proof.settle(app, done).await

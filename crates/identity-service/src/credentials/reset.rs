@@ -149,7 +149,7 @@ pub(crate) async fn reset(
             if !account.email_verified {
                 email::prove(change, user_id, &address, true)?;
             }
-            sessions::end_all(change, user_id, None)?;
+            sessions::end_all(change, user_id, None, None)?;
             links::withdraw(change, user_id, &account.email)?;
             notify_owner(change, &account, "password")?;
             change.audit(&Entry::on(Action::PASSWORD_RESET, user_id))?;

@@ -83,9 +83,9 @@ fn delete(change: &mut Change<'_>, user_id: UserId, proof: &Proof) -> Result<Out
             teams::ending::remove_team(change, team)?;
         }
     }
-    sessions::end_all(change, user_id, None)?;
+    sessions::end_all(change, user_id, None, None)?;
     change.audit(&Entry::on(Action::DELETED, user_id))?;
     queries::delete_account(change.db, user_id)?;
-    change.user_deleted(user_id)?;
+    change.user_changed(user_id)?;
     Ok(Outcome::Deleted)
 }

@@ -75,10 +75,7 @@ async fn by_refresh_token(app: &App, token: &str) -> Result<Option<Held>, Error>
     let Some(token) = RefreshToken::parse(token) else {
         return Ok(None);
     };
-    let lineage = token.lineage();
-    let row = app
-        .read(move |db| sessions::queries::find_lineage(db, &lineage))
-        .await?;
+    let row = sessions::refresh::find_session(app, &token).await?;
     // The cookie of the hosted pages has the same format, but is not a token.
     let row = row.filter(|row| row.grant.kind != Grant::BROWSER);
     Ok(row.map(|row| Held {

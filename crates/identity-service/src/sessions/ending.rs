@@ -6,7 +6,6 @@ use super::model::NewSession;
 use super::queries;
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
@@ -35,16 +34,7 @@ pub(crate) async fn logout(
         if let Some(lineage) = other {
             ending.extend(queries::find_session_of(change.db, &lineage, user_id)?);
         }
-        // All code that ends several sessions follows this order, which prevents deadlocks.
-        ending.sort();
-        let mut ended = Vec::new();
-        for session_id in ending {
-            if queries::revoke(change.db, &session_id, change.now.naive_utc())? {
-                change.audit(&Entry::on(Action::SIGNED_OUT, user_id).session(&session_id))?;
-                ended.push(session_id);
-            }
-        }
-        change.end_descendants_and_publish(user_id, &ended)
+        end_each(change, user_id, ending, None).map(drop)
     })
     .await
 }
@@ -63,8 +53,7 @@ pub(crate) async fn end_session(
         if !queries::revoke_of(change.db, user_id, &session_id, change.now.naive_utc())? {
             return Err(Error::SessionNotFound);
         }
-        change.audit(&Entry::on(Action::SIGNED_OUT, user_id).session(&session_id))?;
-        change.end_descendants_and_publish(user_id, &[session_id])
+        audit_and_publish(change, user_id, &[session_id], None)
     })
     .await
 }
@@ -81,32 +70,22 @@ pub(crate) async fn end_many(
     let origin = origin.clone().by(user_id);
     app.change(&origin, move |change| {
         accounts::queries::lock_account(change.db, user_id)?;
-        end_all(change, user_id, spared.as_deref())
+        end_all(change, user_id, spared.as_deref(), None).map(drop)
     })
     .await
 }
 
-/// Ends the sessions of an account, all of them or all but `spared`. The caller must have locked the account's row, so
-/// that a concurrent sign-in is either among them or checked after this change.
+/// Ends the sessions of an account, all of them or all but `spared`, and returns their number. The caller must have
+/// locked the account's row, so that a concurrent sign-in is either among them or checked after this change.
 pub(crate) fn end_all(
     change: &mut Change<'_>,
     user_id: UserId,
     spared: Option<&str>,
-) -> Result<(), Error> {
-    let now = change.now.naive_utc();
-    let ended = queries::revoke_all(change.db, user_id, spared, now)?;
-    audit_and_publish(change, user_id, &ended, None)
-}
-
-/// Ends all sessions of an account with a reason for the audit log, and returns their number.
-pub(crate) fn end_all_for(
-    change: &mut Change<'_>,
-    user_id: UserId,
-    reason: &str,
+    reason: Option<&str>,
 ) -> Result<usize, Error> {
     let now = change.now.naive_utc();
-    let ended = queries::revoke_all(change.db, user_id, None, now)?;
-    audit_and_publish(change, user_id, &ended, Some(reason))?;
+    let ended = queries::revoke_all(change.db, user_id, spared, now)?;
+    audit_and_publish(change, user_id, &ended, reason)?;
     Ok(ended.len())
 }
 
@@ -122,7 +101,7 @@ pub(crate) fn end_excess_sessions(
     let spared = i64::try_from(new.ancestors().len()).unwrap_or_default();
     let newest = MAX_LIVE - 1 - spared;
     let oldest = queries::list_beyond(change.db, user_id, new, newest, now)?;
-    end_each(change, user_id, oldest, "too_many").map(drop)
+    end_each(change, user_id, oldest, Some("too_many")).map(drop)
 }
 
 /// Ends expired sessions of an account, and returns how many had not ended before.
@@ -135,7 +114,7 @@ pub(crate) async fn end_expired(
         &RequestContext::local(RequestChannel::System),
         move |change| {
             accounts::queries::lock_account(change.db, user_id)?;
-            end_each(change, user_id, sids, "expired")
+            end_each(change, user_id, sids, Some("expired"))
         },
     )
     .await
@@ -145,7 +124,7 @@ fn end_each(
     change: &mut Change<'_>,
     user_id: UserId,
     mut sids: Vec<String>,
-    reason: &str,
+    reason: Option<&str>,
 ) -> Result<usize, Error> {
     // All code that ends several sessions follows this order, which prevents deadlocks.
     sids.sort();
@@ -155,7 +134,7 @@ fn end_each(
             ended.push(sid);
         }
     }
-    audit_and_publish(change, user_id, &ended, Some(reason))?;
+    audit_and_publish(change, user_id, &ended, reason)?;
     Ok(ended.len())
 }
 

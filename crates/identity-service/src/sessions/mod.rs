@@ -21,5 +21,5 @@ use chrono::Duration;
 /// new locations with them.
 pub(crate) const KEPT: Duration = Duration::days(90);
 
-pub(crate) use ending::{end_all, end_all_for, end_excess_sessions, end_replaced};
+pub(crate) use ending::{end_all, end_excess_sessions, end_replaced};
 pub(crate) use model::NewSession;

@@ -2,7 +2,7 @@ use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
 use db_kit::Backend;
 
-use super::model::{Presented, TokenHolder};
+use super::model::{Presented, RefreshRow, TokenHolder};
 use super::queries::{self, Rotated, Rotation};
 use super::token_pair::token_pair;
 use super::wire::RefreshRequest;
@@ -83,6 +83,16 @@ async fn rotate_alone(
     Ok(found)
 }
 
+/// Finds the session of a refresh token, even if it has ended or the token was rotated.
+pub(crate) async fn find_session(
+    app: &App,
+    token: &RefreshToken,
+) -> Result<Option<RefreshRow>, Error> {
+    let lineage = token.lineage();
+    app.read(move |db| queries::find_lineage(db, &lineage))
+        .await
+}
+
 /// Returns what the session of a refresh token was opened for, even if it has ended. `holder` must own the token.
 pub(crate) async fn find_grant(
     app: &App,
@@ -90,10 +100,7 @@ pub(crate) async fn find_grant(
     holder: TokenHolder<'_>,
 ) -> Result<GrantRow, Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
-    let lineage = presented.lineage();
-    let row = app
-        .read(move |db| queries::find_lineage(db, &lineage))
-        .await?;
+    let row = find_session(app, &presented).await?;
     row.map(|row| row.grant)
         .filter(|grant| holder.has(grant))
         .ok_or(Error::InvalidRefreshToken)
@@ -108,10 +115,7 @@ async fn not_rotated(
     now: NaiveDateTime,
     origin: &RequestContext,
 ) -> Result<(), Error> {
-    let lineage = presented.lineage();
-    let row = app
-        .read(move |db| queries::find_lineage(db, &lineage))
-        .await?;
+    let row = find_session(app, &presented).await?;
     let row = row.ok_or(Error::InvalidRefreshToken)?;
     match row.judge(&presented, successor, now) {
         Presented::Expired => Err(Error::InvalidRefreshToken),

@@ -44,14 +44,13 @@ pub(crate) async fn set_up(
     let proof = Proof::of(app, caller, shown, origin, "totp setup").await?;
     let factor = TotpSecret::generate(&caller.account.username)?;
     let sealed = factor.seal(&app.sealers.second_factors, user_id)?;
-    let session_id = caller.token.session_id.clone();
     proof
-        .change(app, move |change, account| {
+        .change(app, move |change, account, session_id| {
             let now = change.now.naive_utc();
             if !queries::set_up(change.db, account.id, &sealed, now)? {
                 return Err(already_enabled());
             }
-            change.audit(&Entry::on(Action::TOTP_SET_UP, account.id).session(&session_id))
+            change.audit(&Entry::on(Action::TOTP_SET_UP, account.id).session(session_id))
         })
         .await?;
     Ok(TotpSetup {
@@ -104,13 +103,12 @@ pub(crate) async fn disable(
 ) -> Result<(), Error> {
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "totp disable").await?;
-    let session_id = caller.token.session_id.clone();
     proof
-        .change(app, move |change, account| {
+        .change(app, move |change, account, session_id| {
             if !queries::remove(change.db, account.id)? {
                 return Err(not_enabled());
             }
-            change.audit(&Entry::on(Action::TOTP_DISABLED, account.id).session(&session_id))?;
+            change.audit(&Entry::on(Action::TOTP_DISABLED, account.id).session(session_id))?;
             notify_owner(change, account, "second factor switched off")
         })
         .await
@@ -125,15 +123,14 @@ pub(crate) async fn renew_codes(
 ) -> Result<RecoveryCodes, Error> {
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "recovery codes").await?;
-    let session_id = caller.token.session_id.clone();
     proof
-        .change(app, move |change, account| {
+        .change(app, move |change, account, session_id| {
             if !queries::is_on(change.db, account.id)? {
                 return Err(not_enabled());
             }
             let codes = replace_codes(change, account.id)?;
             let entry = Entry::on(Action::RECOVERY_CODES_RENEWED, account.id);
-            change.audit(&entry.session(&session_id))?;
+            change.audit(&entry.session(session_id))?;
             notify_owner(change, account, "recovery codes")?;
             Ok(codes)
         })

@@ -69,19 +69,12 @@ pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
 
 /// Returns the caller, if the endpoint table accepts their token at this endpoint.
 pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
-    let caller = identify(req).await?;
+    let caller = identify_token(&*App::of(req)?, bearer(req)?).await?;
     let pattern = req.match_pattern().unwrap_or_default();
     if !access::allows(&caller.token.access, req.method().as_str(), &pattern) {
         return Err(Error::InsufficientScope);
     }
     Ok(caller)
-}
-
-/// Verifies the request's token, then checks that its session and account are still valid. Does not check what the
-/// token may be used for.
-async fn identify(req: &HttpRequest) -> Result<CurrentUser, Error> {
-    let app = App::of(req)?;
-    identify_token(&app, bearer(req)?).await
 }
 
 /// Extracts the bearer token from the request, without verifying it.
@@ -96,7 +89,8 @@ pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
     })
 }
 
-/// Resolves the caller of an access token. Does not check what the token may be used for; callers of this function do.
+/// Verifies an access token, then checks that its session and account are still valid. Does not check what the token may
+/// be used for; callers of this function do.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
     let (session, account) = standing(app, &token).await?;

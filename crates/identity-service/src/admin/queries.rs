@@ -102,25 +102,15 @@ pub(super) fn sign_ins(
         .filter(totp_factors::confirmed_at.is_not_null())
         .select(totp_factors::user_id)
         .load(db)?;
-    let open: HashMap<UserId, i64> = open.into_iter().collect();
-    let confirmed: HashSet<UserId> = confirmed.into_iter().collect();
-    let mut all: HashMap<UserId, SessionCounts> = confirmed
-        .into_iter()
-        .map(|id| {
-            let totp_enabled = true;
-            (
-                id,
-                SessionCounts {
-                    totp_enabled,
-                    ..SessionCounts::default()
-                },
-            )
-        })
-        .collect();
+    let mut all: HashMap<UserId, SessionCounts> = HashMap::new();
+    for (id, open) in open {
+        all.entry(id).or_default().open = open;
+    }
     for (id, last_at) in last {
-        let known = all.entry(id).or_default();
-        known.open = open.get(&id).copied().unwrap_or_default();
-        known.last_at = last_at;
+        all.entry(id).or_default().last_at = last_at;
+    }
+    for id in confirmed {
+        all.entry(id).or_default().totp_enabled = true;
     }
     Ok(all)
 }

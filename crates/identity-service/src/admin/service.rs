@@ -41,7 +41,7 @@ pub(crate) async fn search(app: &App, mut search: SearchQuery) -> Result<AdminUs
             Ok::<_, Error>((profiles(db, rows, now)?, next))
         })
         .await?;
-    let users = profiles.iter().map(|profile| profile.shown(app));
+    let users = profiles.iter().map(|profile| shown(app, profile));
     Ok(AdminUserList {
         users: users.collect::<Result<_, _>>()?,
         next_cursor,
@@ -62,7 +62,7 @@ fn text_to_look_for(typed: &str) -> String {
 pub(crate) async fn get(app: &App, id: UserId) -> Result<AdminUser, Error> {
     let now = app.clock.now_naive();
     let profile = app.pool.read(move |db| profile(db, id, now)).await?;
-    profile.shown(app)
+    shown(app, &profile)
 }
 
 /// Creates an account without signing it in.
@@ -148,7 +148,7 @@ pub(crate) async fn update(
     Ok(UserUpdate {
         changed,
         sessions_ended,
-        user: profile.shown(app)?,
+        user: shown(app, &profile)?,
     })
 }
 
@@ -244,54 +244,53 @@ async fn hash(
     Ok((generated, app.passwords.hash(password, words).await?))
 }
 
-/// An account with its sign-ins, as an administrator sees it.
-struct Profile {
-    account: AccountRow,
-    sign_ins: SessionCounts,
-}
+/// An account with its sign-ins.
+type AdminProfile = (AccountRow, SessionCounts);
 
-impl Profile {
-    /// Returns the account with everything that an administrator sees.
-    fn shown(&self, app: &App) -> Result<AdminUser, Error> {
-        let (account, now) = (&self.account, app.clock.now_naive());
-        Ok(AdminUser {
-            user: account.to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)?,
-            premium: account.premium(|tier| app.premium.bandwidth_mb(tier), now)?,
-            totp_enabled: self.sign_ins.totp_enabled,
-            sessions: self.sign_ins.open,
-            last_sign_in_at: self.sign_ins.last_at.map(|at| at.and_utc()),
-        })
-    }
+/// Returns the account with everything that an administrator sees.
+fn shown(app: &App, (account, sign_ins): &AdminProfile) -> Result<AdminUser, Error> {
+    let now = app.clock.now_naive();
+    Ok(AdminUser {
+        user: account.to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)?,
+        premium: account.premium(|tier| app.premium.bandwidth_mb(tier), now)?,
+        totp_enabled: sign_ins.totp_enabled,
+        sessions: sign_ins.open,
+        last_sign_in_at: sign_ins.last_at.map(|at| at.and_utc()),
+    })
 }
 
 /// Returns the account with the generated password, if there is one.
 fn with_password(
     app: &App,
-    profile: &Profile,
+    profile: &AdminProfile,
     generated: Option<SecretString>,
     sessions_ended: usize,
 ) -> Result<PasswordResponse, Error> {
     Ok(PasswordResponse {
-        user: profile.shown(app)?,
+        user: shown(app, profile)?,
         password: generated.map(|text| text.expose_secret().to_owned()),
         sessions_ended,
     })
 }
 
-fn profile(db: &mut Db, id: UserId, now: NaiveDateTime) -> Result<Profile, Error> {
+fn profile(db: &mut Db, id: UserId, now: NaiveDateTime) -> Result<AdminProfile, Error> {
     let account = accounts::queries::find_account(db, id)?.ok_or(Error::UserNotFound)?;
     let mut all = profiles(db, vec![account], now)?;
     all.pop().ok_or(Error::UserNotFound)
 }
 
-fn profiles(db: &mut Db, rows: Vec<AccountRow>, now: NaiveDateTime) -> Result<Vec<Profile>, Error> {
+fn profiles(
+    db: &mut Db,
+    rows: Vec<AccountRow>,
+    now: NaiveDateTime,
+) -> Result<Vec<AdminProfile>, Error> {
     let ids: Vec<UserId> = rows.iter().map(|row| row.id).collect();
     let mut sign_ins = queries::sign_ins(db, &ids, now)?;
-    let with_sign_ins = |account: AccountRow| Profile {
-        sign_ins: sign_ins.remove(&account.id).unwrap_or_default(),
-        account,
-    };
-    Ok(rows.into_iter().map(with_sign_ins).collect())
+    let with_sign_ins = rows.into_iter().map(|account| {
+        let sign_ins = sign_ins.remove(&account.id).unwrap_or_default();
+        (account, sign_ins)
+    });
+    Ok(with_sign_ins.collect())
 }
 
 fn role_entry(id: UserId, old: AccountRole, new: AccountRole) -> Entry {
@@ -314,12 +313,9 @@ fn told(plan: Plan) -> Value {
 }
 
 fn standing_entry(id: UserId, is_active: bool) -> Entry {
-    Entry::on(
-        if is_active {
-            Action::USER_ACTIVATED
-        } else {
-            Action::USER_DEACTIVATED
-        },
-        id,
-    )
+    let action = match is_active {
+        true => Action::USER_ACTIVATED,
+        false => Action::USER_DEACTIVATED,
+    };
+    Entry::on(action, id)
 }

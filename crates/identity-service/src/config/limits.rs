@@ -59,14 +59,9 @@ impl LimitsConfig {
     }
 
     pub(super) fn check(self) -> Result<(), ConfigError> {
-        let Self {
-            profile_json_bytes: json,
-            photo_bytes: photo,
-            large_bodies_mib: large,
-            ..
-        } = self;
-        let large = large.map(|mib| usize::try_from(mib).unwrap_or(usize::MAX));
-        if large.is_some_and(|mib| mib.saturating_mul(1 << 20) < json.max(photo)) {
+        let largest = self.profile_json_bytes.max(self.photo_bytes);
+        let mib = self.large_bodies_mib.map(usize::try_from);
+        if mib.is_some_and(|mib| mib.unwrap_or(usize::MAX).saturating_mul(1 << 20) < largest) {
             return Err(ConfigError::rule(
                 "IDENTITY__LIMITS__LARGE_BODIES_MIB must be at least PROFILE_JSON_BYTES and PHOTO_BYTES",
             ));

@@ -32,11 +32,7 @@ fn look(
     sealer: &Sealer,
     question: ExistenceQuestion,
 ) -> Result<ExistenceAnswer, Error> {
-    let ExistenceQuestion {
-        user_id,
-        team_id,
-        session_id,
-    } = question;
+    let (user_id, team_id) = (question.user_id, question.team_id);
     let mut role = None;
     let mut exists = match (user_id, team_id) {
         (Some(user), Some(team)) => {
@@ -49,7 +45,7 @@ fn look(
         (None, Some(team)) => teams::queries::find_team(db, team)?.is_some(),
         (None, None) => false,
     };
-    if let Some(session_id) = session_id {
+    if let Some(session_id) = question.session_id {
         exists = sessions::queries::stands(db, &session_id)?;
     }
     let whom = match team_id {

@@ -198,14 +198,9 @@ fn has(req: &HttpRequest, version: &str) -> bool {
 }
 
 fn answer(asked: Option<String>, file: PhotoFile) -> HttpResponse {
-    let PhotoFile {
-        version,
-        is_public,
-        content,
-    } = file;
-    let cached = if !is_public {
+    let cached = if !file.is_public {
         CacheControl(vec![CacheDirective::Private, CacheDirective::NoCache])
-    } else if asked.as_deref() == Some(version.as_str()) {
+    } else if asked.as_deref() == Some(file.version.as_str()) {
         CacheControl(vec![
             CacheDirective::Public,
             CacheDirective::MaxAge(A_YEAR),
@@ -214,19 +209,19 @@ fn answer(asked: Option<String>, file: PhotoFile) -> HttpResponse {
     } else {
         CacheControl(vec![CacheDirective::NoCache])
     };
-    let mut response = match content {
+    let mut response = match file.content {
         Some(_) => HttpResponse::Ok(),
         None => HttpResponse::NotModified(),
     };
     response
-        .insert_header(ETag(EntityTag::new_strong(version)))
+        .insert_header(ETag(EntityTag::new_strong(file.version)))
         .insert_header(cached)
         // A browser runs nothing in the file, whatever type it assumes.
         .insert_header((
             header::CONTENT_SECURITY_POLICY,
             "default-src 'none'; sandbox",
         ));
-    match content {
+    match file.content {
         Some(row) => response
             .insert_header((header::CONTENT_TYPE, row.content_type))
             .body(row.bytes),

@@ -24,14 +24,6 @@ enum PhotoChange {
     Replace(NewPhoto),
 }
 
-/// A request that is valid, as far as that is known before the transaction.
-struct ProfileUpdate {
-    bio: Option<Option<String>>,
-    website_url: Option<Option<String>>,
-    email: Option<String>,
-    photo: PhotoChange,
-}
-
 /// Updates the caller's profile, completely or not at all.
 ///
 /// # Errors
@@ -39,28 +31,28 @@ struct ProfileUpdate {
 pub(crate) async fn update_user(
     app: &App,
     caller: &CurrentUser,
-    request: UpdateProfileRequest,
+    mut request: UpdateProfileRequest,
     origin: RequestContext,
 ) -> Result<User, Error> {
     if request.email.is_some() && caller.token.access != Access::Full {
         return Err(Error::InsufficientScope);
     }
     let (id, origin) = (caller.account.id, origin.of(caller));
-    let update = prepare(app, id, request).await?;
+    let photo = prepare(app, id, &mut request).await?;
     let account = app
-        .change(&origin, move |change| apply(change, id, &update))
+        .change(&origin, move |change| apply(change, id, &request, &photo))
         .await?;
     let now = app.clock.now_naive();
     account.to_user(caller.of_themselves(), now, &app.base_url)
 }
 
-/// Does all that needs no transaction. The photo comes last, so that no server is called for a request that is refused
-/// anyway.
+/// Checks the request, as far as that needs no transaction, and loads the photo. The photo comes last, so that no server
+/// is called for a request that is refused anyway.
 async fn prepare(
     app: &App,
     id: UserId,
-    request: UpdateProfileRequest,
-) -> Result<ProfileUpdate, Error> {
+    request: &mut UpdateProfileRequest,
+) -> Result<PhotoChange, Error> {
     if let Some(Some(bio)) = &request.bio {
         check_bio(bio)?;
     }
@@ -75,7 +67,7 @@ async fn prepare(
     if let Some(email) = &request.email {
         new_email(&account, email)?;
     }
-    let photo = match request.profile_photo_url {
+    Ok(match request.profile_photo_url.take() {
         None => PhotoChange::Keep,
         Some(None) => PhotoChange::Remove,
         Some(address) if address == account.photo_url(&app.base_url) => PhotoChange::Keep,
@@ -83,12 +75,6 @@ async fn prepare(
             app.limits.check_account(AccountLimit::Photo, id)?;
             PhotoChange::Replace(source::photo_at(&app.photos, id, address).await?)
         }
-    };
-    Ok(ProfileUpdate {
-        bio: request.bio,
-        website_url: request.website_url,
-        email: request.email,
-        photo,
     })
 }
 
@@ -110,10 +96,15 @@ fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> 
     parsed.map(Some)
 }
 
-fn apply(change: &mut Change<'_>, id: UserId, update: &ProfileUpdate) -> Result<AccountRow, Error> {
+fn apply(
+    change: &mut Change<'_>,
+    id: UserId,
+    request: &UpdateProfileRequest,
+    photo: &PhotoChange,
+) -> Result<AccountRow, Error> {
     // The account was deleted or deactivated after the token was checked.
     let account = accounts::queries::lock_active(change.db, id)?.ok_or(Error::TokenRevoked)?;
-    let email = match &update.email {
+    let email = match &request.email {
         Some(email) => new_email(&account, email)?,
         None => None,
     };
@@ -121,12 +112,12 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &ProfileUpdate) -> Result<
         new.as_ref().is_some_and(|new| new != old)
     };
     let mut changed = email.is_some()
-        || differs(&update.bio, &account.bio)
-        || differs(&update.website_url, &account.website_url);
+        || differs(&request.bio, &account.bio)
+        || differs(&request.website_url, &account.website_url);
     if changed {
         let changes = ProfileChanges {
-            bio: update.bio.as_ref().map(Option::as_deref),
-            website_url: update.website_url.as_ref().map(Option::as_deref),
+            bio: request.bio.as_ref().map(Option::as_deref),
+            website_url: request.website_url.as_ref().map(Option::as_deref),
             email: email.as_ref().map(Email::as_str),
             email_verified: email.is_some().then_some(false),
             updated_at: change.now.naive_utc(),
@@ -138,7 +129,7 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &ProfileUpdate) -> Result<
         accounts::creation::claim_email(change, &account, email, false)?;
         change.audit(&Entry::on(Action::EMAIL_SET, id))?;
     }
-    changed |= match &update.photo {
+    changed |= match photo {
         PhotoChange::Keep => false,
         PhotoChange::Remove => photos::queries::clear(change.db, id, change.now.naive_utc())?,
         PhotoChange::Replace(photo) => {

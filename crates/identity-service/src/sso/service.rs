@@ -95,15 +95,7 @@ pub(super) async fn exchange(
 
 /// Checks that the parameters of a mini-app are genuine: the token is valid and belongs to the named account.
 pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackResponse, Error> {
-    let CallbackQuery {
-        token,
-        access_token,
-        user_id,
-        username,
-        redirect_uri,
-        origin,
-    } = query;
-    let token = match (token, access_token) {
+    let token = match (query.token, query.access_token) {
         (Some(token), Some(same)) if token == same => token,
         (Some(token), None) | (None, Some(token)) => token,
         _ => return Err(Error::InvalidToken),
@@ -115,13 +107,15 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
     }
     // A token that was issued for one site must not sign anybody in at another.
     let site = caller.token.access.site();
-    let mut named = [redirect_uri, origin].into_iter().flatten();
+    let mut named = [query.redirect_uri, query.origin].into_iter().flatten();
     if !named.all(|address| site.is_some_and(|site| origin_of(&address).as_deref() == Some(site))) {
         return Err(Error::InvalidToken);
     }
     let account = &caller.account;
-    let is_own = user_id.is_some_and(|id| id.parse() == Ok(account.id))
-        && username.is_some_and(|name| name.trim() == account.username);
+    let is_own = query.user_id.is_some_and(|id| id.parse() == Ok(account.id))
+        && query
+            .username
+            .is_some_and(|name| name.trim() == account.username);
     if !is_own {
         return Err(Error::InvalidToken);
     }

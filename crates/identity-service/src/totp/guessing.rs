@@ -48,16 +48,11 @@ pub(super) async fn take_turn(
         return Ok(None);
     }
     let now = app.clock.now().timestamp_millis();
-    let turn = queries::Turn {
-        user_id,
-        confirmed,
-        now,
-    };
     let taken = app
         .write_one(move |db| {
-            Ok(match queries::take_turn(db, &turn)? {
+            Ok(match queries::take_turn(db, user_id, confirmed, now)? {
                 Some(failures) => Ok(CodeAttempt { failures }),
-                None => Err(queries::find_next_turn(db, &turn)?),
+                None => Err(queries::find_next_turn(db, user_id, confirmed)?),
             })
         })
         .await?;

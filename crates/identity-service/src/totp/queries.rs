@@ -6,20 +6,16 @@ use diesel::sql_types::{BigInt, Bool, Text, Timestamp};
 
 use crate::schema::{recovery_codes, totp_factors};
 
-/// A code about to be checked.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
-    pub(super) user_id: UserId,
-    /// True for a confirmed factor, false for one that waits for its first code.
-    pub(super) confirmed: bool,
-    /// Milliseconds since the epoch.
-    pub(super) now: i64,
-}
-
 /// Counts a code as wrong before it is checked, and returns the number of wrong codes in a row. `None` while the account
-/// has to wait, or without such a factor. The fifth wrong code costs one second, each further one twice as much, up to a
-/// day. This one statement decides for all processes.
-pub(super) fn take_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
+/// has to wait, or without such a factor: a `confirmed` one, or one that waits for its first code. `now` is in
+/// milliseconds since the epoch. The fifth wrong code costs one second, each further one twice as much, up to a day. This
+/// one statement decides for all processes.
+pub(super) fn take_turn(
+    db: &mut Db,
+    user_id: UserId,
+    confirmed: bool,
+    now: i64,
+) -> QueryResult<Option<i64>> {
     let take = diesel::sql_query(
         "UPDATE totp_factors SET failed_codes = failed_codes + 1, \
          next_code_at_ms = CASE WHEN failed_codes < 4 THEN 0 WHEN failed_codes < 21 \
@@ -27,17 +23,21 @@ pub(super) fn take_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
          WHERE user_id = $2 AND (confirmed_at IS NOT NULL) = $3 AND next_code_at_ms <= $1 RETURNING failed_codes",
     );
     let take = take
-        .bind::<BigInt, _>(turn.now)
-        .bind::<BigInt, _>(turn.user_id)
-        .bind::<Bool, _>(turn.confirmed);
+        .bind::<BigInt, _>(now)
+        .bind::<BigInt, _>(user_id)
+        .bind::<Bool, _>(confirmed);
     cached::<BigInt, _>(take).get_result(db).optional()
 }
 
 /// Finds when an account's next code may be checked. `None` without such a factor.
-pub(super) fn find_next_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
-    let factor = totp_factors::table.find(turn.user_id.get());
-    factor
-        .filter(totp_factors::confirmed_at.is_not_null().eq(turn.confirmed))
+pub(super) fn find_next_turn(
+    db: &mut Db,
+    user_id: UserId,
+    confirmed: bool,
+) -> QueryResult<Option<i64>> {
+    totp_factors::table
+        .find(user_id.get())
+        .filter(totp_factors::confirmed_at.is_not_null().eq(confirmed))
         .select(totp_factors::next_code_at_ms)
         .first(db)
         .optional()

@@ -1,4 +1,5 @@
 use std::io::{IsTerminal as _, Read as _};
+use std::str::FromStr;
 
 use auth_types::{AccountRole, PremiumTier, UnknownName, UserId};
 use chrono::{DateTime, Utc};
@@ -35,10 +36,10 @@ pub(in crate::cli) enum UsersCommand {
         #[arg(value_name = "TEXT")]
         text: Option<String>,
         /// Only accounts with this role: USER or SUPERADMIN
-        #[arg(long, ignore_case = true, value_parser = role)]
+        #[arg(long, ignore_case = true, value_parser = upper::<AccountRole>)]
         role: Option<AccountRole>,
         /// Only accounts with this plan: FREE or PREMIUM
-        #[arg(long, value_name = "TIER", value_parser = tier)]
+        #[arg(long, value_name = "TIER", value_parser = upper::<PremiumTier>)]
         premium: Option<PremiumTier>,
         /// Only active accounts
         #[arg(long, conflicts_with = "inactive")]
@@ -64,7 +65,7 @@ pub(in crate::cli) enum UsersCommand {
         #[command(flatten)]
         user: UserArg,
         /// FREE or PREMIUM
-        #[arg(long, value_parser = tier)]
+        #[arg(long, value_parser = upper::<PremiumTier>)]
         tier: PremiumTier,
         /// When PREMIUM ends (2027-01-31, or RFC 3339); never if not set
         #[arg(long, value_name = "TIME", value_parser = moment)]
@@ -143,14 +144,8 @@ impl PasswordArg {
     }
 }
 
-fn role(text: &str) -> Result<AccountRole, String> {
-    text.to_ascii_uppercase()
-        .parse()
-        .map_err(|error: UnknownName| error.to_string())
-}
-
-fn tier(text: &str) -> Result<PremiumTier, String> {
-    text.to_ascii_uppercase()
-        .parse()
-        .map_err(|error: UnknownName| error.to_string())
+/// Parses a name such as a role, ignoring case.
+fn upper<T: FromStr<Err = UnknownName>>(text: &str) -> Result<T, String> {
+    let parsed = text.to_ascii_uppercase().parse();
+    parsed.map_err(|error: UnknownName| error.to_string())
 }

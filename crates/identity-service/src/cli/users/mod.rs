@@ -56,7 +56,7 @@ pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), 
                 cursor: after,
                 limit: Some(limit),
             };
-            list(context, search).await
+            context.show(&service::search(&context.app, search).await?, listed)
         }
         UsersCommand::Show(user) => show(context, &user).await,
         UsersCommand::Promote(user) => set_role(context, &user, AccountRole::Superadmin).await,
@@ -81,10 +81,6 @@ async fn create(context: &Context, new: NewUser) -> Result<(), CommandError> {
         let line = format!("{} was created, {}.", named(&made.user), role.as_str());
         with_password_line(line, made)
     })
-}
-
-async fn list(context: &Context, search: SearchQuery) -> Result<(), CommandError> {
-    context.show(&service::search(&context.app, search).await?, listed)
 }
 
 async fn show(context: &Context, user: &UserArg) -> Result<(), CommandError> {

@@ -26,11 +26,7 @@ pub(crate) enum Grant {
         site: Option<String>,
     },
     /// Access of an OAuth client that the account has consented to.
-    Client {
-        client_id: String,
-        scope: ScopeSet,
-        is_first_party: bool,
-    },
+    Client(ClientAccess),
 }
 
 /// What an access token may be used for, according to its claims. Never more than the session's grant allows.
@@ -41,11 +37,15 @@ pub(crate) enum Access {
     /// The access of a site that a session was handed over to, with the site's origin.
     Sso { site: Option<String> },
     /// The access of an OAuth client with these scopes.
-    Client {
-        client_id: String,
-        scope: ScopeSet,
-        is_first_party: bool,
-    },
+    Client(ClientAccess),
+}
+
+/// The access of an OAuth client to an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClientAccess {
+    pub(crate) client_id: String,
+    pub(crate) scope: ScopeSet,
+    pub(crate) is_first_party: bool,
 }
 
 impl Grant {
@@ -60,7 +60,7 @@ impl Grant {
             Self::FirstParty => Self::FIRST_PARTY,
             Self::Browser => Self::BROWSER,
             Self::Sso { .. } => Self::SSO,
-            Self::Client { .. } => Self::CLIENT,
+            Self::Client(_) => Self::CLIENT,
         }
     }
 
@@ -80,14 +80,14 @@ impl Grant {
 
     pub(crate) fn client_id(&self) -> Option<&str> {
         match self {
-            Self::Client { client_id, .. } => Some(client_id),
+            Self::Client(client) => Some(&client.client_id),
             _ => None,
         }
     }
 
     pub(crate) fn scope(&self) -> Option<ScopeSet> {
         match self {
-            Self::Client { scope, .. } => Some(*scope),
+            Self::Client(client) => Some(client.scope),
             _ => None,
         }
     }
@@ -104,15 +104,7 @@ impl Grant {
         match self {
             Self::FirstParty | Self::Browser => Access::Full,
             Self::Sso { site, .. } => Access::Sso { site: site.clone() },
-            Self::Client {
-                client_id,
-                scope,
-                is_first_party,
-            } => Access::Client {
-                client_id: client_id.clone(),
-                scope: *scope,
-                is_first_party: *is_first_party,
-            },
+            Self::Client(client) => Access::Client(client.clone()),
         }
     }
 }
@@ -150,11 +142,8 @@ impl Access {
     pub(crate) fn origin(&self) -> Option<&'static str> {
         match self {
             Self::Sso { .. } => Some("sso"),
-            Self::Client {
-                is_first_party: true,
-                ..
-            } => Some("first_party"),
-            Self::Full | Self::Client { .. } => None,
+            Self::Client(client) if client.is_first_party => Some("first_party"),
+            Self::Full | Self::Client(_) => None,
         }
     }
 
@@ -177,11 +166,11 @@ impl Access {
             (None, None, None, None) => Some(Self::Full),
             (None, None, Some("sso"), site) => Some(Self::Sso { site }),
             (Some(client_id), Some(scope), None | Some("first_party"), None) => {
-                Some(Self::Client {
+                Some(Self::Client(ClientAccess {
                     client_id,
                     scope: scope.parse().ok()?,
                     is_first_party: origin.is_some(),
-                })
+                }))
             }
             _ => None,
         }
@@ -189,7 +178,7 @@ impl Access {
 
     pub(crate) fn client_id(&self) -> Option<&str> {
         match self {
-            Self::Client { client_id, .. } => Some(client_id),
+            Self::Client(client) => Some(&client.client_id),
             Self::Full | Self::Sso { .. } => None,
         }
     }
@@ -197,7 +186,7 @@ impl Access {
     /// Returns the scopes of an OAuth client's token, or `None` if no scopes limit the token.
     pub(crate) fn scope(&self) -> Option<ScopeSet> {
         match self {
-            Self::Client { scope, .. } => Some(*scope),
+            Self::Client(client) => Some(client.scope),
             Self::Full | Self::Sso { .. } => None,
         }
     }

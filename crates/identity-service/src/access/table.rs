@@ -23,34 +23,23 @@ pub(crate) enum Client {
 }
 
 /// Any valid token.
-const ANY: EndpointRule = EndpointRule {
-    client: Client::AnyToken,
-    sso: true,
-};
+const ANY: EndpointRule = rule(Client::AnyToken, true);
 /// A client with the scope `account`, or an SSO session: profile, photo, and global sign-out.
 const ACCOUNT_OR_SSO: EndpointRule = scope(Scope::Account);
 /// A client with the scope `account`, but no SSO session: sessions, applications, and export.
-const ACCOUNT_NOT_SSO: EndpointRule = EndpointRule {
-    client: Client::Scope(Scope::Account),
-    sso: false,
-};
+const ACCOUNT_NOT_SSO: EndpointRule = rule(Client::Scope(Scope::Account), false);
 /// Only the product's own sign-ins: password, e-mail address, second factor, deletion, giving access to others, and
 /// administration, which could undo all of these.
-const SIGN_IN: EndpointRule = EndpointRule {
-    client: Client::Never,
-    sso: false,
-};
+const SIGN_IN: EndpointRule = rule(Client::Never, false);
 /// The product's own sign-ins and SSO sessions: handing a sign-in over to another site.
-const HAND_OVER: EndpointRule = EndpointRule {
-    client: Client::Never,
-    sso: true,
-};
+const HAND_OVER: EndpointRule = rule(Client::Never, true);
+
+const fn rule(client: Client, sso: bool) -> EndpointRule {
+    EndpointRule { client, sso }
+}
 
 const fn scope(scope: Scope) -> EndpointRule {
-    EndpointRule {
-        client: Client::Scope(scope),
-        sso: true,
-    }
+    rule(Client::Scope(scope), true)
 }
 
 const TEAMS: EndpointRule = scope(Scope::Teams);
@@ -158,18 +147,11 @@ pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
         (Access::Full, _) => true,
         (_, None) => false,
         (Access::Sso { .. }, Some(rule)) => rule.sso,
-        (
-            Access::Client {
-                scope,
-                is_first_party,
-                ..
-            },
-            Some(rule),
-        ) => match rule.client {
+        (Access::Client(client), Some(rule)) => match rule.client {
             Client::AnyToken => true,
             // A client that is no longer first-party can still hold a token with that scope.
-            Client::Scope(Scope::Account) => *is_first_party && scope.contains(Scope::Account),
-            Client::Scope(needed) => scope.contains(needed),
+            Client::Scope(Scope::Account) if !client.is_first_party => false,
+            Client::Scope(needed) => client.scope.contains(needed),
             Client::Never => false,
         },
     }
@@ -182,6 +164,7 @@ mod tests {
     use auth_types::ScopeSet;
 
     use super::*;
+    use crate::access::ClientAccess;
 
     const DOCUMENT: &str = include_str!("../../../../docs/scopes.md");
 
@@ -214,10 +197,12 @@ mod tests {
     /// A client's token never reaches an endpoint that only the account itself may call.
     #[test]
     fn no_scope_opens_an_endpoint_that_is_closed_to_clients() {
-        let client = |scope: ScopeSet, is_first_party| Access::Client {
-            client_id: "app".to_owned(),
-            scope,
-            is_first_party,
+        let client = |scope: ScopeSet, is_first_party| {
+            Access::Client(ClientAccess {
+                client_id: "app".to_owned(),
+                scope,
+                is_first_party,
+            })
         };
         let all = [
             client(ScopeSet::all(), false),

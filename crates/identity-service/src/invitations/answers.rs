@@ -74,9 +74,8 @@ pub(crate) async fn accept(
     origin: &RequestContext,
 ) -> Result<AcceptResponse, Error> {
     let (user_id, caps) = (caller.account.id, app.teams);
-    let origin = origin.clone().of(caller);
     let (reference, asked) = find(app, reference).await?;
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(caller), move |change| {
         let answer = Answer::open(change, &reference, asked, user_id)?;
         let (team, asked) = (&answer.team, &answer.asked);
         let member = teams::queries::find_stored_role(change.db, team.id, user_id)?.is_some();
@@ -114,9 +113,8 @@ pub(crate) async fn decline(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
-    let origin = origin.clone().of(caller);
     let (reference, asked) = find(app, reference).await?;
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(caller), move |change| {
         let answer = Answer::open(change, &reference, asked, user_id)?;
         match answer.settle(change, Status::Declined)? {
             true => Ok(()),

@@ -35,8 +35,7 @@ pub(crate) async fn invite(
     app.limits
         .check_account(AccountLimit::Invite, actor.user_id)?;
     let invited_by = admin.0.caller.account.username.clone();
-    let origin = origin.clone().of(&admin.0.caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(&admin.0.caller), move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;
         let now = change.now.naive_utc();
         let token = random_token();
@@ -81,7 +80,7 @@ pub(crate) async fn list_of_team(
     admin: &TeamAdmin,
     query: InvitationsQuery,
 ) -> Result<InvitationsResponse, Error> {
-    let page = query.page().bounds()?;
+    let page = query.bounds()?;
     let (team_id, now) = (admin.0.team.id, app.clock.now_naive());
     let sees_email = admin.0.caller.token.access.sees_email();
     app.pool
@@ -101,8 +100,7 @@ pub(crate) async fn revoke(
 ) -> Result<(), Error> {
     let id = invitation_id(id).ok_or(Error::InvitationNotFound)?;
     let actor = TeamActor::of(&admin.0);
-    let origin = origin.clone().of(&admin.0.caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(&admin.0.caller), move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;
         queries::find_of_team(change.db, team.id, &id)?.ok_or(Error::InvitationNotFound)?;
         let now = change.now.naive_utc();

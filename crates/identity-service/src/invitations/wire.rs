@@ -6,8 +6,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::model::InvitationRow;
 use crate::error::Error;
+use crate::page::{MAX_PAGE, bounds};
 use crate::schema::{teams, users};
-use crate::teams::wire::{PageQuery, Team};
+use crate::teams::wire::Team;
 
 /// An invitation to join a team.
 #[derive(Serialize, ToSchema)]
@@ -67,13 +68,10 @@ pub(crate) enum Status {
 impl Status {
     /// Parses the stored status, which is never `expired`.
     pub(super) fn stored(text: &str) -> Result<Self, Error> {
-        match text {
-            "pending" => Ok(Self::Pending),
-            "accepted" => Ok(Self::Accepted),
-            "declined" => Ok(Self::Declined),
-            "revoked" => Ok(Self::Revoked),
-            other => Err(Error::internal("invitations.status", other)),
-        }
+        [Self::Pending, Self::Accepted, Self::Declined, Self::Revoked]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or_else(|| Error::internal("invitations.status", text))
     }
 
     pub(super) fn as_str(self) -> &'static str {
@@ -162,10 +160,8 @@ impl InvitationsQuery {
         }
     }
 
-    pub(crate) fn page(&self) -> PageQuery {
-        PageQuery {
-            limit: self.limit,
-            offset: self.offset,
-        }
+    /// Returns limit and offset.
+    pub(super) fn bounds(&self) -> Result<(i64, i64), Error> {
+        bounds(self.limit, self.offset, MAX_PAGE)
     }
 }

@@ -4,7 +4,7 @@ use auth_types::{ScopeSet, UserId};
 use chrono::NaiveDateTime;
 use serde_json::json;
 
-use crate::access::Grant;
+use crate::access::{ClientAccess, Grant};
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
@@ -53,18 +53,17 @@ pub(crate) async fn open(
 ) -> Result<Option<GrantedSession>, OAuthError> {
     // The client may have lost scopes since the user granted these.
     let scope = grant.scope.intersection(grant.client.scope);
-    let opened = Grant::Client {
+    let opened = Grant::Client(ClientAccess {
         client_id: grant.client.id.clone(),
         scope,
         is_first_party: grant.client.is_first_party,
-    };
+    });
     app.limits.check_derived(grant.user_id, &opened)?;
     let session =
         NewSession::open(opened, app.clock.now_naive(), origin).authenticated(grant.auth_time);
     let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());
-    let origin = origin.clone().by(grant.user_id);
     let opened = app
-        .change(&origin, move |change| {
+        .change(&origin.clone().by(grant.user_id), move |change| {
             let user_id = grant.user_id;
             // The lock comes first, as in every change of the account's sessions. A concurrent global sign-out, revocation
             // or deactivation then finds the new session and ends it.

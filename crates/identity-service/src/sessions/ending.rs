@@ -27,8 +27,7 @@ pub(crate) async fn logout(
         .and_then(RefreshToken::parse)
         .map(|token| token.lineage());
     let (user_id, session_id) = (caller.account.id, caller.token.session_id.clone());
-    let origin = origin.clone().by(user_id);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().by(user_id), move |change| {
         accounts::queries::lock_account(change.db, user_id)?;
         let mut ending = vec![session_id];
         if let Some(lineage) = other {
@@ -47,8 +46,7 @@ pub(crate) async fn end_session(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
-    let origin = origin.clone().by(user_id);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().by(user_id), move |change| {
         accounts::queries::lock_account(change.db, user_id)?;
         if !queries::revoke_of(change.db, user_id, &session_id, change.now.naive_utc())? {
             return Err(Error::SessionNotFound);
@@ -67,8 +65,7 @@ pub(crate) async fn end_many(
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let spared = spare_this.then(|| caller.token.session_id.clone());
-    let origin = origin.clone().by(user_id);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().by(user_id), move |change| {
         accounts::queries::lock_account(change.db, user_id)?;
         end_all(change, user_id, spared.as_deref(), None).map(drop)
     })

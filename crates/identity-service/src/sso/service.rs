@@ -87,7 +87,7 @@ pub(super) async fn exchange(
             }
         }
         Access::Full => Grant::FirstParty,
-        Access::Client { .. } => return Err(Error::InsufficientScope),
+        Access::Client(_) => return Err(Error::InsufficientScope),
     };
     let session = opening::open_derived_session(app, caller, grant, origin).await?;
     session.token_pair(app, &caller.account).await
@@ -102,7 +102,7 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
     };
     let caller = auth::identify_token(app, &token).await?;
     // The token of an OAuth client must not sign its user in here.
-    if matches!(caller.token.access, Access::Client { .. }) {
+    if matches!(caller.token.access, Access::Client(_)) {
         return Err(Error::InvalidToken);
     }
     // A token that was issued for one site must not sign anybody in at another.

@@ -68,8 +68,7 @@ pub(crate) async fn add_member(
     let role = given_role(request.role.as_deref())?;
     let username = name_to_look_up(&request.username);
     let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
-    let origin = origin.clone().of(&admin.0.caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(&admin.0.caller), move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;
         let id = accounts::queries::find_by_name(change.db, &username)?
             .ok_or(Error::UserNotFound)?
@@ -100,8 +99,7 @@ pub(crate) async fn change_role(
     let role = parse_role(role)?;
     let username = name_to_look_up(username);
     let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
-    let origin = origin.clone().of(&admin.0.caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(&admin.0.caller), move |change| {
         let (team, my_role) = actor.lock(change, TeamRole::Admin)?;
         let target = get_member(change.db, &team, &username)?;
         let current = target.role(team.owner_id)?;
@@ -165,8 +163,7 @@ pub(crate) async fn remove_member(
         return leave(app, member, origin).await;
     }
     let actor = TeamActor::of(member);
-    let origin = origin.clone().of(&member.caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(&member.caller), move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;
         let target = get_member(change.db, &team, &username)?;
         if target.user_id == team.owner_id {
@@ -185,8 +182,7 @@ pub(crate) async fn leave(
 ) -> Result<(), Error> {
     let username = member.caller.account.username.to_ascii_lowercase();
     let actor = TeamActor::of(member);
-    let origin = origin.clone().of(&member.caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(&member.caller), move |change| {
         let (team, role) = actor.lock(change, TeamRole::Member)?;
         if role == TeamRole::Owner {
             return Err(Error::LastOwner);

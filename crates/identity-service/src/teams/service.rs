@@ -39,8 +39,7 @@ pub(crate) async fn create_team(
     let name = parse_name(&request.name)?;
     let description = request.description.map(parse_description).transpose()?;
     let (owner_id, caps) = (caller.account.id, app.teams);
-    let origin = origin.clone().of(caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(caller), move |change| {
         let now = change.now.naive_utc();
         let team = NewTeam {
             name: &name,
@@ -95,9 +94,8 @@ pub(crate) async fn change_team(
             cleared_or_absent => cleared_or_absent,
         },
     };
-    let origin = origin.clone().of(caller);
     let actor = TeamActor::of(&admin.0);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(caller), move |change| {
         let (old, role) = actor.lock(change, TeamRole::Admin)?;
         let new = old.patched(patch);
         if new.slug != old.slug && role < TeamRole::Owner {
@@ -126,8 +124,7 @@ pub(crate) async fn delete_team(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let actor = TeamActor::of(&owner.0);
-    let origin = origin.clone().of(&owner.0.caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(&owner.0.caller), move |change| {
         let (team, _) = actor.lock(change, TeamRole::Owner)?;
         remove_team(change, &team)
     })

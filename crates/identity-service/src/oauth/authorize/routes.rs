@@ -12,7 +12,7 @@ use web_kit::html::FORMS_LEAD_ELSEWHERE;
 
 use super::decide::{Decision, Way};
 use super::parameters::Parameters;
-use super::service::{self, Outcome, Question};
+use super::service::{self, Good, Outcome};
 use crate::app::App;
 use crate::auth;
 use crate::error::Error;
@@ -76,7 +76,7 @@ async fn authorize(
     let outcome = service::authorize(&app, parameters, user, way, looks_only, &origin);
     match outcome.await? {
         Outcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
-        Outcome::Ask(question) => Ok(ask(&visitor, &question).await?),
+        Outcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
         Outcome::SignIn(_) if !wants_page(&req) => Err(Error::AuthenticationRequired.into()),
         Outcome::SignIn(parameters) => Ok(sent(StatusCode::FOUND, &sign_in(&visitor, &parameters))),
         Outcome::Bad(why) => Err(bad(why).into()),
@@ -106,7 +106,7 @@ async fn answer(
     let outcome = service::authorize(&visitor.app, parameters, user, way, false, &origin);
     match outcome.await? {
         Outcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
-        Outcome::Ask(question) => Ok(ask(&visitor, &question).await?),
+        Outcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
         Outcome::SignIn(parameters) => Ok(visitor.see_other(&sign_in(&visitor, &parameters))),
         Outcome::Bad(why) => Err(bad(why).into()),
     }
@@ -124,23 +124,26 @@ struct ConsentPage<'a> {
     request: String,
 }
 
-async fn ask(visitor: &Visitor, question: &Question) -> Result<HttpResponse, Error> {
-    let url = &question.redirect_uri;
+async fn ask(
+    visitor: &Visitor,
+    (good, parameters): &(Good, Parameters),
+) -> Result<HttpResponse, Error> {
+    let url = &good.reply_to.redirect_uri;
     let user = visitor.user.as_ref();
     let before = match user {
         Some(user) => {
-            let (id, client) = (user.account.id, &question.client.id);
+            let (id, client) = (user.account.id, &good.client.id);
             consents::service::find_allowed(&visitor.app, id, client).await?
         }
         None => None,
     };
     let page = ConsentPage {
         frame: visitor.frame("Allow access"),
-        client: &question.client.name,
+        client: &good.client.name,
         username: user.map_or("", |user| &user.account.username),
         host: url.host_str().unwrap_or(url.scheme()),
-        lines: scopes::lines(question.request.scope, before.unwrap_or_default()),
-        request: question.parameters.query(),
+        lines: scopes::lines(good.request.scope, before.unwrap_or_default()),
+        request: parameters.query(),
     };
     Ok(visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))
 }

@@ -21,18 +21,10 @@ pub(super) enum Outcome {
     Reply(Url),
     /// The sign-in page is shown, and returns with these parameters.
     SignIn(Parameters),
-    /// The consent page is shown.
-    Ask(Box<Question>),
+    /// The consent page is shown for this request, which had these parameters.
+    Ask(Box<(Good, Parameters)>),
     /// The client or redirect URI is invalid, so only the user sees the error (RFC 6749 section 4.1.2.1).
     Bad(&'static str),
-}
-
-/// The request for consent that the page shows.
-pub(super) struct Question {
-    pub(super) client: OAuthClient,
-    pub(super) request: AuthorizationRequest,
-    pub(super) redirect_uri: Url,
-    pub(super) parameters: Parameters,
 }
 
 /// Processes an authorization request as far as possible. After sign-in and consent, the same request arrives again. With
@@ -69,12 +61,7 @@ pub(super) async fn authorize(
         (AuthorizeStep::Grant, Some(user)) => grant(app, user, good, way, origin).await,
         (AuthorizeStep::Deny, Some(user)) => deny(app, user, good, origin).await,
         (AuthorizeStep::Refuse(refusal), _) => Ok(good.refused(app, refusal)),
-        (AuthorizeStep::Ask, _) => Ok(Outcome::Ask(Box::new(Question {
-            redirect_uri: good.reply_to.redirect_uri,
-            client: good.client,
-            request: good.request,
-            parameters,
-        }))),
+        (AuthorizeStep::Ask, _) => Ok(Outcome::Ask(Box::new((good, parameters)))),
         (AuthorizeStep::SignIn | AuthorizeStep::Grant | AuthorizeStep::Deny, _) => {
             let anew = user.is_some() || good.request.wants_new_sign_in();
             Ok(Outcome::SignIn(parameters.after_sign_in(anew, now)))
@@ -83,12 +70,12 @@ pub(super) async fn authorize(
 }
 
 /// A valid request with its client.
-struct Good {
-    client: OAuthClient,
-    request: AuthorizationRequest,
+pub(super) struct Good {
+    pub(super) client: OAuthClient,
+    pub(super) request: AuthorizationRequest,
     /// The redirect URI exactly as in the request.
     redirect_uri: String,
-    reply_to: ResponseRedirect,
+    pub(super) reply_to: ResponseRedirect,
 }
 
 impl Good {
@@ -194,8 +181,7 @@ async fn deny(
     origin: &RequestContext,
 ) -> Result<Outcome, Error> {
     let (user_id, client_id) = (user.account.id, good.client.id.clone());
-    let origin = origin.clone().of(user);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(user), move |change| {
         consents::service::deny(change, user_id, &client_id, "page")
     })
     .await?;

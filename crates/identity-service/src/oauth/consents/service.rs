@@ -128,8 +128,7 @@ pub(crate) async fn revoke_application(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
-    let origin = origin.clone().of(caller);
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(caller), move |change| {
         let now = change.now.naive_utc();
         // Codes and devices are exchanged for sessions under this lock.
         accounts::queries::lock_account(change.db, user_id)?;

@@ -115,10 +115,9 @@ pub(super) async fn settle(
     allow: bool,
     origin: &RequestContext,
 ) -> Result<bool, Error> {
-    let origin = origin.clone().of(user);
     let (user_id, session_id) = (user.account.id, user.token.session_id.clone());
     let auth_time = user.session.authenticated_at;
-    app.change(&origin, move |change| {
+    app.change(&origin.clone().of(user), move |change| {
         // The lock comes first, as in every change of an account.
         accounts::queries::lock_account(change.db, user_id)?;
         let settlement = DeviceDecision {

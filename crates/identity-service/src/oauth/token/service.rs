@@ -2,7 +2,7 @@ use auth_types::{Scope, ScopeSet};
 use chrono::NaiveDateTime;
 
 use super::wire::TokenResponse;
-use crate::access::{Access, GrantRow};
+use crate::access::{Access, ClientAccess, GrantRow};
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::error::Error;
@@ -124,11 +124,11 @@ fn read_scope(grant: &GrantRow) -> Result<ScopeSet, Error> {
 impl Issue<'_> {
     async fn tokens(self, app: &App) -> Result<TokenResponse, OAuthError> {
         let (client, account) = (self.client, self.account);
-        let access = Access::Client {
+        let access = Access::Client(ClientAccess {
             client_id: client.id.clone(),
             scope: self.scope,
             is_first_party: client.is_first_party,
-        };
+        });
         let (id, token) = (self.session_id, self.refresh_token);
         let pair = sessions::token_pair::token_pair(app, account, id, &access, token).await?;
         let id_token = match self.scope.contains(Scope::OpenId) {

@@ -10,7 +10,6 @@ mod allowed_origins;
 mod app;
 mod audit;
 mod auth;
-mod change;
 mod cli;
 mod columns;
 mod config;
@@ -43,6 +42,7 @@ mod start;
 mod teams;
 mod tokens;
 mod totp;
+mod transaction;
 
 pub use cli::{AdminArgs, run_admin, run_cli};
 pub use config::{

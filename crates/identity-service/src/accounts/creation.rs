@@ -4,9 +4,9 @@ use super::model::{AccountRow, NewAccount, UNVERIFIED_CLAIM};
 use super::queries::{self, EmailClaim};
 use super::rules::{Email, Username};
 use crate::app::App;
-use crate::change::Change;
 use crate::error::Error;
 use crate::links::{self, Purpose};
+use crate::transaction::Transaction;
 
 /// Rejects a taken username before a password is hashed. The unique constraint decides in the end, in [`create_account`].
 pub(crate) async fn check_free(app: &App, username: &Username) -> Result<(), Error> {
@@ -20,12 +20,12 @@ pub(crate) async fn check_free(app: &App, username: &Username) -> Result<(), Err
 
 /// Inserts an account and claims its e-mail address.
 pub(crate) fn create_account(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     username: &Username,
     email: Option<&Email>,
     password_hash: &str,
 ) -> Result<AccountRow, Error> {
-    let now = change.now.naive_utc();
+    let now = tx.now.naive_utc();
     let placeholder = username.placeholder_email();
     let row = NewAccount {
         username: username.as_str(),
@@ -35,7 +35,7 @@ pub(crate) fn create_account(
         created_at: now,
         updated_at: now,
     };
-    let id = queries::insert_account(change.db, &row).map_err(|error| {
+    let id = queries::insert_account(tx.db, &row).map_err(|error| {
         let error = DbError::from(error);
         if is_unique_violation(&error, "users", &["username_lower"]) {
             Error::UsernameTaken
@@ -43,9 +43,9 @@ pub(crate) fn create_account(
             error.into()
         }
     })?;
-    let account = queries::find_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+    let account = queries::find_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
     if let Some(email) = email {
-        claim_email(change, &account, email, true)?;
+        claim_email(tx, &account, email, true)?;
     }
     Ok(account)
 }
@@ -53,12 +53,12 @@ pub(crate) fn create_account(
 /// Claims an unverified address and mails a verification link to it. `confirmed` says whether the password was
 /// presented, or chosen, together with it.
 pub(crate) fn claim_email(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     account: &AccountRow,
     email: &Email,
     confirmed: bool,
 ) -> Result<(), Error> {
-    let now = change.now.naive_utc();
+    let now = tx.now.naive_utc();
     let claim = EmailClaim {
         email_lower: email.lower(),
         user_id: account.id,
@@ -66,8 +66,8 @@ pub(crate) fn claim_email(
         confirmed,
         now,
     };
-    if !queries::claim_email(change.db, &claim)? {
+    if !queries::claim_email(tx.db, &claim)? {
         return Err(Error::EmailTaken);
     }
-    links::send(change, Purpose::VerifyEmail, account, email.as_str())
+    links::send(tx, Purpose::VerifyEmail, account, email.as_str())
 }

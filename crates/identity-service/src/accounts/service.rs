@@ -46,11 +46,11 @@ pub(crate) async fn open(
     let words = own_words(username.as_str(), email.as_ref().map(Email::as_str));
     let password_hash = app.passwords.hash(password, words).await?;
     let session = NewSession::open(grant, app.clock.now_naive(), origin);
-    app.change(origin, move |change| {
-        let account = create_account(change, &username, email.as_ref(), &password_hash)?;
-        sessions::end_replaced(change)?;
-        sessions::queries::insert_session(change.db, account.id, &session)?;
-        change.audit(&Entry::on(Action::REGISTERED, account.id).session(&session.id))?;
+    app.transact(origin, move |tx| {
+        let account = create_account(tx, &username, email.as_ref(), &password_hash)?;
+        sessions::end_replaced(tx)?;
+        sessions::queries::insert_session(tx.db, account.id, &session)?;
+        tx.audit(&Entry::on(Action::REGISTERED, account.id).session(&session.id))?;
         Ok((account, session))
     })
     .await

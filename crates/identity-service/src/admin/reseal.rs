@@ -25,8 +25,7 @@ pub(crate) async fn reseal(app: &App, origin: &RequestContext) -> Result<Reseale
     if signing_keys + done > 0 {
         let details = json!({ "signing_keys": signing_keys, "second_factors": done });
         let entry = Entry::new(Action::KEYS_RESEALED).details(details);
-        app.change(origin, move |change| change.audit(&entry))
-            .await?;
+        app.transact(origin, move |tx| tx.audit(&entry)).await?;
     }
     Ok(Resealed {
         signing_keys,

@@ -76,15 +76,15 @@ pub(crate) async fn create(
     let (generated, hash) = hash(app, new.password, words).await?;
     let (username, email, role) = (new.username, new.email, new.role);
     let profile = app
-        .change(origin, move |change| {
-            let now = change.now.naive_utc();
-            let account = create_account(change, &username, email.as_ref(), &hash)?;
+        .transact(origin, move |tx| {
+            let now = tx.now.naive_utc();
+            let account = create_account(tx, &username, email.as_ref(), &hash)?;
             if role != AccountRole::User {
-                queries::set_role(change.db, account.id, role)?;
+                queries::set_role(tx.db, account.id, role)?;
             }
             let details = json!({ "role": role });
-            change.audit(&Entry::on(Action::USER_CREATED, account.id).details(details))?;
-            profile(change.db, account.id, now)
+            tx.audit(&Entry::on(Action::USER_CREATED, account.id).details(details))?;
+            profile(tx.db, account.id, now)
         })
         .await?;
     with_password(app, &profile, generated, 0)
@@ -104,14 +104,14 @@ pub(crate) async fn update(
             "you cannot remove your own rights or deactivate yourself; another SUPERADMIN or the command line can",
         ));
     }
-    let change = app.change(origin, move |change| {
-        let now = change.now.naive_utc();
+    let done = app.transact(origin, move |tx| {
+        let now = tx.now.naive_utc();
         if loses {
             // If two administrators demote each other at once, the first succeeds and the second has lost the role.
-            queries::lock_superadmins(change.db)?;
-            change.check_session()?;
+            queries::lock_superadmins(tx.db)?;
+            tx.check_session()?;
         }
-        let before = accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        let before = accounts::queries::lock_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
         let (old_role, old_plan) = (before.role()?, before.plan()?);
         let role = changes.role.unwrap_or(old_role);
         let is_active = changes.is_active.unwrap_or(before.is_active);
@@ -131,20 +131,20 @@ pub(crate) async fn update(
                 premium_expires_at: plan.expires_at,
                 updated_at: now,
             };
-            queries::update_account(change.db, id, &columns)?;
+            queries::update_account(tx.db, id, &columns)?;
             for entry in entries.iter().flatten() {
-                change.audit(entry)?;
+                tx.audit(entry)?;
             }
             if !is_active {
-                sessions_ended = sessions::end_all(change, id, None, Some("deactivated"))?;
+                sessions_ended = sessions::end_all(tx, id, None, Some("deactivated"))?;
                 // Otherwise a mail link on its way would outlive the deactivation.
-                links::withdraw(change, id, &before.email)?;
+                links::withdraw(tx, id, &before.email)?;
             }
-            change.user_changed(id)?;
+            tx.user_changed(id)?;
         }
-        Ok((profile(change.db, id, now)?, changed, sessions_ended))
+        Ok((profile(tx.db, id, now)?, changed, sessions_ended))
     });
-    let (profile, changed, sessions_ended) = change.await?;
+    let (profile, changed, sessions_ended) = done.await?;
     Ok(UserUpdate {
         changed,
         sessions_ended,
@@ -168,19 +168,18 @@ pub(crate) async fn reset_password(
     let words = own_words(&user.username, user.email.as_deref());
     let (generated, hash) = hash(app, password, words).await?;
     let (profile, sessions_ended) = app
-        .change(origin, move |change| {
+        .transact(origin, move |tx| {
             // Locks the account: a concurrent sign-in with the old password is either ended below or rejected.
-            if !accounts::queries::set_hash(change.db, id, &hash)? {
+            if !accounts::queries::set_hash(tx.db, id, &hash)? {
                 return Err(Error::UserNotFound);
             }
-            let account =
-                accounts::queries::find_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+            let account = accounts::queries::find_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
             // Somebody with the old password may also have requested another address with it.
-            links::withdraw(change, id, &account.email)?;
-            change.audit(&Entry::on(Action::USER_PASSWORD_RESET, id))?;
-            notify_owner(change, &account, "password")?;
-            let ended = sessions::end_all(change, id, None, Some("password_reset"))?;
-            Ok((profile(change.db, id, change.now.naive_utc())?, ended))
+            links::withdraw(tx, id, &account.email)?;
+            tx.audit(&Entry::on(Action::USER_PASSWORD_RESET, id))?;
+            notify_owner(tx, &account, "password")?;
+            let ended = sessions::end_all(tx, id, None, Some("password_reset"))?;
+            Ok((profile(tx.db, id, tx.now.naive_utc())?, ended))
         })
         .await?;
     with_password(app, &profile, generated, sessions_ended)
@@ -192,9 +191,9 @@ pub(crate) async fn revoke_sessions(
     id: UserId,
     origin: &RequestContext,
 ) -> Result<usize, Error> {
-    app.change(origin, move |change| {
-        accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
-        sessions::end_all(change, id, None, Some("revoked_by_administration"))
+    app.transact(origin, move |tx| {
+        accounts::queries::lock_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
+        sessions::end_all(tx, id, None, Some("revoked_by_administration"))
     })
     .await
 }
@@ -206,17 +205,17 @@ pub(crate) async fn remove_totp(
     id: UserId,
     origin: &RequestContext,
 ) -> Result<UserUpdate, Error> {
-    let change = app.change(origin, move |change| {
-        let account = accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
-        let changed = totp::remove(change.db, id)?;
+    let done = app.transact(origin, move |tx| {
+        let account = accounts::queries::lock_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
+        let changed = totp::remove(tx.db, id)?;
         if changed {
-            change.audit(&Entry::on(Action::TOTP_DISABLED, id))?;
-            notify_owner(change, &account, "second factor switched off")?;
+            tx.audit(&Entry::on(Action::TOTP_DISABLED, id))?;
+            notify_owner(tx, &account, "second factor switched off")?;
         }
         Ok(changed)
     });
     Ok(UserUpdate {
-        changed: change.await?,
+        changed: done.await?,
         sessions_ended: 0,
         user: get(app, id).await?,
     })

@@ -9,11 +9,11 @@ use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
 use crate::limits::{AccountLimit, AddressLimit};
 use crate::links::{self, Purpose};
 use crate::origin::RequestContext;
+use crate::transaction::Transaction;
 
 /// Mails a verification link to a new address, which becomes the caller's once they have opened the link. For the
 /// current, unverified address, the link is sent again.
@@ -29,19 +29,19 @@ pub(crate) async fn change(
     app.limits
         .check_account(AccountLimit::NewAddress, caller.account.id)?;
     proof
-        .change(app, move |change, account, session_id| {
+        .transact(app, move |tx, account, session_id| {
             // The password confirms an address that was given without it, so that reset links may go there.
-            queries::confirm(change.db, &email.lower(), account.id)?;
+            queries::confirm(tx.db, &email.lower(), account.id)?;
             if account.email_verified && account.email == email.as_str() {
                 return Ok(());
             }
-            let now = change.now.naive_utc();
-            if queries::is_claimed_by_other(change.db, &email.lower(), account.id, now)? {
+            let now = tx.now.naive_utc();
+            if queries::is_claimed_by_other(tx.db, &email.lower(), account.id, now)? {
                 return Err(Error::EmailTaken);
             }
-            links::send(change, Purpose::VerifyEmail, account, email.as_str())?;
+            links::send(tx, Purpose::VerifyEmail, account, email.as_str())?;
             let entry = Entry::on(Action::EMAIL_CHANGE_REQUESTED, account.id);
-            change.audit(&entry.session(session_id))
+            tx.audit(&entry.session(session_id))
         })
         .await
 }
@@ -55,23 +55,23 @@ pub(crate) async fn verify(
 ) -> Result<(), Error> {
     app.limits
         .check_address(AddressLimit::Link, origin.address)?;
-    app.change(origin, move |change| {
-        let (user_id, email) = links::redeem(change, Purpose::VerifyEmail, &request.token)?;
-        let before = accounts::queries::find_account(change.db, user_id)?
+    app.transact(origin, move |tx| {
+        let (user_id, email) = links::redeem(tx, Purpose::VerifyEmail, &request.token)?;
+        let before = accounts::queries::find_account(tx.db, user_id)?
             .filter(|account| account.is_active)
             .ok_or(Error::InvalidLink)?;
         let email_lower = email.to_ascii_lowercase();
         // If there is no claim to the address, it was requested with the password.
-        let confirmed = queries::find_confirmed(change.db, &email_lower, user_id)?.unwrap_or(true);
-        prove(change, user_id, &email, confirmed)?;
+        let confirmed = queries::find_confirmed(tx.db, &email_lower, user_id)?.unwrap_or(true);
+        prove(tx, user_id, &email, confirmed)?;
         if before.email_verified && !before.has_email(&email_lower) {
-            change.audit(&Entry::on(Action::EMAIL_CHANGED, user_id))?;
+            tx.audit(&Entry::on(Action::EMAIL_CHANGED, user_id))?;
             let text = MailTemplate::EmailChanged {
                 username: before.username,
                 new_address_hint: hint(&email),
-                at: change.now,
+                at: tx.now,
             };
-            change.mail(&before.email, text)?;
+            tx.mail(&before.email, text)?;
         }
         Ok(())
     })
@@ -81,13 +81,13 @@ pub(crate) async fn verify(
 /// Records a verified address, unless another account has verified it before. `confirmed` says whether the password
 /// was presented, or chosen, with it. The caller has locked the account.
 pub(super) fn prove(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     user_id: UserId,
     email: &str,
     confirmed: bool,
 ) -> Result<(), Error> {
     let email_lower = email.to_ascii_lowercase();
-    let now = change.now.naive_utc();
+    let now = tx.now.naive_utc();
     let claim = EmailClaim {
         email_lower: email_lower.clone(),
         user_id,
@@ -95,29 +95,29 @@ pub(super) fn prove(
         confirmed,
         now,
     };
-    if !claim_email(change.db, &claim)? {
+    if !claim_email(tx.db, &claim)? {
         return Err(Error::InvalidLink);
     }
-    take_from_others(change, &email_lower, user_id)?;
-    queries::remove_other_claims(change.db, user_id, &email_lower)?;
-    queries::set_verified_email(change.db, user_id, email, now)?;
-    links::withdraw(change, user_id, email)?;
-    change.user_changed(user_id)?;
-    change.audit(&Entry::on(Action::EMAIL_VERIFIED, user_id))
+    take_from_others(tx, &email_lower, user_id)?;
+    queries::remove_other_claims(tx.db, user_id, &email_lower)?;
+    queries::set_verified_email(tx.db, user_id, email, now)?;
+    links::withdraw(tx, user_id, email)?;
+    tx.user_changed(user_id)?;
+    tx.audit(&Entry::on(Action::EMAIL_VERIFIED, user_id))
 }
 
 /// Replaces the address by the placeholder in all other accounts that have it.
 fn take_from_others(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     email_lower: &str,
     user_id: UserId,
 ) -> Result<(), Error> {
-    let now = change.now.naive_utc();
-    for (loser, placeholder) in queries::take_email(change.db, email_lower, user_id, now)? {
+    let now = tx.now.naive_utc();
+    for (loser, placeholder) in queries::take_email(tx.db, email_lower, user_id, now)? {
         // Links that were mailed to the address may be read by its owner, but not used.
-        links::withdraw(change, loser, &placeholder)?;
-        change.user_changed(loser)?;
-        change.audit(&Entry::on(Action::EMAIL_LOST, loser))?;
+        links::withdraw(tx, loser, &placeholder)?;
+        tx.user_changed(loser)?;
+        tx.audit(&Entry::on(Action::EMAIL_LOST, loser))?;
     }
     Ok(())
 }

@@ -11,14 +11,14 @@ pub(crate) mod wire;
 use event_types::MailTemplate;
 
 use crate::accounts::model::AccountRow;
-use crate::change::Change;
 use crate::error::Error;
+use crate::transaction::Transaction;
 
 pub(crate) use proof::Proof;
 
 /// Notifies an account's owner of a change by mail, if the address is verified.
 pub(crate) fn notify_owner(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     account: &AccountRow,
     what: &str,
 ) -> Result<(), Error> {
@@ -28,7 +28,7 @@ pub(crate) fn notify_owner(
     let text = MailTemplate::SecurityChanged {
         username: account.username.clone(),
         what: what.to_owned(),
-        at: change.now,
+        at: tx.now,
     };
-    change.mail(&account.email, text)
+    tx.mail(&account.email, text)
 }

@@ -26,12 +26,12 @@ pub(crate) async fn change(
     let words = own_words(&account.username, Some(&account.email));
     let hash = app.passwords.hash(password, words).await?;
     proof
-        .change(app, move |change, account, session_id| {
-            accounts::queries::set_hash(change.db, account.id, &hash)?;
-            sessions::end_all(change, account.id, Some(session_id), None)?;
-            links::withdraw(change, account.id, &account.email)?;
-            notify_owner(change, account, "password")?;
-            change.audit(&Entry::on(Action::PASSWORD_CHANGED, account.id).session(session_id))
+        .transact(app, move |tx, account, session_id| {
+            accounts::queries::set_hash(tx.db, account.id, &hash)?;
+            sessions::end_all(tx, account.id, Some(session_id), None)?;
+            links::withdraw(tx, account.id, &account.email)?;
+            notify_owner(tx, account, "password")?;
+            tx.audit(&Entry::on(Action::PASSWORD_CHANGED, account.id).session(session_id))
         })
         .await
 }

@@ -12,12 +12,12 @@ use crate::accounts::rules::Password;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::passwords::PasswordCheck;
 use crate::sessions;
 use crate::totp::{self, CodeAttempt, CodeCheck};
+use crate::transaction::Transaction;
 
 /// A signed-in caller who has just presented the password again, for changes that a stolen access token alone must
 /// not make.
@@ -97,16 +97,16 @@ impl Proof {
     ///
     /// # Errors
     /// Those of `work` and of [`Proof::hold`].
-    pub(crate) async fn change<T, F>(self, app: &App, work: F) -> Result<T, Error>
+    pub(crate) async fn transact<T, F>(self, app: &App, work: F) -> Result<T, Error>
     where
-        F: FnOnce(&mut Change<'_>, &AccountRow, &str) -> Result<T, Error> + Send + 'static,
+        F: FnOnce(&mut Transaction<'_>, &AccountRow, &str) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let proof = self.with_attempt(app).await?;
         let held = proof.clone();
-        let done = app.change(&proof.origin, move |change| {
-            let account = held.hold(change)?;
-            work(change, &account, &held.session_id)
+        let done = app.transact(&proof.origin, move |tx| {
+            let account = held.hold(tx)?;
+            work(tx, &account, &held.session_id)
         });
         let done = done.await;
         proof.settle(app, done).await
@@ -119,21 +119,21 @@ impl Proof {
     /// [`Error::TotpRequired`] if the account has a second factor and no code was given;
     /// [`Error::InvalidCredentials`] if the code is wrong or the password has changed; [`Error::TokenRevoked`] if the
     /// session has ended. The caller must roll back the transaction.
-    pub(crate) fn hold(&self, change: &mut Change<'_>) -> Result<AccountRow, Error> {
+    pub(crate) fn hold(&self, tx: &mut Transaction<'_>) -> Result<AccountRow, Error> {
         let id = self.user_id;
-        if !accounts::queries::replace_hash(change.db, id, &self.stored, &self.better)? {
+        if !accounts::queries::replace_hash(tx.db, id, &self.stored, &self.better)? {
             return Err(Error::InvalidCredentials);
         }
-        if !sessions::queries::stands(change.db, &self.session_id)? {
+        if !sessions::queries::stands(tx.db, &self.session_id)? {
             return Err(Error::TokenRevoked);
         }
-        match totp::check(change, &self.second_factors, id, self.totp_code.as_deref())? {
+        match totp::check(tx, &self.second_factors, id, self.totp_code.as_deref())? {
             CodeCheck::NotNeeded => {}
             CodeCheck::Right => self.is_code_right.store(true, Ordering::Relaxed),
             CodeCheck::Missing => return Err(Error::TotpRequired),
             CodeCheck::Wrong => return Err(Error::InvalidCredentials),
         }
-        accounts::queries::find_account(change.db, id)?.ok_or(Error::TokenRevoked)
+        accounts::queries::find_account(tx.db, id)?.ok_or(Error::TokenRevoked)
     }
 
     /// Updates the failure counters by the outcome of the transaction.
@@ -166,9 +166,7 @@ impl Proof {
         let entry = Entry::on(Action::PASSWORD_REFUSED, self.user_id)
             .session(&self.session_id)
             .details(json!({ "for": self.what, "wrong": wrong }));
-        let recorded = app
-            .change(&self.origin, move |change| change.audit(&entry))
-            .await;
+        let recorded = app.transact(&self.origin, move |tx| tx.audit(&entry)).await;
         recorded.err().unwrap_or(Error::InvalidCredentials)
     }
 }

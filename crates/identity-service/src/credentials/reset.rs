@@ -76,13 +76,13 @@ async fn mail_link(app: &App, who: Who, origin: &RequestContext) -> Result<(), E
         None => Entry::new(Action::PASSWORD_RESET_REQUESTED),
     };
     let entry = entry.details(json!({ "mailed": recipient.is_some() }));
-    app.change(origin, move |change| {
-        change.audit(&entry)?;
+    app.transact(origin, move |tx| {
+        tx.audit(&entry)?;
         match recipient {
             Some(account) => {
                 // The account is locked first, as in every transaction that withdraws links.
-                accounts::queries::lock_account(change.db, account.id)?;
-                links::send(change, Purpose::ResetPassword, &account, &account.email)
+                accounts::queries::lock_account(tx.db, account.id)?;
+                links::send(tx, Purpose::ResetPassword, &account, &account.email)
             }
             None => Ok(()),
         }
@@ -138,21 +138,21 @@ pub(crate) async fn reset(
     });
     let hash = app.passwords.hash(password, words).await?;
     let done = app
-        .change(origin, move |change| {
-            let (user_id, address) = links::redeem(change, Purpose::ResetPassword, &request.token)?;
+        .transact(origin, move |tx| {
+            let (user_id, address) = links::redeem(tx, Purpose::ResetPassword, &request.token)?;
             // Under the account's lock, so that no concurrent sign-in escapes.
-            accounts::queries::set_hash(change.db, user_id, &hash)?;
+            accounts::queries::set_hash(tx.db, user_id, &hash)?;
             // The link was for the owner of that address, and is void once the account has another one.
-            let account = accounts::queries::find_account(change.db, user_id)?
+            let account = accounts::queries::find_account(tx.db, user_id)?
                 .filter(|account| account.is_active && account.email == address)
                 .ok_or(Error::InvalidLink)?;
             if !account.email_verified {
-                email::prove(change, user_id, &address, true)?;
+                email::prove(tx, user_id, &address, true)?;
             }
-            sessions::end_all(change, user_id, None, None)?;
-            links::withdraw(change, user_id, &account.email)?;
-            notify_owner(change, &account, "password")?;
-            change.audit(&Entry::on(Action::PASSWORD_RESET, user_id))?;
+            sessions::end_all(tx, user_id, None, None)?;
+            links::withdraw(tx, user_id, &account.email)?;
+            notify_owner(tx, &account, "password")?;
+            tx.audit(&Entry::on(Action::PASSWORD_RESET, user_id))?;
             Ok(account)
         })
         .await;
@@ -164,8 +164,7 @@ pub(crate) async fn reset(
         }
         Err(Error::InvalidLink) => {
             let entry = Entry::new(Action::PASSWORD_RESET_REFUSED);
-            app.change(origin, move |change| change.audit(&entry))
-                .await?;
+            app.transact(origin, move |tx| tx.audit(&entry)).await?;
             Err(Error::InvalidLink)
         }
         Err(error) => Err(error),

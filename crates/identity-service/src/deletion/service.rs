@@ -6,10 +6,10 @@ use super::wire::DeleteAccountRequest;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::credentials::Proof;
 use crate::error::Error;
 use crate::origin::RequestContext;
+use crate::transaction::Transaction;
 use crate::{sessions, teams};
 
 /// How often the account's teams may change during a deletion before it gives up.
@@ -47,7 +47,7 @@ pub(crate) async fn delete_account(
     for _ in 0..ATTEMPTS {
         let held = proof.clone();
         let outcome = app
-            .change(&origin, move |change| delete(change, user_id, &held))
+            .transact(&origin, move |tx| delete(tx, user_id, &held))
             .await;
         if !matches!(outcome, Ok(Outcome::JoinedMeanwhile)) {
             return proof.settle(app, outcome).await.map(drop);
@@ -58,34 +58,34 @@ pub(crate) async fn delete_account(
 
 /// Deletes the account in one transaction. Teams are locked first, in order of id, then the account. Changes of a
 /// team's members lock in the same order.
-fn delete(change: &mut Change<'_>, user_id: UserId, proof: &Proof) -> Result<Outcome, Error> {
-    let now = change.now.naive_utc();
+fn delete(tx: &mut Transaction<'_>, user_id: UserId, proof: &Proof) -> Result<Outcome, Error> {
+    let now = tx.now.naive_utc();
     let mut locked = Vec::new();
-    for id in queries::list_team_ids(change.db, user_id)? {
-        locked.extend(teams::queries::lock_team(change.db, id, now)?);
+    for id in queries::list_team_ids(tx.db, user_id)? {
+        locked.extend(teams::queries::lock_team(tx.db, id, now)?);
     }
-    if !queries::lock_to_delete(change.db, user_id)? {
+    if !queries::lock_to_delete(tx.db, user_id)? {
         return Err(Error::TokenRevoked);
     }
-    let ids = queries::list_team_ids(change.db, user_id)?;
+    let ids = queries::list_team_ids(tx.db, user_id)?;
     let lock_of = |id| locked.iter().find(|team| team.id == id);
     if ids.iter().any(|id| lock_of(*id).is_none()) {
         // Before anything is written or a code is used up.
         return Ok(Outcome::JoinedMeanwhile);
     }
-    proof.hold(change)?;
+    proof.hold(tx)?;
     for team in ids.into_iter().filter_map(lock_of) {
         if team.owner_id != user_id {
-            teams::ending::end_membership(change, team, user_id)?;
-        } else if teams::queries::count_members(change.db, team.id)? > 1 {
+            teams::ending::end_membership(tx, team, user_id)?;
+        } else if teams::queries::count_members(tx.db, team.id)? > 1 {
             return Err(Error::LastOwner);
         } else {
-            teams::ending::remove_team(change, team)?;
+            teams::ending::remove_team(tx, team)?;
         }
     }
-    sessions::end_all(change, user_id, None, None)?;
-    change.audit(&Entry::on(Action::DELETED, user_id))?;
-    queries::delete_account(change.db, user_id)?;
-    change.user_changed(user_id)?;
+    sessions::end_all(tx, user_id, None, None)?;
+    tx.audit(&Entry::on(Action::DELETED, user_id))?;
+    queries::delete_account(tx.db, user_id)?;
+    tx.user_changed(user_id)?;
     Ok(Outcome::Deleted)
 }

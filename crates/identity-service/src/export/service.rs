@@ -36,10 +36,8 @@ pub(crate) async fn export(
     let user_id = caller.account.id;
     app.limits.check_account(AccountLimit::Export, user_id)?;
     let exported = Entry::on(Action::EXPORTED, user_id).session(&caller.token.session_id);
-    app.change(&origin.clone().of(caller), move |change| {
-        change.audit(&exported)
-    })
-    .await?;
+    app.transact(&origin.clone().of(caller), move |tx| tx.audit(&exported))
+        .await?;
     let now = app.clock.now();
     let (base_url, plans) = (app.base_url.clone(), app.premium.clone());
     app.pool

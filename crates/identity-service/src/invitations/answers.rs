@@ -9,12 +9,12 @@ use super::wire::{AcceptResponse, Invitation, InvitationsResponse, Status};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::teams::caps;
 use crate::teams::model::{TeamRow, effective_role};
 use crate::teams::wire::PageQuery;
+use crate::transaction::Transaction;
 use crate::{accounts, teams};
 
 /// Returns the pending invitations for the account's verified address. An unverified one may be somebody else's.
@@ -75,25 +75,25 @@ pub(crate) async fn accept(
 ) -> Result<AcceptResponse, Error> {
     let (user_id, caps) = (caller.account.id, app.teams);
     let (reference, asked) = find(app, reference).await?;
-    app.change(&origin.clone().of(caller), move |change| {
-        let answer = Answer::open(change, &reference, asked, user_id)?;
+    app.transact(&origin.clone().of(caller), move |tx| {
+        let answer = Answer::open(tx, &reference, asked, user_id)?;
         let (team, asked) = (&answer.team, &answer.asked);
-        let member = teams::queries::find_stored_role(change.db, team.id, user_id)?.is_some();
+        let member = teams::queries::find_stored_role(tx.db, team.id, user_id)?.is_some();
         // A member who follows the link in somebody else's mail must not use it up.
         if answer.addressed || !member {
-            let settled = answer.settle(change, Status::Accepted)?;
+            let settled = answer.settle(tx, Status::Accepted)?;
             if !settled && !member {
                 return Err(Error::InvitationGone);
             }
         }
         if !member {
-            let (now, role) = (change.now.naive_utc(), given_role(change, team, asked)?);
-            teams::queries::delete_departure(change.db, team.id, user_id)?;
-            teams::queries::insert_member(change.db, team.id, user_id, role, now)?;
-            caps::check_joined(change.db, caps, user_id)?;
-            change.membership_changed(user_id, team.to_ref(), Some(role))?;
+            let (now, role) = (tx.now.naive_utc(), given_role(tx, team, asked)?);
+            teams::queries::delete_departure(tx.db, team.id, user_id)?;
+            teams::queries::insert_member(tx.db, team.id, user_id, role, now)?;
+            caps::check_joined(tx.db, caps, user_id)?;
+            tx.membership_changed(user_id, team.to_ref(), Some(role))?;
         }
-        let size = teams::queries::count_members(change.db, team.id)?;
+        let size = teams::queries::count_members(tx.db, team.id)?;
         Ok(AcceptResponse {
             message: match member {
                 true => "You are already a member of this team",
@@ -114,9 +114,9 @@ pub(crate) async fn decline(
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let (reference, asked) = find(app, reference).await?;
-    app.change(&origin.clone().of(caller), move |change| {
-        let answer = Answer::open(change, &reference, asked, user_id)?;
-        match answer.settle(change, Status::Declined)? {
+    app.transact(&origin.clone().of(caller), move |tx| {
+        let answer = Answer::open(tx, &reference, asked, user_id)?;
+        match answer.settle(tx, Status::Declined)? {
             true => Ok(()),
             false => Err(Error::InvitationGone),
         }
@@ -147,17 +147,17 @@ impl Answer {
     /// Locks the team, then the account. The token alone is sufficient; an id, which is no secret, requires the
     /// verified address.
     fn open(
-        change: &mut Change<'_>,
+        tx: &mut Transaction<'_>,
         reference: &InvitationRef,
         seen: Asked,
         by: UserId,
     ) -> Result<Self, Error> {
-        let now = change.now.naive_utc();
-        let team = teams::queries::lock_team(change.db, seen.team_id, now)?
+        let now = tx.now.naive_utc();
+        let team = teams::queries::lock_team(tx.db, seen.team_id, now)?
             .ok_or(Error::InvitationNotFound)?;
         // Read again under the lock, because a renewed invitation has another token.
-        let asked = queries::find_asked(change.db, reference)?.ok_or(Error::InvitationNotFound)?;
-        let account = accounts::queries::lock_active(change.db, by)?.ok_or(Error::TokenRevoked)?;
+        let asked = queries::find_asked(tx.db, reference)?.ok_or(Error::InvitationNotFound)?;
+        let account = accounts::queries::lock_active(tx.db, by)?.ok_or(Error::TokenRevoked)?;
         let addressed = account.email_verified && account.has_email(&asked.email_lower);
         if !addressed && matches!(reference, InvitationRef::Id(_)) {
             return Err(Error::InvitationNotFound);
@@ -171,33 +171,33 @@ impl Answer {
     }
 
     /// Settles the invitation. Returns false if it was settled before or has expired.
-    fn settle(&self, change: &mut Change<'_>, status: Status) -> Result<bool, Error> {
+    fn settle(&self, tx: &mut Transaction<'_>, status: Status) -> Result<bool, Error> {
         let (action, accepted_by) = match status {
             Status::Accepted => (Action::INVITATION_ACCEPTED, Some(self.by)),
             _ => (Action::INVITATION_DECLINED, None),
         };
-        let now = change.now.naive_utc();
-        if !queries::settle(change.db, &self.asked.id, status, accepted_by, now)? {
+        let now = tx.now.naive_utc();
+        if !queries::settle(tx.db, &self.asked.id, status, accepted_by, now)? {
             return Ok(false);
         }
         let details = json!({ "invitation_id": self.asked.id, "team_id": self.team.id });
-        change.audit(&Entry::on(action, self.by).details(details))?;
+        tx.audit(&Entry::on(action, self.by).details(details))?;
         Ok(true)
     }
 }
 
 /// Returns the role that the invitee gets, which is at most the inviter's current one. It is `member` if the inviter
 /// has left the team or is deactivated.
-fn given_role(change: &mut Change<'_>, team: &TeamRow, asked: &Asked) -> Result<TeamRole, Error> {
+fn given_role(tx: &mut Transaction<'_>, team: &TeamRow, asked: &Asked) -> Result<TeamRole, Error> {
     let role = asked.role()?;
     let Some(inviter) = asked.invited_by else {
         return Ok(TeamRole::Member);
     };
-    let account = accounts::queries::find_account(change.db, inviter)?;
+    let account = accounts::queries::find_account(tx.db, inviter)?;
     if !account.is_some_and(|account| account.is_active) {
         return Ok(TeamRole::Member);
     }
-    let stored = teams::queries::find_stored_role(change.db, team.id, inviter)?;
+    let stored = teams::queries::find_stored_role(tx.db, team.id, inviter)?;
     let most = match stored {
         Some(stored) => effective_role(team.owner_id, inviter, &stored)?,
         None => TeamRole::Member,

@@ -35,12 +35,12 @@ pub(crate) async fn invite(
     app.limits
         .check_account(AccountLimit::Invite, actor.user_id)?;
     let invited_by = admin.0.caller.account.username.clone();
-    app.change(&origin.clone().of(&admin.0.caller), move |change| {
-        let (team, _) = actor.lock(change, TeamRole::Admin)?;
-        let now = change.now.naive_utc();
+    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+        let (team, _) = actor.lock(tx, TeamRole::Admin)?;
+        let now = tx.now.naive_utc();
         let token = random_token();
         let invitation = NewInvitation {
-            id: &uuid_v7(change.now).to_string(),
+            id: &uuid_v7(tx.now).to_string(),
             team_id: team.id.get(),
             email: email.as_str(),
             email_lower: &email.lower(),
@@ -51,23 +51,23 @@ pub(crate) async fn invite(
             created_at: now,
             expires_at: now + LIFE,
         };
-        let id = match queries::renew(change.db, &invitation)? {
+        let id = match queries::renew(tx.db, &invitation)? {
             Some(id) => id,
             None => {
-                queries::insert(change.db, &invitation)?;
+                queries::insert(tx.db, &invitation)?;
                 invitation.id.to_owned()
             }
         };
         let text = MailTemplate::Invitation {
             team: team.name.clone(),
             invited_by,
-            link: format!("{}/invitations/{}", change.base_url, token.expose_secret()),
-            expires_at: change.now + LIFE,
+            link: format!("{}/invitations/{}", tx.base_url, token.expose_secret()),
+            expires_at: tx.now + LIFE,
         };
-        change.mail(email.as_str(), text)?;
+        tx.mail(email.as_str(), text)?;
         let details = json!({ "invitation_id": id, "team_id": team.id, "role": role });
-        change.audit(&Entry::new(Action::INVITATION_SENT).details(details))?;
-        queries::find_of_team(change.db, team.id, &id)?
+        tx.audit(&Entry::new(Action::INVITATION_SENT).details(details))?;
+        queries::find_of_team(tx.db, team.id, &id)?
             .ok_or(Error::InvitationNotFound)?
             .into_wire(now)
     })
@@ -100,14 +100,14 @@ pub(crate) async fn revoke(
 ) -> Result<(), Error> {
     let id = invitation_id(id).ok_or(Error::InvitationNotFound)?;
     let actor = TeamActor::of(&admin.0);
-    app.change(&origin.clone().of(&admin.0.caller), move |change| {
-        let (team, _) = actor.lock(change, TeamRole::Admin)?;
-        queries::find_of_team(change.db, team.id, &id)?.ok_or(Error::InvitationNotFound)?;
-        let now = change.now.naive_utc();
-        if !queries::settle(change.db, &id, Status::Revoked, None, now)? {
+    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+        let (team, _) = actor.lock(tx, TeamRole::Admin)?;
+        queries::find_of_team(tx.db, team.id, &id)?.ok_or(Error::InvitationNotFound)?;
+        let now = tx.now.naive_utc();
+        if !queries::settle(tx.db, &id, Status::Revoked, None, now)? {
             return Err(Error::InvitationGone);
         }
-        revoked(change, &team, &id)
+        revoked(tx, &team, &id)
     })
     .await
 }

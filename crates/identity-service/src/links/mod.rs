@@ -15,8 +15,8 @@ use service_kit::crypto::{random_token, sha256};
 
 use crate::accounts;
 use crate::accounts::model::AccountRow;
-use crate::change::Change;
 use crate::error::Error;
+use crate::transaction::Transaction;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -52,23 +52,23 @@ impl Purpose {
 
 /// Mails a link for an account to an address, and deletes older links of this purpose.
 pub(crate) fn send(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     purpose: Purpose,
     account: &AccountRow,
     address: &str,
 ) -> Result<(), Error> {
     let token = random_token();
-    let expires_at = change.now + purpose.life();
+    let expires_at = tx.now + purpose.life();
     let row = queries::NewMailToken {
         token_hash: &hash(&token),
         purpose: purpose.as_str(),
         user_id: account.id.get(),
         email: address,
-        created_at: change.now.naive_utc(),
+        created_at: tx.now.naive_utc(),
         expires_at: expires_at.naive_utc(),
     };
-    queries::replace(change.db, &row)?;
-    let (base, path) = (change.base_url, purpose.path());
+    queries::replace(tx.db, &row)?;
+    let (base, path) = (tx.base_url, purpose.path());
     let link = format!("{base}/{path}/{}", token.expose_secret());
     let username = account.username.clone();
     let text = match purpose {
@@ -83,21 +83,21 @@ pub(crate) fn send(
             expires_at,
         },
     };
-    change.mail(address, text)
+    tx.mail(address, text)
 }
 
 /// Uses up a link, and returns its account and address. A single statement takes it, so that only one of two
 /// concurrent callers succeeds. The account is locked before, as in every transaction that withdraws links, to avoid
 /// a deadlock.
 pub(crate) fn redeem(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     purpose: Purpose,
     token: &str,
 ) -> Result<(UserId, String), Error> {
-    let (hash, now) = (hash(&SecretString::from(token)), change.now.naive_utc());
-    let holder = queries::find_holder(change.db, purpose.as_str(), &hash, now)?;
-    accounts::queries::lock_account(change.db, holder.ok_or(Error::InvalidLink)?.0)?;
-    queries::take(change.db, purpose.as_str(), &hash, now)?.ok_or(Error::InvalidLink)
+    let (hash, now) = (hash(&SecretString::from(token)), tx.now.naive_utc());
+    let holder = queries::find_holder(tx.db, purpose.as_str(), &hash, now)?;
+    accounts::queries::lock_account(tx.db, holder.ok_or(Error::InvalidLink)?.0)?;
+    queries::take(tx.db, purpose.as_str(), &hash, now)?.ok_or(Error::InvalidLink)
 }
 
 /// Returns the account and address of a link without using it up.
@@ -113,12 +113,12 @@ pub(crate) fn find_holder(
 
 /// Withdraws the links of an account, except the one that verifies its current address.
 pub(crate) fn withdraw(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     user_id: UserId,
     address: &str,
 ) -> Result<(), Error> {
     let spared = (Purpose::VerifyEmail.as_str(), address);
-    Ok(queries::remove_but(change.db, user_id, spared)?)
+    Ok(queries::remove_but(tx.db, user_id, spared)?)
 }
 
 /// Returns the hash of a token, as the database stores it.

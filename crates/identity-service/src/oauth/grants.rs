@@ -9,13 +9,13 @@ use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::error::Error;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
 use crate::origin::RequestContext;
 use crate::sessions;
 use crate::sessions::model::NewSession;
+use crate::transaction::Transaction;
 
 /// The access that a user has granted to a client.
 pub(crate) struct NewGrant {
@@ -49,7 +49,7 @@ pub(crate) async fn open(
     app: &App,
     grant: NewGrant,
     origin: &RequestContext,
-    use_up: impl FnOnce(&mut Change<'_>, &str) -> Result<bool, Error> + Send + 'static,
+    use_up: impl FnOnce(&mut Transaction<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<GrantedSession>, OAuthError> {
     // The client may have lost scopes since the user granted these.
     let scope = grant.scope.intersection(grant.client.scope);
@@ -63,24 +63,24 @@ pub(crate) async fn open(
         NewSession::open(opened, app.clock.now_naive(), origin).authenticated(grant.auth_time);
     let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());
     let opened = app
-        .change(&origin.clone().by(grant.user_id), move |change| {
+        .transact(&origin.clone().by(grant.user_id), move |tx| {
             let user_id = grant.user_id;
             // The lock comes first, as in every change of the account's sessions. A concurrent global sign-out, revocation
             // or deactivation then finds the new session and ends it.
-            let account = accounts::queries::lock_active(change.db, user_id)?;
-            let stands = sessions::queries::stands(change.db, &grant.authorized_by)?;
+            let account = accounts::queries::lock_active(tx.db, user_id)?;
+            let stands = sessions::queries::stands(tx.db, &grant.authorized_by)?;
             let (Some(account), true) = (account, stands) else {
                 return Ok(Opened::SignInOver);
             };
-            if !use_up(change, &session.id)? {
+            if !use_up(tx, &session.id)? {
                 return Ok(Opened::UsedBefore);
             }
-            let ancestors = sessions::queries::list_ancestors(change.db, &grant.authorized_by)?;
+            let ancestors = sessions::queries::list_ancestors(tx.db, &grant.authorized_by)?;
             let session = session.ending_with(ancestors);
-            sessions::end_excess_sessions(change, user_id, &session)?;
-            sessions::queries::insert_session(change.db, user_id, &session)?;
+            sessions::end_excess_sessions(tx, user_id, &session)?;
+            sessions::queries::insert_session(tx.db, user_id, &session)?;
             let entry = Entry::on(Action::ACCESS_GRANTED, user_id).session(&session.id);
-            change.audit(&entry.details(json!({
+            tx.audit(&entry.details(json!({
                 "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,
             })))?;
             Ok(Opened::Yes(Box::new((account, session))))

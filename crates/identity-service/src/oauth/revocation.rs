@@ -46,17 +46,17 @@ pub(crate) async fn revoke(
 }
 
 async fn end(app: &App, held: Held, origin: &RequestContext) -> Result<(), Error> {
-    app.change(origin, move |change| {
+    app.transact(origin, move |tx| {
         // A transaction that derives a session from this one takes the same lock.
-        accounts::queries::lock_account(change.db, held.user_id)?;
-        let now = change.now.naive_utc();
-        if !sessions::queries::revoke(change.db, &held.session_id, now)? {
+        accounts::queries::lock_account(tx.db, held.user_id)?;
+        let now = tx.now.naive_utc();
+        if !sessions::queries::revoke(tx.db, &held.session_id, now)? {
             return Ok(());
         }
         let details = json!({ "reason": "revoked_by_client", "client_id": held.client_id });
         let entry = Entry::on(Action::SIGNED_OUT, held.user_id).session(&held.session_id);
-        change.audit(&entry.details(details))?;
-        change.end_descendants_and_publish(held.user_id, &[held.session_id])
+        tx.audit(&entry.details(details))?;
+        tx.end_descendants_and_publish(held.user_id, &[held.session_id])
     })
     .await
 }

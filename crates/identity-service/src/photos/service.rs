@@ -28,21 +28,21 @@ pub(crate) async fn put(
     origin: &RequestContext,
 ) -> Result<ProfilePhotoMeta, Error> {
     let photo = app.photos.process(file).await?;
-    app.change(origin, move |change| {
-        let owner = queries::set(change.db, id, &photo, change.now.naive_utc())?
+    app.transact(origin, move |tx| {
+        let owner = queries::set(tx.db, id, &photo, tx.now.naive_utc())?
             // The account was deleted or deactivated after the token was checked.
             .ok_or(Error::TokenRevoked)?;
-        change.user_changed(id)?;
-        Ok(owner.to_wire(change.base_url))
+        tx.user_changed(id)?;
+        Ok(owner.to_wire(tx.base_url))
     })
     .await
 }
 
 /// Deletes the caller's photo, if there is one.
 pub(crate) async fn remove(app: &App, id: UserId, origin: &RequestContext) -> Result<(), Error> {
-    app.change(origin, move |change| {
-        if queries::clear(change.db, id, change.now.naive_utc())? {
-            change.user_changed(id)?;
+    app.transact(origin, move |tx| {
+        if queries::clear(tx.db, id, tx.now.naive_utc())? {
+            tx.user_changed(id)?;
         }
         Ok(())
     })

@@ -11,12 +11,12 @@ use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
 use crate::limits::AccountLimit;
 use crate::origin::RequestContext;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
+use crate::transaction::Transaction;
 
 enum PhotoChange {
     Keep,
@@ -40,7 +40,7 @@ pub(crate) async fn update_user(
     let (id, origin) = (caller.account.id, origin.of(caller));
     let photo = prepare(app, id, &mut request).await?;
     let account = app
-        .change(&origin, move |change| apply(change, id, &request, &photo))
+        .transact(&origin, move |tx| apply(tx, id, &request, &photo))
         .await?;
     let now = app.clock.now_naive();
     account.to_user(caller.of_themselves(), now, &app.base_url)
@@ -97,13 +97,13 @@ fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> 
 }
 
 fn apply(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     id: UserId,
     request: &UpdateProfileRequest,
     photo: &PhotoChange,
 ) -> Result<AccountRow, Error> {
     // The account was deleted or deactivated after the token was checked.
-    let account = accounts::queries::lock_active(change.db, id)?.ok_or(Error::TokenRevoked)?;
+    let account = accounts::queries::lock_active(tx.db, id)?.ok_or(Error::TokenRevoked)?;
     let email = match &request.email {
         Some(email) => new_email(&account, email)?,
         None => None,
@@ -120,27 +120,27 @@ fn apply(
             website_url: request.website_url.as_ref().map(Option::as_deref),
             email: email.as_ref().map(Email::as_str),
             email_verified: email.is_some().then_some(false),
-            updated_at: change.now.naive_utc(),
+            updated_at: tx.now.naive_utc(),
         };
-        queries::update_profile(change.db, id, &changes)?;
+        queries::update_profile(tx.db, id, &changes)?;
     }
     if let Some(email) = &email {
         // The claim is unconfirmed, because no password was checked.
-        accounts::creation::claim_email(change, &account, email, false)?;
-        change.audit(&Entry::on(Action::EMAIL_SET, id))?;
+        accounts::creation::claim_email(tx, &account, email, false)?;
+        tx.audit(&Entry::on(Action::EMAIL_SET, id))?;
     }
     changed |= match photo {
         PhotoChange::Keep => false,
-        PhotoChange::Remove => photos::queries::clear(change.db, id, change.now.naive_utc())?,
+        PhotoChange::Remove => photos::queries::clear(tx.db, id, tx.now.naive_utc())?,
         PhotoChange::Replace(photo) => {
-            let now = change.now.naive_utc();
-            photos::queries::set(change.db, id, photo, now)?.ok_or(Error::TokenRevoked)?;
+            let now = tx.now.naive_utc();
+            photos::queries::set(tx.db, id, photo, now)?.ok_or(Error::TokenRevoked)?;
             true
         }
     };
     if !changed {
         return Ok(account);
     }
-    change.user_changed(id)?;
-    accounts::queries::find_account(change.db, id)?.ok_or(Error::TokenRevoked)
+    tx.user_changed(id)?;
+    accounts::queries::find_account(tx.db, id)?.ok_or(Error::TokenRevoked)
 }

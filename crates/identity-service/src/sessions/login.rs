@@ -150,7 +150,7 @@ async fn refuse(
         Some(row) => Entry::on(Action::SIGN_IN_FAILED, row.id),
         None => Entry::new(Action::SIGN_IN_FAILED),
     };
-    let recorded = app.change(origin, move |change| change.audit(&entry)).await;
+    let recorded = app.transact(origin, move |tx| tx.audit(&entry)).await;
     recorded.err().unwrap_or(Error::InvalidCredentials)
 }
 
@@ -165,33 +165,33 @@ impl VerifiedPassword {
         let sealer = app.sealers.second_factors.clone();
         let id = self.id;
         let (stored, better) = (self.stored.clone(), self.hash().to_owned());
-        app.change(&origin.clone().by(id), move |change| {
+        app.transact(&origin.clone().by(id), move |tx| {
             // The account may have been deactivated, or its password changed, while the hash was computed. The update
             // locks the row: a later change of either finds the new session and ends it.
-            if !accounts::queries::replace_hash(change.db, id, &stored, &better)? {
-                change.audit(&Entry::on(Action::SIGN_IN_FAILED, id))?;
+            if !accounts::queries::replace_hash(tx.db, id, &stored, &better)? {
+                tx.audit(&Entry::on(Action::SIGN_IN_FAILED, id))?;
                 return Ok(SignIn::Refused);
             }
             // Before this point, nothing about a second factor is revealed or used up.
-            match totp::check(change, &sealer, id, totp_code.as_deref())? {
+            match totp::check(tx, &sealer, id, totp_code.as_deref())? {
                 CodeCheck::NotNeeded | CodeCheck::Right => {}
                 CodeCheck::Missing => {
-                    change.audit(&Entry::on(Action::TOTP_MISSING, id))?;
+                    tx.audit(&Entry::on(Action::TOTP_MISSING, id))?;
                     return Ok(SignIn::CodeMissing);
                 }
                 CodeCheck::Wrong => {
                     let entry = Entry::on(Action::SIGN_IN_FAILED, id);
-                    change.audit(&entry.details(json!({ "wrong": "code" })))?;
+                    tx.audit(&entry.details(json!({ "wrong": "code" })))?;
                     return Ok(SignIn::CodeWrong);
                 }
             }
             let account =
-                accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
-            notice::send_sign_in_notice(change, &account)?;
-            end_replaced(change)?;
-            end_excess_sessions(change, id, &session)?;
-            queries::insert_session(change.db, id, &session)?;
-            change.audit(&Entry::on(Action::SIGNED_IN, id).session(&session.id))?;
+                accounts::queries::find_account(tx.db, id)?.ok_or(Error::InvalidCredentials)?;
+            notice::send_sign_in_notice(tx, &account)?;
+            end_replaced(tx)?;
+            end_excess_sessions(tx, id, &session)?;
+            queries::insert_session(tx.db, id, &session)?;
+            tx.audit(&Entry::on(Action::SIGNED_IN, id).session(&session.id))?;
             Ok(SignIn::Opened(Box::new((account, session))))
         })
         .await

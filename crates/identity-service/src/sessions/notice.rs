@@ -7,43 +7,43 @@ use event_types::MailTemplate;
 use super::{KEPT, queries};
 use crate::accounts::model::AccountRow;
 use crate::audit;
-use crate::change::Change;
 use crate::error::Error;
+use crate::transaction::Transaction;
 
 /// Enqueues a mail if no session of the last 90 days has this sign-in's program and network. The very first sign-in
 /// of an account sends none. The caller runs it in the transaction of the sign-in, before inserting the session.
 pub(super) fn send_sign_in_notice(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     account: &AccountRow,
 ) -> Result<(), Error> {
-    let (Some(address), true) = (change.origin.address, account.email_verified) else {
+    let (Some(address), true) = (tx.origin.address, account.email_verified) else {
         return Ok(());
     };
-    let since = change.now.naive_utc() - KEPT;
-    let user_agent = change.origin.user_agent.clone();
+    let since = tx.now.naive_utc() - KEPT;
+    let user_agent = tx.origin.user_agent.clone();
     let (text, agent) = (address.to_string(), user_agent.as_deref());
     // In the usual case, one matching row settles it.
     if let Some(agent) = agent
-        && queries::has_signed_in_from(change.db, account.id, since, &text, agent)?
+        && queries::has_signed_in_from(tx.db, account.id, since, &text, agent)?
     {
         return Ok(());
     }
-    let places = queries::list_sign_in_locations(change.db, account.id, since)?;
+    let places = queries::list_sign_in_locations(tx.db, account.id, since)?;
     let here = SignInLocation::of(Some(address), agent);
     let known = places.iter().any(|(address, agent)| {
         let address = address.as_deref().and_then(|text| text.parse().ok());
         SignInLocation::of(address, agent.as_deref()) == here
     });
-    if known || !audit::queries::has_signed_in(change.db, account.id)? {
+    if known || !audit::queries::has_signed_in(tx.db, account.id)? {
         return Ok(());
     }
     let text = MailTemplate::NewSignIn {
         username: account.username.clone(),
-        at: change.now,
+        at: tx.now,
         address: text,
         user_agent,
     };
-    change.mail(&account.email, text)
+    tx.mail(&account.email, text)
 }
 
 /// A program in a network.

@@ -28,19 +28,19 @@ pub(crate) async fn open_derived_session(
         .authenticated(caller.session.authenticated_at)
         .until(caller.session.authenticated_at + ABSOLUTE_LIFE);
     let (id, own) = (caller.account.id, caller.token.session_id.clone());
-    app.change(&origin.clone().of(caller), move |change| {
+    app.transact(&origin.clone().of(caller), move |tx| {
         // Code that ends all sessions of the account locks this row first: either it finds the new session, or its
         // effect is visible here.
-        accounts::queries::lock_account(change.db, id)?;
-        if !queries::stands(change.db, &own)? {
+        accounts::queries::lock_account(tx.db, id)?;
+        if !queries::stands(tx.db, &own)? {
             return Err(Error::TokenRevoked);
         }
-        let session = session.ending_with(queries::list_ancestors(change.db, &own)?);
-        end_excess_sessions(change, id, &session)?;
-        queries::insert_session(change.db, id, &session)?;
+        let session = session.ending_with(queries::list_ancestors(tx.db, &own)?);
+        end_excess_sessions(tx, id, &session)?;
+        queries::insert_session(tx.db, id, &session)?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
         let entry = Entry::on(Action::SIGNED_IN, id).session(&session.id);
-        change.audit(&entry.details(details))?;
+        tx.audit(&entry.details(details))?;
         Ok(session)
     })
     .await

@@ -121,12 +121,12 @@ async fn not_rotated(
         Presented::Expired => Err(Error::InvalidRefreshToken),
         Presented::Repeated => Ok(()),
         Presented::Reused => {
-            app.change(origin, move |change| {
-                accounts::queries::lock_account(change.db, row.user_id)?;
-                if queries::revoke(change.db, &row.id, now)? {
+            app.transact(origin, move |tx| {
+                accounts::queries::lock_account(tx.db, row.user_id)?;
+                if queries::revoke(tx.db, &row.id, now)? {
                     let entry = Entry::on(Action::REFRESH_TOKEN_REUSED, row.user_id);
-                    change.audit(&entry.session(&row.id))?;
-                    change.end_descendants_and_publish(row.user_id, &[row.id])?;
+                    tx.audit(&entry.session(&row.id))?;
+                    tx.end_descendants_and_publish(row.user_id, &[row.id])?;
                 }
                 Ok(())
             })

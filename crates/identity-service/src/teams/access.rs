@@ -8,8 +8,8 @@ use super::queries;
 use super::slug::Slug;
 use crate::app::App;
 use crate::auth::{self, CurrentUser, extract_by};
-use crate::change::Change;
 use crate::error::Error;
+use crate::transaction::Transaction;
 
 /// A member of the team in the path. Everybody else gets 404, whether or not the team exists.
 pub(crate) struct TeamMember {
@@ -90,12 +90,12 @@ impl TeamActor {
     /// Locks the team for this transaction, and returns its current row and the actor's role.
     pub(crate) fn lock(
         self,
-        change: &mut Change<'_>,
+        tx: &mut Transaction<'_>,
         needed: TeamRole,
     ) -> Result<(TeamRow, TeamRole), Error> {
-        let team = queries::lock_team(change.db, self.team_id, change.now.naive_utc())?
+        let team = queries::lock_team(tx.db, self.team_id, tx.now.naive_utc())?
             .ok_or(Error::TeamNotFound)?;
-        let stored = queries::find_stored_role(change.db, self.team_id, self.user_id)?
+        let stored = queries::find_stored_role(tx.db, self.team_id, self.user_id)?
             .ok_or(Error::TeamNotFound)?;
         let role = effective_role(team.owner_id, self.user_id, &stored)?;
         check(role, needed)?;

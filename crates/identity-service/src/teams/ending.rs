@@ -6,27 +6,27 @@ use serde_json::json;
 use super::model::TeamRow;
 use super::queries;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::error::Error;
 use crate::invitations;
+use crate::transaction::Transaction;
 
 /// Ends a membership in a locked team, and withdraws the invitations that the member sent and received.
 pub(crate) fn end_membership(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     team: &TeamRow,
     id: UserId,
 ) -> Result<(), Error> {
-    queries::delete_member(change.db, team.id, id)?;
-    invitations::withdrawal::withdraw_of(change, team, id)?;
-    change.membership_changed(id, team.to_ref(), None)?;
+    queries::delete_member(tx.db, team.id, id)?;
+    invitations::withdrawal::withdraw_of(tx, team, id)?;
+    tx.membership_changed(id, team.to_ref(), None)?;
     let details = json!({ "team_id": team.id, "slug": team.slug });
-    change.audit(&Entry::on(Action::MEMBER_REMOVED, id).details(details))
+    tx.audit(&Entry::on(Action::MEMBER_REMOVED, id).details(details))
 }
 
 /// Deletes a locked team.
-pub(crate) fn remove_team(change: &mut Change<'_>, team: &TeamRow) -> Result<(), Error> {
-    queries::delete_team(change.db, team.id)?;
-    change.team_changed(team.to_ref(), true)?;
+pub(crate) fn remove_team(tx: &mut Transaction<'_>, team: &TeamRow) -> Result<(), Error> {
+    queries::delete_team(tx.db, team.id)?;
+    tx.team_changed(team.to_ref(), true)?;
     let details = json!({ "team_id": team.id, "slug": team.slug });
-    change.audit(&Entry::on(Action::TEAM_DELETED, team.owner_id).details(details))
+    tx.audit(&Entry::on(Action::TEAM_DELETED, team.owner_id).details(details))
 }

@@ -15,10 +15,10 @@ use crate::accounts::queries::lock_active;
 use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::config::TeamsConfig;
 use crate::error::Error;
 use crate::origin::RequestContext;
+use crate::transaction::Transaction;
 
 pub(crate) async fn list_members(
     app: &App,
@@ -68,22 +68,22 @@ pub(crate) async fn add_member(
     let role = given_role(request.role.as_deref())?;
     let username = name_to_look_up(&request.username);
     let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
-    app.change(&origin.clone().of(&admin.0.caller), move |change| {
-        let (team, _) = actor.lock(change, TeamRole::Admin)?;
-        let id = accounts::queries::find_by_name(change.db, &username)?
+    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+        let (team, _) = actor.lock(tx, TeamRole::Admin)?;
+        let id = accounts::queries::find_by_name(tx.db, &username)?
             .ok_or(Error::UserNotFound)?
             .id;
-        lock_active(change.db, id)?.ok_or(Error::UserNotFound)?;
-        if queries::has_left(change.db, team.id, id)? {
+        lock_active(tx.db, id)?.ok_or(Error::UserNotFound)?;
+        if queries::has_left(tx.db, team.id, id)? {
             return Err(Error::MemberLeft);
         }
-        let now = change.now.naive_utc();
-        queries::insert_member(change.db, team.id, id, role, now).map_err(already_member)?;
-        caps::check_joined(change.db, caps, id)?;
-        change.membership_changed(id, team.to_ref(), Some(role))?;
+        let now = tx.now.naive_utc();
+        queries::insert_member(tx.db, team.id, id, role, now).map_err(already_member)?;
+        caps::check_joined(tx.db, caps, id)?;
+        tx.membership_changed(id, team.to_ref(), Some(role))?;
         let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
-        change.audit(&Entry::on(Action::MEMBER_ADDED, id).details(details))?;
-        get_member(change.db, &team, &username)?.into_wire(team.owner_id, change.base_url)
+        tx.audit(&Entry::on(Action::MEMBER_ADDED, id).details(details))?;
+        get_member(tx.db, &team, &username)?.into_wire(team.owner_id, tx.base_url)
     })
     .await
 }
@@ -99,39 +99,39 @@ pub(crate) async fn change_role(
     let role = parse_role(role)?;
     let username = name_to_look_up(username);
     let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
-    app.change(&origin.clone().of(&admin.0.caller), move |change| {
-        let (team, my_role) = actor.lock(change, TeamRole::Admin)?;
-        let target = get_member(change.db, &team, &username)?;
+    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+        let (team, my_role) = actor.lock(tx, TeamRole::Admin)?;
+        let target = get_member(tx.db, &team, &username)?;
         let current = target.role(team.owner_id)?;
         if current.max(role) == TeamRole::Owner && my_role != TeamRole::Owner {
             return Err(Error::Forbidden("only the owner can hand a team over"));
         }
         let owner_id = match (current, role) {
             (current, role) if current == role => {
-                return target.into_wire(team.owner_id, change.base_url);
+                return target.into_wire(team.owner_id, tx.base_url);
             }
             (TeamRole::Owner, _) => return Err(Error::LastOwner),
             (_, TeamRole::Owner) => {
-                hand_over(change, &team, &target, caps)?;
+                hand_over(tx, &team, &target, caps)?;
                 target.user_id
             }
             (_, role) => {
-                queries::set_role(change.db, team.id, target.user_id, role)?;
+                queries::set_role(tx.db, team.id, target.user_id, role)?;
                 let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
                 let entry = Entry::on(Action::MEMBER_ROLE_CHANGED, target.user_id);
-                change.audit(&entry.details(details))?;
+                tx.audit(&entry.details(details))?;
                 team.owner_id
             }
         };
-        change.membership_changed(target.user_id, team.to_ref(), Some(role))?;
-        get_member(change.db, &team, &username)?.into_wire(owner_id, change.base_url)
+        tx.membership_changed(target.user_id, team.to_ref(), Some(role))?;
+        get_member(tx.db, &team, &username)?.into_wire(owner_id, tx.base_url)
     })
     .await
 }
 
 /// Makes a member the owner. The previous owner becomes an admin.
 fn hand_over(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     team: &TeamRow,
     heir: &MemberRow,
     caps: TeamsConfig,
@@ -140,15 +140,15 @@ fn hand_over(
     accounts.sort();
     for id in accounts {
         // A team whose owner cannot sign in could never be handed back.
-        lock_active(change.db, id)?.ok_or(Error::MemberNotFound)?;
+        lock_active(tx.db, id)?.ok_or(Error::MemberNotFound)?;
     }
-    queries::set_role(change.db, team.id, team.owner_id, TeamRole::Admin)?;
-    queries::set_owner(change.db, team.id, heir.user_id)?;
-    caps::check_owned(change.db, caps, heir.user_id)?;
-    caps::check_joined(change.db, caps, team.owner_id)?;
-    change.membership_changed(team.owner_id, team.to_ref(), Some(TeamRole::Admin))?;
+    queries::set_role(tx.db, team.id, team.owner_id, TeamRole::Admin)?;
+    queries::set_owner(tx.db, team.id, heir.user_id)?;
+    caps::check_owned(tx.db, caps, heir.user_id)?;
+    caps::check_joined(tx.db, caps, team.owner_id)?;
+    tx.membership_changed(team.owner_id, team.to_ref(), Some(TeamRole::Admin))?;
     let details = json!({ "team_id": team.id, "slug": team.slug, "from": team.owner_id });
-    change.audit(&Entry::on(Action::TEAM_HANDED_OVER, heir.user_id).details(details))
+    tx.audit(&Entry::on(Action::TEAM_HANDED_OVER, heir.user_id).details(details))
 }
 
 /// Removes a member. With the caller's own username, the caller leaves.
@@ -163,13 +163,13 @@ pub(crate) async fn remove_member(
         return leave(app, member, origin).await;
     }
     let actor = TeamActor::of(member);
-    app.change(&origin.clone().of(&member.caller), move |change| {
-        let (team, _) = actor.lock(change, TeamRole::Admin)?;
-        let target = get_member(change.db, &team, &username)?;
+    app.transact(&origin.clone().of(&member.caller), move |tx| {
+        let (team, _) = actor.lock(tx, TeamRole::Admin)?;
+        let target = get_member(tx.db, &team, &username)?;
         if target.user_id == team.owner_id {
             return Err(Error::Forbidden("the owner cannot be removed"));
         }
-        end_membership(change, &team, target.user_id)
+        end_membership(tx, &team, target.user_id)
     })
     .await
 }
@@ -182,16 +182,16 @@ pub(crate) async fn leave(
 ) -> Result<(), Error> {
     let username = member.caller.account.username.to_ascii_lowercase();
     let actor = TeamActor::of(member);
-    app.change(&origin.clone().of(&member.caller), move |change| {
-        let (team, role) = actor.lock(change, TeamRole::Member)?;
+    app.transact(&origin.clone().of(&member.caller), move |tx| {
+        let (team, role) = actor.lock(tx, TeamRole::Member)?;
         if role == TeamRole::Owner {
             return Err(Error::LastOwner);
         }
-        let target = get_member(change.db, &team, &username)?;
-        end_membership(change, &team, target.user_id)?;
-        let now = change.now.naive_utc();
+        let target = get_member(tx.db, &team, &username)?;
+        end_membership(tx, &team, target.user_id)?;
+        let now = tx.now.naive_utc();
         Ok(queries::insert_departure(
-            change.db,
+            tx.db,
             team.id,
             target.user_id,
             now,

@@ -39,8 +39,8 @@ pub(crate) async fn create_team(
     let name = parse_name(&request.name)?;
     let description = request.description.map(parse_description).transpose()?;
     let (owner_id, caps) = (caller.account.id, app.teams);
-    app.change(&origin.clone().of(caller), move |change| {
-        let now = change.now.naive_utc();
+    app.transact(&origin.clone().of(caller), move |tx| {
+        let now = tx.now.naive_utc();
         let team = NewTeam {
             name: &name,
             slug: slug.as_str(),
@@ -50,15 +50,15 @@ pub(crate) async fn create_team(
             created_at: now,
             updated_at: now,
         };
-        let id = queries::insert_team(change.db, &team).map_err(slug_taken)?;
-        lock_active(change.db, owner_id)?.ok_or(Error::TokenRevoked)?;
-        queries::insert_member(change.db, id, owner_id, TeamRole::Admin, now)?;
-        caps::check_owned(change.db, caps, owner_id)?;
-        let team = queries::find_team(change.db, id)?.ok_or(Error::TeamNotFound)?;
-        change.team_changed(team.to_ref(), false)?;
-        change.membership_changed(owner_id, team.to_ref(), Some(TeamRole::Owner))?;
+        let id = queries::insert_team(tx.db, &team).map_err(slug_taken)?;
+        lock_active(tx.db, owner_id)?.ok_or(Error::TokenRevoked)?;
+        queries::insert_member(tx.db, id, owner_id, TeamRole::Admin, now)?;
+        caps::check_owned(tx.db, caps, owner_id)?;
+        let team = queries::find_team(tx.db, id)?.ok_or(Error::TeamNotFound)?;
+        tx.team_changed(team.to_ref(), false)?;
+        tx.membership_changed(owner_id, team.to_ref(), Some(TeamRole::Owner))?;
         let details = json!({ "team_id": id, "slug": team.slug });
-        change.audit(&Entry::on(Action::TEAM_CREATED, owner_id).details(details))?;
+        tx.audit(&Entry::on(Action::TEAM_CREATED, owner_id).details(details))?;
         Ok(team.into_wire(1))
     })
     .await
@@ -95,23 +95,23 @@ pub(crate) async fn change_team(
         },
     };
     let actor = TeamActor::of(&admin.0);
-    app.change(&origin.clone().of(caller), move |change| {
-        let (old, role) = actor.lock(change, TeamRole::Admin)?;
+    app.transact(&origin.clone().of(caller), move |tx| {
+        let (old, role) = actor.lock(tx, TeamRole::Admin)?;
         let new = old.patched(patch);
         if new.slug != old.slug && role < TeamRole::Owner {
             return Err(NOT_THE_SLUG);
         }
-        let size = queries::count_members(change.db, new.id)?;
+        let size = queries::count_members(tx.db, new.id)?;
         if new == old {
             return Ok(new.into_wire(size));
         }
-        queries::update_team(change.db, &new).map_err(slug_taken)?;
+        queries::update_team(tx.db, &new).map_err(slug_taken)?;
         if new.to_ref() != old.to_ref() {
-            change.team_changed(new.to_ref(), false)?;
+            tx.team_changed(new.to_ref(), false)?;
         }
         let details =
             json!({ "team_id": new.id, "slug": new.slug, "changed": new.differs_in(&old) });
-        change.audit(&Entry::new(Action::TEAM_CHANGED).details(details))?;
+        tx.audit(&Entry::new(Action::TEAM_CHANGED).details(details))?;
         Ok(new.into_wire(size))
     })
     .await
@@ -124,9 +124,9 @@ pub(crate) async fn delete_team(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let actor = TeamActor::of(&owner.0);
-    app.change(&origin.clone().of(&owner.0.caller), move |change| {
-        let (team, _) = actor.lock(change, TeamRole::Owner)?;
-        remove_team(change, &team)
+    app.transact(&origin.clone().of(&owner.0.caller), move |tx| {
+        let (team, _) = actor.lock(tx, TeamRole::Owner)?;
+        remove_team(tx, &team)
     })
     .await
 }

@@ -211,22 +211,22 @@ async fn add_key(
     let signing = signing.find(|row| KeyState::of(row, now) == KeyState::Signing);
     let retired = signing.map(|row| row.kid.clone());
     let key = app.keys(algorithm).generate().await?;
-    app.change(origin, move |change| {
-        let now = change.now.naive_utc();
+    app.transact(origin, move |tx| {
+        let now = tx.now.naive_utc();
         let signs_from = match retired {
             Some(_) if kind == RotationKind::Published => now + PUBLISHED_FIRST,
             _ => now,
         };
-        if !queries::insert_key(change.db, &key.row(generation, now, signs_from))? {
+        if !queries::insert_key(tx.db, &key.row(generation, now, signs_from))? {
             return Ok(None);
         }
-        queries::retire_older(change.db, algorithm, generation, signs_from)?;
-        queries::erase_retired(change.db, now)?;
+        queries::retire_older(tx.db, algorithm, generation, signs_from)?;
+        queries::erase_retired(tx.db, now)?;
         let details = json!({
             "algorithm": algorithm.as_str(), "kid": key.kid, "signs_from": signs_from.and_utc(), "retired": retired
         });
-        change.audit(&Entry::new(Action::KEYS_ROTATED).details(details))?;
-        change.keys_changed();
+        tx.audit(&Entry::new(Action::KEYS_ROTATED).details(details))?;
+        tx.keys_changed();
         let kid = key.kid;
         Ok(Some(Rotated { changed: true, kid, signs_from: signs_from.and_utc(), retired }))
     })
@@ -241,9 +241,9 @@ fn gone_after(row: &SigningKeyRow) -> Option<NaiveDateTime> {
 /// Erases the private halves of retired keys, and removes keys whose time is over. Returns how many it removed.
 pub(crate) async fn remove_outlived(app: &App, origin: &RequestContext) -> Result<usize, Error> {
     let now = app.clock.now_naive();
-    app.change(origin, move |change| {
-        if queries::erase_retired(change.db, now)? > 0 {
-            change.keys_changed();
+    app.transact(origin, move |tx| {
+        if queries::erase_retired(tx.db, now)? > 0 {
+            tx.keys_changed();
         }
         Ok(())
     })
@@ -259,12 +259,12 @@ pub(crate) async fn remove_outlived(app: &App, origin: &RequestContext) -> Resul
 
 /// Removes a retired key, so that everything it has signed is refused. False if there is none, or if it still signs.
 pub(crate) async fn remove(app: &App, origin: &RequestContext, kid: String) -> Result<bool, Error> {
-    app.change(origin, move |change| {
-        if !queries::remove_retired(change.db, &kid, change.now.naive_utc())? {
+    app.transact(origin, move |tx| {
+        if !queries::remove_retired(tx.db, &kid, tx.now.naive_utc())? {
             return Ok(false);
         }
-        change.audit(&Entry::new(Action::KEY_REMOVED).details(json!({ "kid": kid })))?;
-        change.keys_changed();
+        tx.audit(&Entry::new(Action::KEY_REMOVED).details(json!({ "kid": kid })))?;
+        tx.keys_changed();
         Ok(true)
     })
     .await

@@ -7,8 +7,8 @@ use super::factor::TotpSecret;
 use super::queries;
 use super::recovery::RecoveryCode;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::error::Error;
+use crate::transaction::Transaction;
 
 /// The result of checking a code of the second factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,23 +26,23 @@ pub(crate) enum CodeCheck {
 /// Checks a code of the authenticator app, or a recovery code, and uses it up. The caller's password must be verified:
 /// nobody else may learn whether there is a second factor.
 pub(crate) fn check(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     sealer: &Sealer,
     user_id: UserId,
     code: Option<&str>,
 ) -> Result<CodeCheck, Error> {
-    let Some(sealed) = queries::find_confirmed(change.db, user_id)? else {
+    let Some(sealed) = queries::find_confirmed(tx.db, user_id)? else {
         return Ok(CodeCheck::NotNeeded);
     };
     let Some(code) = code.map(plain).filter(|code| !code.is_empty()) else {
         return Ok(CodeCheck::Missing);
     };
     let right = match RecoveryCode::parse(&code) {
-        Some(code) => take_recovery_code(change, user_id, &code)?,
+        Some(code) => take_recovery_code(tx, user_id, &code)?,
         None => {
             let factor = TotpSecret::open(sealer, user_id, &sealed)?;
-            match factor.step_of(&code, change.now) {
-                Some(step) => queries::take_step(change.db, user_id, step)?,
+            match factor.step_of(&code, tx.now) {
+                Some(step) => queries::take_step(tx.db, user_id, step)?,
                 None => false,
             }
         }
@@ -65,16 +65,16 @@ pub(super) fn plain(code: &str) -> String {
 }
 
 fn take_recovery_code(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     user_id: UserId,
     code: &RecoveryCode,
 ) -> Result<bool, Error> {
-    if !queries::take_code(change.db, user_id, &code.hash(user_id))? {
+    if !queries::take_code(tx.db, user_id, &code.hash(user_id))? {
         return Ok(false);
     }
-    queries::forget_failures(change.db, user_id)?;
-    let left = queries::count_codes(change.db, user_id)?;
-    change.audit(
+    queries::forget_failures(tx.db, user_id)?;
+    let left = queries::count_codes(tx.db, user_id)?;
+    tx.audit(
         &Entry::on(Action::RECOVERY_CODE_USED, user_id).details(json!({ "codes_left": left })),
     )?;
     Ok(true)

@@ -77,18 +77,18 @@ impl CodeAttempt {
         if self.failures != WAIT_BEGINS {
             return Ok(());
         }
-        app.change(origin, move |change| {
-            let account = accounts::queries::find_account(change.db, user_id)?;
+        app.transact(origin, move |tx| {
+            let account = accounts::queries::find_account(tx.db, user_id)?;
             let Some(account) = account.filter(|account| account.email_verified) else {
                 return Ok(());
             };
             let text = MailTemplate::CodesRefused {
                 username: account.username,
-                at: change.now,
-                address: change.origin.address_text(),
-                user_agent: change.origin.user_agent.clone(),
+                at: tx.now,
+                address: tx.origin.address_text(),
+                user_agent: tx.origin.user_agent.clone(),
             };
-            change.mail(&account.email, text)
+            tx.mail(&account.email, text)
         })
         .await
     }

@@ -12,10 +12,10 @@ use super::wire::{
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::credentials::{Proof, notify_owner};
 use crate::error::Error;
 use crate::origin::RequestContext;
+use crate::transaction::Transaction;
 
 pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus, Error> {
     let user_id = caller.account.id;
@@ -45,12 +45,12 @@ pub(crate) async fn set_up(
     let factor = TotpSecret::generate(&caller.account.username)?;
     let sealed = factor.seal(&app.sealers.second_factors, user_id)?;
     proof
-        .change(app, move |change, account, session_id| {
-            let now = change.now.naive_utc();
-            if !queries::set_up(change.db, account.id, &sealed, now)? {
+        .transact(app, move |tx, account, session_id| {
+            let now = tx.now.naive_utc();
+            if !queries::set_up(tx.db, account.id, &sealed, now)? {
                 return Err(already_enabled());
             }
-            change.audit(&Entry::on(Action::TOTP_SET_UP, account.id).session(session_id))
+            tx.audit(&Entry::on(Action::TOTP_SET_UP, account.id).session(session_id))
         })
         .await?;
     Ok(TotpSetup {
@@ -77,19 +77,18 @@ pub(crate) async fn confirm(
     let session_id = caller.token.session_id.clone();
     let Some(step) = factor.step_of(&plain(&request.code), app.clock.now()) else {
         let entry = Entry::on(Action::TOTP_REFUSED, user_id).session(&session_id);
-        app.change(&origin, move |change| change.audit(&entry))
-            .await?;
+        app.transact(&origin, move |tx| tx.audit(&entry)).await?;
         return Err(Error::InvalidCredentials);
     };
     let account = caller.account.clone();
-    app.change(&origin, move |change| {
-        let now = change.now.naive_utc();
-        if !queries::confirm(change.db, user_id, &sealed, step, now)? {
+    app.transact(&origin, move |tx| {
+        let now = tx.now.naive_utc();
+        if !queries::confirm(tx.db, user_id, &sealed, step, now)? {
             return Err(nothing_to_confirm());
         }
-        let codes = replace_codes(change, user_id)?;
-        change.audit(&Entry::on(Action::TOTP_ENABLED, user_id).session(&session_id))?;
-        notify_owner(change, &account, "second factor switched on")?;
+        let codes = replace_codes(tx, user_id)?;
+        tx.audit(&Entry::on(Action::TOTP_ENABLED, user_id).session(&session_id))?;
+        notify_owner(tx, &account, "second factor switched on")?;
         Ok(codes)
     })
     .await
@@ -104,12 +103,12 @@ pub(crate) async fn disable(
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "totp disable").await?;
     proof
-        .change(app, move |change, account, session_id| {
-            if !queries::remove(change.db, account.id)? {
+        .transact(app, move |tx, account, session_id| {
+            if !queries::remove(tx.db, account.id)? {
                 return Err(not_enabled());
             }
-            change.audit(&Entry::on(Action::TOTP_DISABLED, account.id).session(session_id))?;
-            notify_owner(change, account, "second factor switched off")
+            tx.audit(&Entry::on(Action::TOTP_DISABLED, account.id).session(session_id))?;
+            notify_owner(tx, account, "second factor switched off")
         })
         .await
 }
@@ -124,23 +123,23 @@ pub(crate) async fn renew_codes(
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "recovery codes").await?;
     proof
-        .change(app, move |change, account, session_id| {
-            if !queries::is_on(change.db, account.id)? {
+        .transact(app, move |tx, account, session_id| {
+            if !queries::is_on(tx.db, account.id)? {
                 return Err(not_enabled());
             }
-            let codes = replace_codes(change, account.id)?;
+            let codes = replace_codes(tx, account.id)?;
             let entry = Entry::on(Action::RECOVERY_CODES_RENEWED, account.id);
-            change.audit(&entry.session(session_id))?;
-            notify_owner(change, account, "recovery codes")?;
+            tx.audit(&entry.session(session_id))?;
+            notify_owner(tx, account, "recovery codes")?;
             Ok(codes)
         })
         .await
 }
 
-fn replace_codes(change: &mut Change<'_>, user_id: UserId) -> Result<RecoveryCodes, Error> {
+fn replace_codes(tx: &mut Transaction<'_>, user_id: UserId) -> Result<RecoveryCodes, Error> {
     let codes = RecoveryCode::generate_set();
     let hashes: Vec<_> = codes.iter().map(|code| code.hash(user_id)).collect();
-    queries::replace_codes(change.db, user_id, &hashes)?;
+    queries::replace_codes(tx.db, user_id, &hashes)?;
     let recovery_codes = codes.iter().map(RecoveryCode::expose).collect();
     Ok(RecoveryCodes { recovery_codes })
 }

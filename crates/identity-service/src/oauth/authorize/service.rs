@@ -157,17 +157,17 @@ async fn grant(
     let origin = origin.clone().of(user);
     let user = user.clone();
     let code = app
-        .change(&origin, move |change| {
+        .transact(&origin, move |tx| {
             let id = user.account.id;
             match allowed_by {
-                Some(by) => consents::service::allow(change, id, &code.client_id, code.scope, by)?,
-                None if asks => consents::service::hold(change, id, &code.client_id, code.scope)?,
+                Some(by) => consents::service::allow(tx, id, &code.client_id, code.scope, by)?,
+                None if asks => consents::service::hold(tx, id, &code.client_id, code.scope)?,
                 None => {}
             }
             if is_other {
-                clients::queries::set_pkce_seen(change.db, &code.client_id, pkce)?;
+                clients::queries::set_pkce_seen(tx.db, &code.client_id, pkce)?;
             }
-            codes::issue(change, &user, &code)
+            codes::issue(tx, &user, &code)
         })
         .await?;
     let url = good.reply_to.code(code.expose_secret(), &app.base_url);
@@ -181,8 +181,8 @@ async fn deny(
     origin: &RequestContext,
 ) -> Result<Outcome, Error> {
     let (user_id, client_id) = (user.account.id, good.client.id.clone());
-    app.change(&origin.clone().of(user), move |change| {
-        consents::service::deny(change, user_id, &client_id, "page")
+    app.transact(&origin.clone().of(user), move |tx| {
+        consents::service::deny(tx, user_id, &client_id, "page")
     })
     .await?;
     let refusal = AuthorizationError::new("access_denied", "the user denied the access");

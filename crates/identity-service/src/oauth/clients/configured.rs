@@ -9,10 +9,10 @@ use super::queries;
 use super::{NewClient, ending};
 use crate::app::App;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::error::Error;
 use crate::origin::{RequestChannel, RequestContext};
 use crate::tokens::SigningAlgorithm;
+use crate::transaction::Transaction;
 
 /// Makes the clients match the configuration, and deletes those that it no longer has. The sessions of a deleted client
 /// end. So do those of a client that loses scopes or changes its first-party status, because their tokens carry both.
@@ -28,14 +28,14 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
         }
     }
     let ending = app
-        .change(&origin, move |change| {
-            let mut ending = queries::list_configured(change.db)?;
+        .transact(&origin, move |tx| {
+            let mut ending = queries::list_configured(tx.db)?;
             ending.retain(|id| clients.iter().all(|client| client.id != *id));
             for id in &ending {
-                ending::delete(change, id)?;
+                ending::delete(tx, id)?;
             }
             for client in &clients {
-                if upsert(change, client)? {
+                if upsert(tx, client)? {
                     ending.push(client.id.clone());
                 }
             }
@@ -50,9 +50,9 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
 }
 
 /// Writes a client if it is new or changed. Returns whether its sessions must end.
-fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool, Error> {
-    let now = change.now.naive_utc();
-    let before = queries::find(change.db, &configured.id)?;
+fn upsert(tx: &mut Transaction<'_>, configured: &ConfiguredClient) -> Result<bool, Error> {
+    let now = tx.now.naive_utc();
+    let before = queries::find(tx.db, &configured.id)?;
     let wanted = &configured.client;
     // A file that omits the grant types keeps the stored ones: the client may use the device flow already.
     let grant_types = match (&wanted.grant_types, &before) {
@@ -74,13 +74,13 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
         return Ok(false);
     }
     row.updated_at = now;
-    queries::upsert(change.db, &row)?;
-    change.client_changed(&row.id);
+    queries::upsert(tx.db, &row)?;
+    tx.client_changed(&row.id);
     let action = match &before {
         Some(_) => Action::CLIENT_CHANGED,
         None => Action::CLIENT_CREATED,
     };
-    change.audit(&Entry::new(action).details(json!({ "client_id": row.id })))?;
+    tx.audit(&Entry::new(action).details(json!({ "client_id": row.id })))?;
     let before = before.map(OAuthClient::try_from).transpose()?;
     Ok(before.is_some_and(|before| {
         // The client's tokens carry its scopes and its first-party status.

@@ -8,11 +8,11 @@ use serde_json::json;
 use super::queries;
 use crate::app::App;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::error::Error;
 use crate::oauth::consents;
 use crate::origin::{RequestChannel, RequestContext};
 use crate::sessions;
+use crate::transaction::Transaction;
 
 /// How many sessions or consents one transaction ends. Small batches keep others from waiting.
 const BATCH: u16 = 200;
@@ -20,13 +20,13 @@ const BATCH: u16 = 200;
 /// Deletes a client with its codes, consents and device authorizations. Returns false if there is none. Its sessions remain
 /// until the caller ends them with [`end_sessions`]. No new ones start, because each needs a row that is deleted with the
 /// client.
-pub(crate) fn delete(change: &mut Change<'_>, id: &str) -> Result<bool, Error> {
-    while end_some_consents(change, id)? > 0 {}
-    if !queries::delete(change.db, id)? {
+pub(crate) fn delete(tx: &mut Transaction<'_>, id: &str) -> Result<bool, Error> {
+    while end_some_consents(tx, id)? > 0 {}
+    if !queries::delete(tx.db, id)? {
         return Ok(false);
     }
-    change.client_changed(id);
-    change.audit(&Entry::new(Action::CLIENT_DELETED).details(json!({ "client_id": id })))?;
+    tx.client_changed(id);
+    tx.audit(&Entry::new(Action::CLIENT_DELETED).details(json!({ "client_id": id })))?;
     Ok(true)
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn end_consents(
 ) -> Result<(), Error> {
     loop {
         let id = id.to_owned();
-        let batch = app.change(origin, move |change| end_some_consents(change, &id));
+        let batch = app.transact(origin, move |tx| end_some_consents(tx, &id));
         if batch.await? < usize::from(BATCH) {
             return Ok(());
         }
@@ -59,9 +59,7 @@ pub(crate) async fn end_sessions(
     let mut ended = 0;
     loop {
         let id = id.to_owned();
-        let batch = app
-            .change(&origin, move |change| end_batch(change, &id))
-            .await?;
+        let batch = app.transact(&origin, move |tx| end_batch(tx, &id)).await?;
         ended += batch;
         if batch < usize::from(BATCH) {
             return Ok(ended);
@@ -79,27 +77,27 @@ pub(crate) async fn end_orphaned_sessions(app: &App) -> Result<usize, Error> {
     Ok(ended)
 }
 
-fn end_some_consents(change: &mut Change<'_>, id: &str) -> Result<usize, Error> {
-    let users = consents::queries::delete_some(change.db, id, BATCH.into())?;
+fn end_some_consents(tx: &mut Transaction<'_>, id: &str) -> Result<usize, Error> {
+    let users = consents::queries::delete_some(tx.db, id, BATCH.into())?;
     for user_id in &users {
-        change.publish_client_revoked(*user_id, id)?;
+        tx.publish_client_revoked(*user_id, id)?;
     }
     Ok(users.len())
 }
 
-fn end_batch(change: &mut Change<'_>, id: &str) -> Result<usize, Error> {
-    let now = change.now.naive_utc();
-    let ended = sessions::queries::revoke_of_client(change.db, id, BATCH.into(), now)?;
+fn end_batch(tx: &mut Transaction<'_>, id: &str) -> Result<usize, Error> {
+    let now = tx.now.naive_utc();
+    let ended = sessions::queries::revoke_of_client(tx.db, id, BATCH.into(), now)?;
     let count = ended.len();
     let mut by_user: BTreeMap<UserId, Vec<String>> = BTreeMap::new();
     for (sid, user_id) in ended {
         let details = json!({ "reason": "client_deleted", "client_id": id });
         let entry = Entry::on(Action::SIGNED_OUT, user_id);
-        change.audit(&entry.session(&sid).details(details))?;
+        tx.audit(&entry.session(&sid).details(details))?;
         by_user.entry(user_id).or_default().push(sid);
     }
     for (user_id, sids) in by_user {
-        change.end_descendants_and_publish(user_id, &sids)?;
+        tx.end_descendants_and_publish(user_id, &sids)?;
     }
     Ok(count)
 }

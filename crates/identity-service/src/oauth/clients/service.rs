@@ -55,13 +55,13 @@ pub(crate) async fn create(
     let hash = secret.as_ref().map(|it| hash_secret(it.expose_secret()));
     let client = new.into_client(Uuid::new_v4().to_string(), hash, now);
     let row = ClientRow::from(&client);
-    app.change(origin, move |change| {
-        if queries::count(change.db)? >= MAX_CLIENTS.into() {
+    app.transact(origin, move |tx| {
+        if queries::count(tx.db)? >= MAX_CLIENTS.into() {
             return Err(Error::Validation("there are already 1,000 clients".into()));
         }
-        queries::insert(change.db, &row)?;
+        queries::insert(tx.db, &row)?;
         let details = json!({ "client_id": row.id, "is_first_party": row.is_first_party });
-        change.audit(&Entry::new(Action::CLIENT_CREATED).details(details))
+        tx.audit(&Entry::new(Action::CLIENT_CREATED).details(details))
     })
     .await?;
     Ok(ClientWithSecret { client, secret })
@@ -82,14 +82,14 @@ pub(crate) async fn rotate_secret(
     let hash = hash_secret(secret.expose_secret());
     let id = client.id.clone();
     let row = app
-        .change(origin, move |change| {
-            if !queries::replace_secret(change.db, &id, &hash, change.now.naive_utc())? {
+        .transact(origin, move |tx| {
+            if !queries::replace_secret(tx.db, &id, &hash, tx.now.naive_utc())? {
                 return Err(Error::ClientNotFound);
             }
-            change.client_changed(&id);
+            tx.client_changed(&id);
             let details = json!({ "client_id": id });
-            change.audit(&Entry::new(Action::CLIENT_SECRET_ROTATED).details(details))?;
-            queries::find(change.db, &id)?.ok_or(Error::ClientNotFound)
+            tx.audit(&Entry::new(Action::CLIENT_SECRET_ROTATED).details(details))?;
+            queries::find(tx.db, &id)?.ok_or(Error::ClientNotFound)
         })
         .await?;
     Ok(ClientWithSecret {
@@ -104,7 +104,7 @@ pub(crate) async fn delete(app: &App, id: &str, origin: &RequestContext) -> Resu
     refuse_configured(&client)?;
     ending::end_consents(app, &client.id, origin).await?;
     let id = client.id.clone();
-    app.change(origin, move |change| match ending::delete(change, &id)? {
+    app.transact(origin, move |tx| match ending::delete(tx, &id)? {
         true => Ok(()),
         false => Err(Error::ClientNotFound),
     })

@@ -10,7 +10,6 @@ use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
 use crate::links;
 use crate::oauth::clients::model::OAuthClient;
@@ -20,6 +19,7 @@ use crate::oauth::pkce::{self, CodeChallenge};
 use crate::oauth::scopes;
 use crate::origin::RequestContext;
 use crate::sessions;
+use crate::transaction::Transaction;
 
 /// The lifetime of a code: enough for a browser to bring it to the client.
 const CODE_LIFE: TimeDelta = TimeDelta::seconds(60);
@@ -35,14 +35,14 @@ pub(crate) struct NewCode {
 
 /// Issues a code to the client of `code`, in the name of a signed-in user.
 pub(crate) fn issue(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     user: &CurrentUser,
     code: &NewCode,
 ) -> Result<SecretString, Error> {
     let token = random_token();
-    let now = change.now.naive_utc();
+    let now = tx.now.naive_utc();
     queries::insert_code(
-        change.db,
+        tx.db,
         &NewCodeRow {
             code_hash: &links::hash(&token),
             client_id: &code.client_id,
@@ -96,9 +96,9 @@ pub(crate) async fn redeem(
         by: "authorization_code",
     };
     let key = hash.clone();
-    let granted = grants::open(app, grant, origin, move |change, session_id| {
-        let now = change.now.naive_utc();
-        Ok(queries::use_up(change.db, &key, session_id, now)?)
+    let granted = grants::open(app, grant, origin, move |tx, session_id| {
+        let now = tx.now.naive_utc();
+        Ok(queries::use_up(tx.db, &key, session_id, now)?)
     })
     .await?;
     match granted {
@@ -155,15 +155,15 @@ async fn replayed(
     origin: &RequestContext,
 ) -> Result<GrantedSession, OAuthError> {
     let (user_id, client_id) = (row.user_id, client.id.clone());
-    app.change(origin, move |change| {
-        accounts::queries::lock_account(change.db, user_id)?;
-        let Some(sid) = queries::find_given(change.db, &hash)? else {
+    app.transact(origin, move |tx| {
+        accounts::queries::lock_account(tx.db, user_id)?;
+        let Some(sid) = queries::find_given(tx.db, &hash)? else {
             return Ok(());
         };
-        if sessions::queries::revoke(change.db, &sid, change.now.naive_utc())? {
+        if sessions::queries::revoke(tx.db, &sid, tx.now.naive_utc())? {
             let entry = Entry::on(Action::CODE_REPLAYED, user_id).session(&sid);
-            change.audit(&entry.details(json!({ "client_id": client_id })))?;
-            change.end_descendants_and_publish(user_id, &[sid])?;
+            tx.audit(&entry.details(json!({ "client_id": client_id })))?;
+            tx.end_descendants_and_publish(user_id, &[sid])?;
         }
         Ok(())
     })

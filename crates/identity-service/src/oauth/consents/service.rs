@@ -9,11 +9,11 @@ use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
 use crate::oauth::{codes, devices, scopes};
 use crate::origin::RequestContext;
 use crate::sessions;
+use crate::transaction::Transaction;
 
 /// The maximum number of consents in the list. Nobody reads a longer one.
 const MOST: i64 = 200;
@@ -46,13 +46,13 @@ pub(crate) async fn find_allowed(
 
 /// Checks in a transaction that a consent has not been revoked meanwhile. The lock keeps it until the transaction ends.
 pub(crate) fn hold(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     user_id: UserId,
     client_id: &str,
     scope: ScopeSet,
 ) -> Result<(), Error> {
-    accounts::queries::lock_account(change.db, user_id)?;
-    let allowed = queries::find_scope(change.db, user_id, client_id)?;
+    accounts::queries::lock_account(tx.db, user_id)?;
+    let allowed = queries::find_scope(tx.db, user_id, client_id)?;
     match read_scope(allowed.as_deref().unwrap_or_default())?.includes(scope) {
         true => Ok(()),
         false => Err(Error::Forbidden(
@@ -63,32 +63,32 @@ pub(crate) fn hold(
 
 /// Adds a scope to the consent of an account for a client.
 pub(crate) fn allow(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     user_id: UserId,
     client_id: &str,
     scope: ScopeSet,
     by: &'static str,
 ) -> Result<(), Error> {
     // Without the lock, two concurrent consents would overwrite each other.
-    accounts::queries::lock_account(change.db, user_id)?;
-    let before = queries::find_scope(change.db, user_id, client_id)?;
+    accounts::queries::lock_account(tx.db, user_id)?;
+    let before = queries::find_scope(tx.db, user_id, client_id)?;
     let before = read_scope(before.as_deref().unwrap_or_default())?;
     let allowed = before.union(scope).to_string();
-    let now = change.now.naive_utc();
-    queries::put_consent(change.db, user_id, client_id, &allowed, now)?;
+    let now = tx.now.naive_utc();
+    queries::put_consent(tx.db, user_id, client_id, &allowed, now)?;
     let details = json!({ "client_id": client_id, "scope": scope.to_string(), "by": by });
-    change.audit(&Entry::on(Action::ACCESS_ALLOWED, user_id).details(details))
+    tx.audit(&Entry::on(Action::ACCESS_ALLOWED, user_id).details(details))
 }
 
 /// Records that an account denied the request of a client.
 pub(crate) fn deny(
-    change: &mut Change<'_>,
+    tx: &mut Transaction<'_>,
     user_id: UserId,
     client_id: &str,
     by: &'static str,
 ) -> Result<(), Error> {
     let details = json!({ "client_id": client_id, "by": by });
-    change.audit(&Entry::on(Action::ACCESS_DENIED, user_id).details(details))
+    tx.audit(&Entry::on(Action::ACCESS_DENIED, user_id).details(details))
 }
 
 /// Lists the clients with a consent or a session for an account, by name.
@@ -128,23 +128,23 @@ pub(crate) async fn revoke_application(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
-    app.change(&origin.clone().of(caller), move |change| {
-        let now = change.now.naive_utc();
+    app.transact(&origin.clone().of(caller), move |tx| {
+        let now = tx.now.naive_utc();
         // Codes and devices are exchanged for sessions under this lock.
-        accounts::queries::lock_account(change.db, user_id)?;
-        let was_allowed = queries::delete_consent(change.db, user_id, &client_id)?;
-        let codes = codes::queries::delete_of(change.db, user_id, &client_id)?;
-        let devices = devices::queries::delete_of(change.db, user_id, &client_id)?;
-        let ended = queries::revoke_sessions(change.db, user_id, &client_id, now)?;
+        accounts::queries::lock_account(tx.db, user_id)?;
+        let was_allowed = queries::delete_consent(tx.db, user_id, &client_id)?;
+        let codes = codes::queries::delete_of(tx.db, user_id, &client_id)?;
+        let devices = devices::queries::delete_of(tx.db, user_id, &client_id)?;
+        let ended = queries::revoke_sessions(tx.db, user_id, &client_id, now)?;
         if !was_allowed && codes + devices + ended.len() == 0 {
             return Err(Error::ApplicationNotFound);
         }
         let details = json!({ "client_id": client_id });
-        change.audit(&Entry::on(Action::ACCESS_REVOKED, user_id).details(details))?;
+        tx.audit(&Entry::on(Action::ACCESS_REVOKED, user_id).details(details))?;
         if ended.is_empty() {
-            change.publish_client_revoked(user_id, &client_id)?;
+            tx.publish_client_revoked(user_id, &client_id)?;
         }
-        sessions::ending::audit_and_publish(change, user_id, &ended, Some("access_revoked"))
+        sessions::ending::audit_and_publish(tx, user_id, &ended, Some("access_revoked"))
     })
     .await
 }

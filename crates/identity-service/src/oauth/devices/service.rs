@@ -117,9 +117,9 @@ pub(super) async fn settle(
 ) -> Result<bool, Error> {
     let (user_id, session_id) = (user.account.id, user.token.session_id.clone());
     let auth_time = user.session.authenticated_at;
-    app.change(&origin.clone().of(user), move |change| {
+    app.transact(&origin.clone().of(user), move |tx| {
         // The lock comes first, as in every change of an account.
-        accounts::queries::lock_account(change.db, user_id)?;
+        accounts::queries::lock_account(tx.db, user_id)?;
         let settlement = DeviceDecision {
             status: if allow {
                 Status::Approved
@@ -131,14 +131,14 @@ pub(super) async fn settle(
             auth_time,
             scope: waiting.scope,
         };
-        let now = change.now.naive_utc();
-        if !queries::settle(change.db, code.as_str(), &settlement, now)? {
+        let now = tx.now.naive_utc();
+        if !queries::settle(tx.db, code.as_str(), &settlement, now)? {
             return Ok(false);
         }
         let Waiting { client, scope } = waiting;
         match allow {
-            true => consents::service::allow(change, user_id, &client.id, scope, BY)?,
-            false => consents::service::deny(change, user_id, &client.id, BY)?,
+            true => consents::service::allow(tx, user_id, &client.id, scope, BY)?,
+            false => consents::service::deny(tx, user_id, &client.id, BY)?,
         }
         Ok(true)
     })
@@ -171,9 +171,9 @@ pub(crate) async fn redeem(
         Status::Used => Err(unknown()),
         Status::Approved => {
             let grant = row.grant(client)?;
-            let granted = grants::open(app, grant, origin, move |change, session_id| {
-                let now = change.now.naive_utc();
-                Ok(queries::use_up(change.db, &hash, session_id, now)?)
+            let granted = grants::open(app, grant, origin, move |tx, session_id| {
+                let now = tx.now.naive_utc();
+                Ok(queries::use_up(tx.db, &hash, session_id, now)?)
             });
             granted.await?.ok_or_else(unknown)
         }

@@ -25,7 +25,7 @@ use crate::sessions;
 const SOURCE: &str = "identity-service";
 
 /// An open transaction, with the operations that belong in it.
-pub(crate) struct Change<'a> {
+pub(crate) struct Transaction<'a> {
     pub(crate) db: &'a mut Db,
     pub(crate) now: DateTime<Utc>,
     pub(crate) origin: &'a RequestContext,
@@ -45,9 +45,9 @@ struct CommitEffects {
 impl App {
     /// Runs one transaction. After the commit it drops what became stale from this process's memory and wakes the
     /// relay. No response precedes the commit.
-    pub(crate) async fn change<T, F>(&self, origin: &RequestContext, work: F) -> Result<T, Error>
+    pub(crate) async fn transact<T, F>(&self, origin: &RequestContext, work: F) -> Result<T, Error>
     where
-        F: FnOnce(&mut Change<'_>) -> Result<T, Error> + Send + 'static,
+        F: FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let (now, origin, mails) = (self.clock.now(), origin.clone(), self.sealers.mails.clone());
@@ -55,7 +55,7 @@ impl App {
         let (value, told) = self
             .pool
             .write_tx(move |db| {
-                let mut change = Change {
+                let mut tx = Transaction {
                     db,
                     now,
                     origin: &origin,
@@ -63,9 +63,9 @@ impl App {
                     mails: &mails,
                     told: CommitEffects::default(),
                 };
-                change.check_session()?;
-                let value = work(&mut change)?;
-                let Change { db, told, .. } = change;
+                tx.check_session()?;
+                let value = work(&mut tx)?;
+                let Transaction { db, told, .. } = tx;
                 // Written last, so that little time passes between the rows' timestamp and the commit.
                 feed::queries::record(db, &told.subjects)?;
                 Ok::<_, Error>((value, told))
@@ -81,7 +81,7 @@ impl App {
     }
 }
 
-impl Change<'_> {
+impl Transaction<'_> {
     /// Returns an error when the caller may no longer make this change. Every transaction checks this first, and
     /// again after waiting for a lock whose holder may have revoked the caller's access.
     pub(crate) fn check_session(&mut self) -> Result<(), Error> {

@@ -20,11 +20,11 @@ use crate::allowed_origins::OriginAllowList;
 use crate::config::{Config, PremiumConfig, TeamsConfig};
 use crate::cookies::Cookies;
 use crate::error::Error;
-use crate::feed::Memory;
-use crate::limits::Limits;
+use crate::feed::IdentityCache;
+use crate::limits::RateLimits;
 use crate::passwords::PasswordHasher;
 use crate::photo_processor::PhotoProcessor;
-use crate::sessions::queries::Refreshes;
+use crate::sessions::queries::RefreshBatcher;
 use crate::tokens::SigningAlgorithm;
 use crate::tokens::access::AccessTokens;
 use crate::tokens::keys::KeyStore;
@@ -67,12 +67,12 @@ pub(crate) struct App {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
     pub(crate) passwords: PasswordHasher,
-    pub(crate) refreshes: Refreshes,
+    pub(crate) refreshes: RefreshBatcher,
     pub(crate) tokens: AccessTokens,
     /// The RS256 keys, for ID tokens of clients that ask for them. Access tokens use the keys in `tokens`.
     rsa_keys: KeyStore,
     /// Cached rows, valid while the change feed is alive.
-    pub(crate) memory: Arc<Memory>,
+    pub(crate) cache: Arc<IdentityCache>,
     /// Wakes the relay when there are events to publish. Commands have none; the running service publishes their events.
     pub(crate) relay: Option<RelayHandle>,
     pub(crate) sealers: Sealers,
@@ -82,7 +82,7 @@ pub(crate) struct App {
     /// encryption key that it comes from.
     pub(crate) successor_key: [u8; 32],
     pub(crate) cookies: Cookies,
-    pub(crate) limits: Limits,
+    pub(crate) limits: RateLimits,
     pub(crate) allow_plain_pkce: bool,
     pub(crate) require_pkce_s256: bool,
     pub(crate) require_admin_totp: bool,
@@ -111,10 +111,10 @@ impl App {
         let own = sealing_keys(&secrets.own, &config.keys.encryption_keys_old);
         let shared = sealing_keys(&secrets.shared, &config.secrets.encryption_keys_old);
         let signing_keys = own.sealer(Purpose::SigningKeys)?;
-        let memory = Arc::new(Memory::new(config.tokens.remember));
+        let cache = Arc::new(IdentityCache::new(config.tokens.remember));
         let keys = |algorithm, ttl| {
             let (pool, clock, sealer) = (pool.clone(), clock.clone(), signing_keys.clone());
-            KeyStore::new(algorithm, pool, clock, sealer, Arc::clone(&memory), ttl)
+            KeyStore::new(algorithm, pool, clock, sealer, Arc::clone(&cache), ttl)
         };
         let ttl = config.tokens.access_ttl();
         let ec_keys = keys(SigningAlgorithm::Es256, ttl)?;
@@ -124,14 +124,14 @@ impl App {
         Ok(Self {
             tokens: AccessTokens::new(base_url.clone(), ttl, ec_keys),
             rsa_keys,
-            memory,
+            cache,
             relay,
             sealers: Sealers::new(&own, &shared)?,
-            refreshes: Refreshes::new(&pool),
+            refreshes: RefreshBatcher::new(&pool),
             passwords: PasswordHasher::new(&config.password),
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
             cookies: Cookies::new(&base_url, config.allow_insecure_cookies),
-            limits: Limits::new(config.rate_limits.enabled.unwrap_or(true)),
+            limits: RateLimits::new(config.rate_limits.enabled.unwrap_or(true)),
             allow_plain_pkce: config.oauth.allow_plain_pkce,
             require_pkce_s256: config.oauth.require_pkce_s256,
             require_admin_totp: config.admin.require_totp,

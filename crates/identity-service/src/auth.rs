@@ -11,7 +11,7 @@ use crate::access;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
-use crate::origin::{RequestContext, Standing};
+use crate::origin::{RequestContext, SessionCheck};
 use crate::sessions;
 use crate::sessions::model::SessionState;
 use crate::tokens::access::VerifiedToken;
@@ -93,7 +93,7 @@ pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
 /// be used for; callers of this function do.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
-    let (session, account) = standing(app, &token).await?;
+    let (session, account) = live_session(app, &token).await?;
     Ok(CurrentUser {
         account,
         session,
@@ -103,14 +103,14 @@ pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser
 
 /// Returns session and account of a verified token, if neither has been ended or deactivated. Reads the cache while
 /// the change feed is alive, and the database otherwise.
-pub(crate) async fn standing(
+pub(crate) async fn live_session(
     app: &App,
     token: &VerifiedToken,
 ) -> Result<(SessionState, Arc<AccountRow>), Error> {
-    let ticket = app.memory.ticket();
+    let ticket = app.cache.ticket();
     let known = ticket.and_then(|ticket| {
-        let session = app.memory.session(ticket, &token.session_id)?;
-        Some((session, app.memory.user(ticket, token.user_id)?))
+        let session = app.cache.session(ticket, &token.session_id)?;
+        Some((session, app.cache.user(ticket, token.user_id)?))
     });
     let (session, account) = match known {
         Some(known) => known,
@@ -122,7 +122,7 @@ pub(crate) async fn standing(
             let (session, account) = found.ok_or(Error::TokenRevoked)?;
             let account = Arc::new(account);
             if let Some(ticket) = ticket {
-                app.memory
+                app.cache
                     .remember(ticket, &token.session_id, session, &account);
             }
             (session, account)
@@ -183,7 +183,7 @@ impl RequestContext {
     /// Adds the signed-in caller as the actor, and the session check of their token.
     pub(crate) fn of(mut self, caller: &CurrentUser) -> Self {
         self.actor = Some(caller.account.id);
-        self.standing = Some(Standing {
+        self.session_check = Some(SessionCheck {
             session_id: caller.token.session_id.clone(),
             superadmin: false,
         });
@@ -193,8 +193,8 @@ impl RequestContext {
     /// Adds an administrator as the actor. The session check then requires the role SUPERADMIN.
     pub(crate) fn of_admin(self, SuperAdmin(caller): &SuperAdmin) -> Self {
         let mut origin = self.of(caller);
-        if let Some(standing) = &mut origin.standing {
-            standing.superadmin = true;
+        if let Some(check) = &mut origin.session_check {
+            check.superadmin = true;
         }
         origin
     }

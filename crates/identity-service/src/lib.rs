@@ -52,4 +52,4 @@ pub use config::{
 pub use oauth::clients::config::OAuthClientConfig;
 pub use oauth::config::OAuthConfig;
 pub use openapi::openapi;
-pub use start::{Deps, MIGRATIONS, Running, start};
+pub use start::{Deps, MIGRATIONS, RunningService, start};

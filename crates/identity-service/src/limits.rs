@@ -1,7 +1,7 @@
 //! Rate limits by address, by account at an address, and by session. Exceeding one is 429 with `Retry-After`. No
 //! account is ever locked, since anybody could then lock out anybody else.
 
-mod waits;
+mod backoff;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration as StdDuration;
@@ -10,7 +10,7 @@ use auth_types::UserId;
 use chrono::{DateTime, Utc};
 use service_kit::rate_limit::{KeyedLimiter, RetryAfter};
 
-use self::waits::Waits;
+use self::backoff::FailureBackoff;
 use crate::access::Grant;
 use crate::error::Error;
 use crate::tokens::refresh::RefreshToken;
@@ -19,7 +19,7 @@ use crate::tokens::refresh::RefreshToken;
 const FREE_SIGN_INS: u32 = 10;
 
 /// All rate limits of the service, or none if they are switched off.
-pub(crate) struct Limits(Option<Limiters>);
+pub(crate) struct RateLimits(Option<Limiters>);
 
 /// What is limited by address. Each allows a burst of 60, refilled by 30 a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,13 +59,13 @@ struct Limiters {
     mails: KeyedLimiter<(AccountLimit, UserId)>,
     /// Sessions opened without a password, and authorization codes issued without a prompt.
     derived: KeyedLimiter<(UserId, &'static str, Option<String>)>,
-    sign_ins: Waits<(String, IpAddr)>,
+    sign_ins: FailureBackoff<(String, IpAddr)>,
     /// User codes of device authorizations.
     user_codes: KeyedLimiter<UserId>,
     user_codes_here: KeyedLimiter<IpAddr>,
 }
 
-impl Limits {
+impl RateLimits {
     pub(crate) fn new(enabled: bool) -> Self {
         let minute = StdDuration::from_secs(60);
         Self(enabled.then(|| Limiters {
@@ -76,7 +76,7 @@ impl Limits {
             photo: KeyedLimiter::new(30, minute, 30),
             mails: KeyedLimiter::new(5, 60 * minute, 5),
             derived: KeyedLimiter::new(60, minute, 30),
-            sign_ins: Waits::after(FREE_SIGN_INS),
+            sign_ins: FailureBackoff::after(FREE_SIGN_INS),
             user_codes: KeyedLimiter::new(20, 60 * minute, 60),
             user_codes_here: KeyedLimiter::new(60, 60 * minute, 240),
         }))
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_wait_grows_with_failures_and_ends_with_success_or_time() {
-        let limits = Limits::new(true);
+        let limits = RateLimits::new(true);
         let here: Option<IpAddr> = "192.0.2.1".parse().ok();
         let there: Option<IpAddr> = "192.0.2.2".parse().ok();
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();

@@ -42,7 +42,7 @@ pub(crate) struct RequestContext {
     pub(crate) user_agent: Option<String>,
     pub(crate) request_id: Option<String>,
     /// The caller's session, which must still be valid when the change is committed.
-    pub(crate) standing: Option<Standing>,
+    pub(crate) session_check: Option<SessionCheck>,
     /// The session whose cookie the browser replaces with the new session's.
     pub(crate) replaces: Option<(UserId, String)>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct RequestContext {
 /// What must still hold of the caller inside the transaction. A body may take half a minute to arrive after the token
 /// was checked, and the access may be revoked meanwhile.
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct SessionCheck {
     pub(crate) session_id: String,
     pub(crate) superadmin: bool,
 }
@@ -64,7 +64,7 @@ impl RequestContext {
             address: None,
             user_agent: None,
             request_id: None,
-            standing: None,
+            session_check: None,
             replaces: None,
         }
     }

@@ -50,7 +50,7 @@ pub struct Deps {
 
 /// A running identity service.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningService {
     server: server::Running,
     base_url: String,
     bodies: BodyBudget,
@@ -59,7 +59,7 @@ pub struct Running {
     housekeeping: Housekeeping,
 }
 
-impl Running {
+impl RunningService {
     /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
@@ -98,7 +98,7 @@ impl Running {
 ///
 /// # Errors
 /// [`StartError`] for an invalid configuration, an unusable database or key, or an address in use. Nothing is left running.
-pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
+pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartError> {
     config.check()?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
@@ -137,7 +137,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         metrics.register(app.keys(algorithm).reads().clone())?;
     }
     let app = Data::new(app);
-    let watch = FeedWatcher::spawn(pool.clone(), Arc::clone(&app.memory))
+    let watch = FeedWatcher::spawn(pool.clone(), Arc::clone(&app.cache))
         .map_err(|error| StartError::other(format!("the change feed's thread: {error}")))?;
     let figures = housekeeping::HousekeepingMetrics::register(&metrics)?;
     let parts = Arc::clone(&app);
@@ -186,7 +186,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     .map_err(|error| StartError::Listen(config.listen, error))?;
     let every = Duration::from_secs(config.housekeeping_seconds.max(1));
     let rotate_after = config.keys.rotate_after();
-    Ok(Running {
+    Ok(RunningService {
         server,
         housekeeping: Housekeeping::spawn(parts, figures, every, rotate_after),
         base_url,

@@ -15,7 +15,7 @@ use service_kit::seal::Sealer;
 
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{self, Action, Entry};
+use crate::audit::{self, AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::feed::{self, ChangeSubject};
 use crate::origin::RequestContext;
@@ -71,7 +71,7 @@ impl App {
                 Ok::<_, Error>((value, told))
             })
             .await?;
-        self.memory.forget(&told.subjects);
+        self.cache.forget(&told.subjects);
         if told.events
             && let Some(relay) = &self.relay
         {
@@ -85,8 +85,8 @@ impl Transaction<'_> {
     /// Returns an error when the caller may no longer make this change. Every transaction checks this first, and
     /// again after waiting for a lock whose holder may have revoked the caller's access.
     pub(crate) fn check_session(&mut self) -> Result<(), Error> {
-        match &self.origin.standing {
-            Some(standing) if !sessions::queries::may_change(self.db, standing)? => {
+        match &self.origin.session_check {
+            Some(check) if !sessions::queries::may_change(self.db, check)? => {
                 Err(Error::TokenRevoked)
             }
             _ => Ok(()),
@@ -94,12 +94,12 @@ impl Transaction<'_> {
     }
 
     /// Writes an entry to the audit log, with actor and address from the origin.
-    pub(crate) fn audit(&mut self, entry: &Entry) -> Result<(), Error> {
+    pub(crate) fn audit(&mut self, entry: &NewAuditEntry) -> Result<(), Error> {
         self.audit_all(std::slice::from_ref(entry))
     }
 
     /// Writes several entries to the audit log, with actor and address from the origin.
-    pub(crate) fn audit_all(&mut self, entries: &[Entry]) -> Result<(), Error> {
+    pub(crate) fn audit_all(&mut self, entries: &[NewAuditEntry]) -> Result<(), Error> {
         Ok(audit::queries::record(
             self.db,
             entries,
@@ -116,7 +116,7 @@ impl Transaction<'_> {
         reason: Option<&str>,
     ) -> Result<(), Error> {
         let entry = |sid: &String| {
-            let entry = Entry::on(Action::SIGNED_OUT, user_id).session(sid);
+            let entry = NewAuditEntry::on(AuditAction::SIGNED_OUT, user_id).session(sid);
             match reason {
                 Some(reason) => entry.details(json!({ "reason": reason })),
                 None => entry,

@@ -36,7 +36,7 @@ pub enum StartError {
 /// All parts while they run.
 #[derive(Debug)]
 pub struct RunningParts {
-    identity: identity_service::Running,
+    identity: identity_service::RunningService,
     worksession: worksession_service::RunningService,
     notifier: notifier::Running,
     brokers: [Broker; 3],

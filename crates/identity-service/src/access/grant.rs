@@ -31,7 +31,7 @@ pub(crate) enum Grant {
 
 /// What an access token may be used for, according to its claims. Never more than the session's grant allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum TokenAccess {
     /// The full access of the account.
     Full,
     /// The access of a site that a session was handed over to, with the site's origin.
@@ -100,11 +100,11 @@ impl Grant {
     }
 
     /// Returns the access of this session's tokens.
-    pub(crate) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> TokenAccess {
         match self {
-            Self::FirstParty | Self::Browser => Access::Full,
-            Self::Sso { site, .. } => Access::Sso { site: site.clone() },
-            Self::Client(client) => Access::Client(client.clone()),
+            Self::FirstParty | Self::Browser => TokenAccess::Full,
+            Self::Sso { site, .. } => TokenAccess::Sso { site: site.clone() },
+            Self::Client(client) => TokenAccess::Client(client.clone()),
         }
     }
 }
@@ -137,7 +137,7 @@ impl GrantRow {
     }
 }
 
-impl Access {
+impl TokenAccess {
     /// Returns the claim `origin` of a token.
     pub(crate) fn origin(&self) -> Option<&'static str> {
         match self {

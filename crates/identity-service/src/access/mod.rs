@@ -4,5 +4,5 @@
 mod grant;
 mod table;
 
-pub(crate) use grant::{ABSOLUTE_LIFE, Access, COOKIE_LIFE, ClientAccess, Grant, GrantRow};
+pub(crate) use grant::{ABSOLUTE_LIFE, COOKIE_LIFE, ClientAccess, Grant, GrantRow, TokenAccess};
 pub(crate) use table::{allows, refuses_some};

@@ -3,19 +3,19 @@ use std::sync::LazyLock;
 
 use auth_types::Scope;
 
-use super::Access;
+use super::TokenAccess;
 
 /// The callers that an endpoint accepts besides the product's own sign-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EndpointRule {
-    pub(crate) client: Client,
+    pub(crate) client: ClientRule,
     /// Whether it accepts a site that a session was handed over to.
     pub(crate) sso: bool,
 }
 
 /// What an OAuth client needs to call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Client {
+pub(crate) enum ClientRule {
     AnyToken,
     Scope(Scope),
     /// No token of a client is accepted.
@@ -23,23 +23,23 @@ pub(crate) enum Client {
 }
 
 /// Any valid token.
-const ANY: EndpointRule = rule(Client::AnyToken, true);
+const ANY: EndpointRule = rule(ClientRule::AnyToken, true);
 /// A client with the scope `account`, or an SSO session: profile, photo, and global sign-out.
 const ACCOUNT_OR_SSO: EndpointRule = scope(Scope::Account);
 /// A client with the scope `account`, but no SSO session: sessions, applications, and export.
-const ACCOUNT_NOT_SSO: EndpointRule = rule(Client::Scope(Scope::Account), false);
+const ACCOUNT_NOT_SSO: EndpointRule = rule(ClientRule::Scope(Scope::Account), false);
 /// Only the product's own sign-ins: password, e-mail address, second factor, deletion, giving access to others, and
 /// administration, which could undo all of these.
-const SIGN_IN: EndpointRule = rule(Client::Never, false);
+const SIGN_IN: EndpointRule = rule(ClientRule::Never, false);
 /// The product's own sign-ins and SSO sessions: handing a sign-in over to another site.
-const HAND_OVER: EndpointRule = rule(Client::Never, true);
+const HAND_OVER: EndpointRule = rule(ClientRule::Never, true);
 
-const fn rule(client: Client, sso: bool) -> EndpointRule {
+const fn rule(client: ClientRule, sso: bool) -> EndpointRule {
     EndpointRule { client, sso }
 }
 
 const fn scope(scope: Scope) -> EndpointRule {
-    rule(Client::Scope(scope), true)
+    rule(ClientRule::Scope(scope), true)
 }
 
 const TEAMS: EndpointRule = scope(Scope::Teams);
@@ -140,19 +140,19 @@ pub(crate) fn refuses_some(method: &str, pattern: &str) -> bool {
 }
 
 /// Whether a token may be used at an endpoint, given by its method and path pattern.
-pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
+pub(crate) fn allows(access: &TokenAccess, method: &str, pattern: &str) -> bool {
     let method = if method == "HEAD" { "GET" } else { method };
     let rule = BY_ENDPOINT.get(&(method, pattern));
     match (access, rule) {
-        (Access::Full, _) => true,
+        (TokenAccess::Full, _) => true,
         (_, None) => false,
-        (Access::Sso { .. }, Some(rule)) => rule.sso,
-        (Access::Client(client), Some(rule)) => match rule.client {
-            Client::AnyToken => true,
+        (TokenAccess::Sso { .. }, Some(rule)) => rule.sso,
+        (TokenAccess::Client(client), Some(rule)) => match rule.client {
+            ClientRule::AnyToken => true,
             // A client that is no longer first-party can still hold a token with that scope.
-            Client::Scope(Scope::Account) if !client.is_first_party => false,
-            Client::Scope(needed) => client.scope.contains(needed),
-            Client::Never => false,
+            ClientRule::Scope(Scope::Account) if !client.is_first_party => false,
+            ClientRule::Scope(needed) => client.scope.contains(needed),
+            ClientRule::Never => false,
         },
     }
 }
@@ -171,9 +171,9 @@ mod tests {
     fn row(method: &str, path: &str, rule: EndpointRule) -> String {
         let yes = |allowed: bool| if allowed { "yes" } else { "no" };
         let client = match rule.client {
-            Client::AnyToken => "any token".to_owned(),
-            Client::Scope(scope) => format!("`{scope}`"),
-            Client::Never => "–".to_owned(),
+            ClientRule::AnyToken => "any token".to_owned(),
+            ClientRule::Scope(scope) => format!("`{scope}`"),
+            ClientRule::Never => "–".to_owned(),
         };
         let sso = yes(rule.sso);
         format!("| {method} | `{path}` | {client} | {sso} |")
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn no_scope_opens_an_endpoint_that_is_closed_to_clients() {
         let client = |scope: ScopeSet, is_first_party| {
-            Access::Client(ClientAccess {
+            TokenAccess::Client(ClientAccess {
                 client_id: "app".to_owned(),
                 scope,
                 is_first_party,
@@ -209,11 +209,11 @@ mod tests {
             client(ScopeSet::all(), true),
         ];
         let none = client(ScopeSet::default(), true);
-        let sso = Access::Sso { site: None };
+        let sso = TokenAccess::Sso { site: None };
         for (methods, path, rule) in TABLE {
             for method in methods.split(' ') {
-                let never = rule.client == Client::Never;
-                let is_own = rule.client == Client::Scope(Scope::Account);
+                let never = rule.client == ClientRule::Never;
+                let is_own = rule.client == ClientRule::Scope(Scope::Account);
                 let [third, own] = &all;
                 assert_eq!(
                     allows(third, method, path),
@@ -221,10 +221,10 @@ mod tests {
                     "{method} {path}"
                 );
                 assert_eq!(allows(own, method, path), !never, "{method} {path}");
-                let any = rule.client == Client::AnyToken;
+                let any = rule.client == ClientRule::AnyToken;
                 assert_eq!(allows(&none, method, path), any, "{method} {path}");
                 assert_eq!(allows(&sso, method, path), rule.sso);
-                assert!(allows(&Access::Full, method, path));
+                assert!(allows(&TokenAccess::Full, method, path));
             }
         }
         for access in all.iter().chain([&none, &sso]) {

@@ -3,7 +3,7 @@ use auth_types::{AccountRole, PremiumTier, UserId};
 use chrono::{Duration, NaiveDateTime};
 use diesel::prelude::*;
 
-use crate::access::Access;
+use crate::access::TokenAccess;
 use crate::error::Error;
 use crate::photos;
 use crate::schema::users;
@@ -60,7 +60,7 @@ pub(crate) enum Viewer {
 
 impl Viewer {
     /// Returns how the holder of a token sees their own account.
-    pub(crate) fn of(access: &Access) -> Self {
+    pub(crate) fn of(access: &TokenAccess) -> Self {
         match (access.scope(), access.sees_email()) {
             (None, _) => Self::SelfOrSuperadmin,
             (Some(_), true) => Self::Client,
@@ -147,9 +147,9 @@ impl AccountRow {
     }
 
     /// Returns the stored plan, which may have ended.
-    pub(crate) fn plan(&self) -> Result<Plan, Error> {
+    pub(crate) fn plan(&self) -> Result<PremiumPlan, Error> {
         let tier = self.premium_tier.parse();
-        Ok(Plan {
+        Ok(PremiumPlan {
             tier: tier.map_err(|error| Error::internal("users.premium_tier", error))?,
             expires_at: self.premium_expires_at,
         })
@@ -166,12 +166,12 @@ impl AccountRow {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct PremiumPlan {
     pub(crate) tier: PremiumTier,
     pub(crate) expires_at: Option<NaiveDateTime>,
 }
 
-impl Plan {
+impl PremiumPlan {
     pub(crate) const FREE: Self = Self {
         tier: PremiumTier::Free,
         expires_at: None,

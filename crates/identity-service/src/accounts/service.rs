@@ -8,9 +8,9 @@ use super::model::{AccountRow, Viewer};
 use super::queries;
 use super::rules::{Email, Password, Username};
 use super::wire::RegisterRequest;
-use crate::access::{Access, Grant};
+use crate::access::{Grant, TokenAccess};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::RequestContext;
@@ -50,7 +50,7 @@ pub(crate) async fn open(
         let account = create_account(tx, &username, email.as_ref(), &password_hash)?;
         sessions::end_replaced(tx)?;
         sessions::queries::insert_session(tx.db, account.id, &session)?;
-        tx.audit(&Entry::on(Action::REGISTERED, account.id).session(&session.id))?;
+        tx.audit(&NewAuditEntry::on(AuditAction::REGISTERED, account.id).session(&session.id))?;
         Ok((account, session))
     })
     .await
@@ -70,7 +70,7 @@ pub(crate) async fn get_user(
         Some(viewer) => {
             // Tokens of SSO sessions and OAuth clients do not administer.
             viewer.account.id == id
-                || (viewer.token.access == Access::Full
+                || (viewer.token.access == TokenAccess::Full
                     && viewer.account.role()? == AccountRole::Superadmin
                     && crate::auth::has_factor_of_admin(app, viewer).await?)
         }

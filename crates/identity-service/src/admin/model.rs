@@ -6,7 +6,7 @@ use serde::Serialize;
 use service_kit::crypto::random_bytes;
 
 use super::wire::{AdminUser, UpdateUserRequest};
-use crate::accounts::model::Plan;
+use crate::accounts::model::PremiumPlan;
 use crate::accounts::rules::{Email, Password, Username};
 use crate::error::Error;
 use crate::schema::users;
@@ -20,7 +20,7 @@ pub(crate) struct NewUser {
     pub(crate) role: AccountRole,
 }
 
-impl Plan {
+impl PremiumPlan {
     /// Returns the plan after the changes. A PREMIUM plan that has ended counts as FREE, so that buying it again does
     /// not restore its old end.
     pub(crate) fn changed(
@@ -118,8 +118,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn plan(tier: PremiumTier, end: Option<&str>) -> Plan {
-        Plan {
+    fn plan(tier: PremiumTier, end: Option<&str>) -> PremiumPlan {
+        PremiumPlan {
             tier,
             expires_at: end.map(|end| at(end).naive_utc()),
         }
@@ -135,7 +135,7 @@ mod tests {
             Some("2027-12-01T00:00:00Z"),
         );
         let now = at("2026-11-21T12:00:00Z").naive_utc();
-        let change = |from: Plan, tier: Option<PremiumTier>, end: Option<Option<&str>>| {
+        let change = |from: PremiumPlan, tier: Option<PremiumTier>, end: Option<Option<&str>>| {
             let changes = UpdateUserRequest {
                 premium_tier: tier,
                 premium_expires_at: end.map(|end| end.map(at)),

@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::tokens::rotation;
@@ -10,7 +10,7 @@ use crate::totp;
 
 /// The result of resealing.
 #[derive(Debug, Serialize)]
-pub(crate) struct Resealed {
+pub(crate) struct ResealCounts {
     pub(crate) signing_keys: usize,
     pub(crate) second_factors: usize,
     /// Second factors that no configured key can open; their owners cannot sign in.
@@ -19,15 +19,15 @@ pub(crate) struct Resealed {
 
 /// Reseals with the current encryption key everything that older keys have sealed, so that those can be removed from
 /// the configuration. An interrupted run can be repeated.
-pub(crate) async fn reseal(app: &App, origin: &RequestContext) -> Result<Resealed, Error> {
+pub(crate) async fn reseal(app: &App, origin: &RequestContext) -> Result<ResealCounts, Error> {
     let signing_keys = rotation::reseal(app).await?;
-    let totp::Resealed { done, unopened } = totp::reseal(app).await?;
+    let totp::ResealedFactors { done, unopened } = totp::reseal(app).await?;
     if signing_keys + done > 0 {
         let details = json!({ "signing_keys": signing_keys, "second_factors": done });
-        let entry = Entry::new(Action::KEYS_RESEALED).details(details);
+        let entry = NewAuditEntry::new(AuditAction::KEYS_RESEALED).details(details);
         app.transact(origin, move |tx| tx.audit(&entry)).await?;
     }
-    Ok(Resealed {
+    Ok(ResealCounts {
         signing_keys,
         second_factors: done,
         not_opened: unopened,

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::origin::RequestContext;
 
 /// The account id in a path. A malformed id counts as an account that does not exist.
-type PathId = Result<Path<(UserId,)>, Problem>;
+pub(crate) type UserPath = Result<Path<(UserId,)>, Problem>;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(
@@ -59,7 +59,11 @@ async fn search_users(
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]
-async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<HttpResponse, Error> {
+async fn get_admin_user(
+    app: Data<App>,
+    _: SuperAdmin,
+    id: UserPath,
+) -> Result<HttpResponse, Error> {
     let user = service::get(&app, known(id)?).await?;
     Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
 }
@@ -105,7 +109,7 @@ async fn update_user(
     app: Data<App>,
     admin: SuperAdmin,
     origin: RequestContext,
-    id: PathId,
+    id: UserPath,
     body: Json<UpdateUserRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let id = known(id)?;
@@ -131,7 +135,7 @@ async fn reset_password(
     app: Data<App>,
     admin: SuperAdmin,
     origin: RequestContext,
-    id: PathId,
+    id: UserPath,
     body: OptionalJson<ResetPasswordRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let id = known(id)?;
@@ -154,13 +158,13 @@ async fn revoke_sessions(
     app: Data<App>,
     admin: SuperAdmin,
     origin: RequestContext,
-    id: PathId,
+    id: UserPath,
 ) -> Result<HttpResponse, Error> {
     let origin = origin.of_admin(&admin);
     let sessions_ended = service::revoke_sessions(&app, known(id)?, &origin).await?;
     Ok(HttpResponse::Ok().json(RevokedResponse { sessions_ended }))
 }
 
-fn known(id: PathId) -> Result<UserId, Error> {
+pub(crate) fn known(id: UserPath) -> Result<UserId, Error> {
     id.map(|Path((id,))| id).map_err(|_| Error::UserNotFound)
 }

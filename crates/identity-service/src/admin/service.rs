@@ -11,10 +11,10 @@ use super::queries;
 use super::wire::{AdminUser, AdminUserList, PasswordResponse, SearchQuery, UpdateUserRequest};
 use crate::accounts;
 use crate::accounts::creation::{check_free, create_account};
-use crate::accounts::model::{AccountRow, Plan, Viewer};
+use crate::accounts::model::{AccountRow, PremiumPlan, Viewer};
 use crate::accounts::rules::{Email, Password, ascii_domain};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::credentials::notify_owner;
 use crate::error::Error;
 use crate::links;
@@ -83,7 +83,7 @@ pub(crate) async fn create(
                 queries::set_role(tx.db, account.id, role)?;
             }
             let details = json!({ "role": role });
-            tx.audit(&Entry::on(Action::USER_CREATED, account.id).details(details))?;
+            tx.audit(&NewAuditEntry::on(AuditAction::USER_CREATED, account.id).details(details))?;
             profile(tx.db, account.id, now)
         })
         .await?;
@@ -119,7 +119,7 @@ pub(crate) async fn update(
         let entries = [
             (role != old_role).then(|| role_entry(id, old_role, role)),
             (plan != old_plan).then(|| plan_entry(id, old_plan, plan)),
-            (is_active != before.is_active).then(|| standing_entry(id, is_active)),
+            (is_active != before.is_active).then(|| activation_entry(id, is_active)),
         ];
         let changed = entries.iter().any(Option::is_some);
         let mut sessions_ended = 0;
@@ -176,7 +176,7 @@ pub(crate) async fn reset_password(
             let account = accounts::queries::find_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
             // Somebody with the old password may also have requested another address with it.
             links::withdraw(tx, id, &account.email)?;
-            tx.audit(&Entry::on(Action::USER_PASSWORD_RESET, id))?;
+            tx.audit(&NewAuditEntry::on(AuditAction::USER_PASSWORD_RESET, id))?;
             notify_owner(tx, &account, "password")?;
             let ended = sessions::end_all(tx, id, None, Some("password_reset"))?;
             Ok((profile(tx.db, id, tx.now.naive_utc())?, ended))
@@ -209,7 +209,7 @@ pub(crate) async fn remove_totp(
         let account = accounts::queries::lock_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
         let changed = totp::remove(tx.db, id)?;
         if changed {
-            tx.audit(&Entry::on(Action::TOTP_DISABLED, id))?;
+            tx.audit(&NewAuditEntry::on(AuditAction::TOTP_DISABLED, id))?;
             notify_owner(tx, &account, "second factor switched off")?;
         }
         Ok(changed)
@@ -292,29 +292,30 @@ fn profiles(
     Ok(with_sign_ins.collect())
 }
 
-fn role_entry(id: UserId, old: AccountRole, new: AccountRole) -> Entry {
+fn role_entry(id: UserId, old: AccountRole, new: AccountRole) -> NewAuditEntry {
     let action = match new {
-        AccountRole::Superadmin => Action::USER_PROMOTED,
-        AccountRole::User => Action::USER_DEMOTED,
+        AccountRole::Superadmin => AuditAction::USER_PROMOTED,
+        AccountRole::User => AuditAction::USER_DEMOTED,
     };
-    Entry::on(action, id).details(json!({ "old": old, "new": new }))
+    NewAuditEntry::on(action, id).details(json!({ "old": old, "new": new }))
 }
 
-fn plan_entry(id: UserId, old: Plan, new: Plan) -> Entry {
-    Entry::on(Action::USER_PLAN_CHANGED, id).details(json!({ "old": told(old), "new": told(new) }))
+fn plan_entry(id: UserId, old: PremiumPlan, new: PremiumPlan) -> NewAuditEntry {
+    NewAuditEntry::on(AuditAction::USER_PLAN_CHANGED, id)
+        .details(json!({ "old": told(old), "new": told(new) }))
 }
 
-fn told(plan: Plan) -> Value {
+fn told(plan: PremiumPlan) -> Value {
     let until = plan
         .expires_at
         .map(|end| end.and_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true));
     json!({ "tier": plan.tier, "expires_at": until })
 }
 
-fn standing_entry(id: UserId, is_active: bool) -> Entry {
+fn activation_entry(id: UserId, is_active: bool) -> NewAuditEntry {
     let action = match is_active {
-        true => Action::USER_ACTIVATED,
-        false => Action::USER_DEACTIVATED,
+        true => AuditAction::USER_ACTIVATED,
+        false => AuditAction::USER_DEACTIVATED,
     };
-    Entry::on(action, id)
+    NewAuditEntry::on(action, id)
 }

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 /// An action, with its name in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Action(&'static str);
+pub(crate) struct AuditAction(&'static str);
 
-impl Action {
+impl AuditAction {
     pub(crate) const REGISTERED: Self = Self("account.registered");
     pub(crate) const SIGNED_IN: Self = Self("session.opened");
     pub(crate) const SIGN_IN_FAILED: Self = Self("session.refused");
@@ -83,16 +83,16 @@ impl Action {
 /// One audit entry: the action and its object. Actor, address and time are added when it is written. Typed usernames
 /// are never stored, because people type passwords there by mistake.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    action: Action,
+pub(crate) struct NewAuditEntry {
+    action: AuditAction,
     user_id: Option<UserId>,
     session_id: Option<String>,
     details: Option<Value>,
 }
 
-impl Entry {
+impl NewAuditEntry {
     /// Creates an entry that concerns no existing account.
-    pub(crate) fn new(action: Action) -> Self {
+    pub(crate) fn new(action: AuditAction) -> Self {
         Self {
             action,
             user_id: None,
@@ -102,7 +102,7 @@ impl Entry {
     }
 
     /// Creates an entry about an account.
-    pub(crate) fn on(action: Action, user_id: UserId) -> Self {
+    pub(crate) fn on(action: AuditAction, user_id: UserId) -> Self {
         Self {
             user_id: Some(user_id),
             ..Self::new(action)

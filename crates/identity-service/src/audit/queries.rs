@@ -6,7 +6,7 @@ use diesel::prelude::*;
 
 use super::model::{AuditRow, NewAuditRow};
 use super::wire::AuditQuery;
-use super::{Action, Entry};
+use super::{AuditAction, NewAuditEntry};
 use crate::columns::columns;
 use crate::origin::RequestContext;
 use crate::schema::audit_log;
@@ -16,12 +16,12 @@ const BATCH: usize = 1_000;
 
 pub(crate) fn record(
     db: &mut Db,
-    entries: &[Entry],
+    entries: &[NewAuditEntry],
     origin: &RequestContext,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
     let address = origin.address_text();
-    let row = |entry: &Entry| NewAuditRow {
+    let row = |entry: &NewAuditEntry| NewAuditRow {
         at: now,
         action: entry.action.as_str(),
         user_id: entry.user_id.map(UserId::get),
@@ -73,7 +73,7 @@ pub(super) fn list(db: &mut Db, filter: &AuditQuery, limit: u16) -> QueryResult<
 
 /// Whether anybody has ever signed in to an account.
 pub(crate) fn has_signed_in(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
-    let sign_ins = [Action::REGISTERED, Action::SIGNED_IN].map(Action::as_str);
+    let sign_ins = [AuditAction::REGISTERED, AuditAction::SIGNED_IN].map(AuditAction::as_str);
     let entry = audit_log::table
         .filter(audit_log::user_id.eq(user_id.get()))
         .filter(audit_log::action.eq_any(sign_ins));

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::context::{CommandError, Context};
 use crate::admin;
-use crate::tokens::rotation::{self, Key, Rotated, RotationKind};
+use crate::tokens::rotation::{self, Key, RotatedKey, RotationKind};
 use service_kit::cli::output::{Column, count, day, minute, second, table};
 
 #[derive(Debug, Subcommand)]
@@ -101,7 +101,7 @@ async fn rotate(context: &Context, kind: RotationKind) -> Result<(), CommandErro
     })
 }
 
-fn told(rotated: &Rotated, now: DateTime<Utc>) -> String {
+fn told(rotated: &RotatedKey, now: DateTime<Utc>) -> String {
     let (kid, from) = (&rotated.kid, second(rotated.signs_from));
     let waits = rotated.signs_from > now;
     match (rotated.changed, &rotated.retired) {

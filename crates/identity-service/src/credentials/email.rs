@@ -2,12 +2,12 @@ use auth_types::UserId;
 use event_types::MailTemplate;
 
 use super::wire::{ChangeEmailRequest, VerifyEmailRequest};
-use super::{Proof, queries};
+use super::{Reauthentication, queries};
 use crate::accounts;
 use crate::accounts::queries::{EmailClaim, claim_email};
 use crate::accounts::rules::Email;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::limits::{AccountLimit, AddressLimit};
@@ -25,10 +25,10 @@ pub(crate) async fn change(
 ) -> Result<(), Error> {
     let email = Email::parse(&request.email)?;
     let shown = (request.password.as_str(), request.totp_code);
-    let proof = Proof::of(app, caller, shown, origin, "email change").await?;
+    let reauth = Reauthentication::of(app, caller, shown, origin, "email change").await?;
     app.limits
         .check_account(AccountLimit::NewAddress, caller.account.id)?;
-    proof
+    reauth
         .transact(app, move |tx, account, session_id| {
             // The password confirms an address that was given without it, so that reset links may go there.
             queries::confirm(tx.db, &email.lower(), account.id)?;
@@ -40,7 +40,7 @@ pub(crate) async fn change(
                 return Err(Error::EmailTaken);
             }
             links::send(tx, Purpose::VerifyEmail, account, email.as_str())?;
-            let entry = Entry::on(Action::EMAIL_CHANGE_REQUESTED, account.id);
+            let entry = NewAuditEntry::on(AuditAction::EMAIL_CHANGE_REQUESTED, account.id);
             tx.audit(&entry.session(session_id))
         })
         .await
@@ -65,7 +65,7 @@ pub(crate) async fn verify(
         let confirmed = queries::find_confirmed(tx.db, &email_lower, user_id)?.unwrap_or(true);
         prove(tx, user_id, &email, confirmed)?;
         if before.email_verified && !before.has_email(&email_lower) {
-            tx.audit(&Entry::on(Action::EMAIL_CHANGED, user_id))?;
+            tx.audit(&NewAuditEntry::on(AuditAction::EMAIL_CHANGED, user_id))?;
             let text = MailTemplate::EmailChanged {
                 username: before.username,
                 new_address_hint: hint(&email),
@@ -103,7 +103,7 @@ pub(super) fn prove(
     queries::set_verified_email(tx.db, user_id, email, now)?;
     links::withdraw(tx, user_id, email)?;
     tx.user_changed(user_id)?;
-    tx.audit(&Entry::on(Action::EMAIL_VERIFIED, user_id))
+    tx.audit(&NewAuditEntry::on(AuditAction::EMAIL_VERIFIED, user_id))
 }
 
 /// Replaces the address by the placeholder in all other accounts that have it.
@@ -117,7 +117,7 @@ fn take_from_others(
         // Links that were mailed to the address may be read by its owner, but not used.
         links::withdraw(tx, loser, &placeholder)?;
         tx.user_changed(loser)?;
-        tx.audit(&Entry::on(Action::EMAIL_LOST, loser))?;
+        tx.audit(&NewAuditEntry::on(AuditAction::EMAIL_LOST, loser))?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod email;
 pub(crate) mod password;
-mod proof;
 mod queries;
+mod reauthentication;
 pub(crate) mod reset;
 pub(crate) mod routes;
 pub(crate) mod wire;
@@ -14,7 +14,7 @@ use crate::accounts::model::AccountRow;
 use crate::error::Error;
 use crate::transaction::Transaction;
 
-pub(crate) use proof::Proof;
+pub(crate) use reauthentication::Reauthentication;
 
 /// Notifies an account's owner of a change by mail, if the address is verified.
 pub(crate) fn notify_owner(

@@ -1,9 +1,9 @@
 use super::wire::ChangePasswordRequest;
-use super::{Proof, notify_owner};
+use super::{Reauthentication, notify_owner};
 use crate::accounts;
 use crate::accounts::rules::Password;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::links;
@@ -21,17 +21,19 @@ pub(crate) async fn change(
 ) -> Result<(), Error> {
     let password = Password::parse_new(&request.new_password)?;
     let shown = (request.current_password.as_str(), request.totp_code);
-    let proof = Proof::of(app, caller, shown, origin, "password change").await?;
+    let reauth = Reauthentication::of(app, caller, shown, origin, "password change").await?;
     let account = &caller.account;
     let words = own_words(&account.username, Some(&account.email));
     let hash = app.passwords.hash(password, words).await?;
-    proof
+    reauth
         .transact(app, move |tx, account, session_id| {
             accounts::queries::set_hash(tx.db, account.id, &hash)?;
             sessions::end_all(tx, account.id, Some(session_id), None)?;
             links::withdraw(tx, account.id, &account.email)?;
             notify_owner(tx, account, "password")?;
-            tx.audit(&Entry::on(Action::PASSWORD_CHANGED, account.id).session(session_id))
+            tx.audit(
+                &NewAuditEntry::on(AuditAction::PASSWORD_CHANGED, account.id).session(session_id),
+            )
         })
         .await
 }

@@ -13,7 +13,7 @@ use crate::accounts::model::AccountRow;
 use crate::accounts::model::UNVERIFIED_CLAIM;
 use crate::accounts::rules::{Email, Password, Username};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::limits::{AccountLimit, AddressLimit};
 use crate::links::{self, Purpose};
@@ -26,7 +26,7 @@ use crate::sessions;
 const BEAT: Duration = Duration::from_millis(250);
 
 /// The account whose password was forgotten, by its name or address in lower case.
-enum Who {
+enum ResetTarget {
     Username(String),
     Email(String),
     /// A name or address that no account can have.
@@ -42,25 +42,25 @@ pub(crate) async fn forgot(
 ) -> Result<(), Error> {
     app.limits
         .check_address(AddressLimit::Link, origin.address)?;
-    let who = match (request.username, request.email) {
-        (Some(name), None) => {
-            Username::parse(&name).map_or(Who::Nobody, |name| Who::Username(name.lower()))
-        }
-        (None, Some(email)) => {
-            Email::parse(&email).map_or(Who::Nobody, |email| Who::Email(email.lower()))
-        }
+    let target = match (request.username, request.email) {
+        (Some(name), None) => Username::parse(&name).map_or(ResetTarget::Nobody, |name| {
+            ResetTarget::Username(name.lower())
+        }),
+        (None, Some(email)) => Email::parse(&email).map_or(ResetTarget::Nobody, |email| {
+            ResetTarget::Email(email.lower())
+        }),
         _ => return Err(Error::Validation("username or email is required".into())),
     };
     let begun = Instant::now();
-    let mailed = mail_link(app, who, origin).await;
+    let mailed = mail_link(app, target, origin).await;
     let beats = begun.elapsed().as_millis() / BEAT.as_millis() + 1;
     sleep_until(begun + BEAT.saturating_mul(beats.try_into().unwrap_or(u32::MAX))).await;
     mailed
 }
 
-async fn mail_link(app: &App, who: Who, origin: &RequestContext) -> Result<(), Error> {
+async fn mail_link(app: &App, target: ResetTarget, origin: &RequestContext) -> Result<(), Error> {
     let now = app.clock.now_naive();
-    let found = app.read(move |db| find_recipient(db, &who, now)).await?;
+    let found = app.read(move |db| find_recipient(db, &target, now)).await?;
     let user_id = found.as_ref().map(|(account, _)| account.id);
     let recipient = found
         .filter(|(account, reachable)| {
@@ -72,8 +72,8 @@ async fn mail_link(app: &App, who: Who, origin: &RequestContext) -> Result<(), E
         })
         .map(|(account, _)| account);
     let entry = match user_id {
-        Some(user_id) => Entry::on(Action::PASSWORD_RESET_REQUESTED, user_id),
-        None => Entry::new(Action::PASSWORD_RESET_REQUESTED),
+        Some(user_id) => NewAuditEntry::on(AuditAction::PASSWORD_RESET_REQUESTED, user_id),
+        None => NewAuditEntry::new(AuditAction::PASSWORD_RESET_REQUESTED),
     };
     let entry = entry.details(json!({ "mailed": recipient.is_some() }));
     app.transact(origin, move |tx| {
@@ -93,13 +93,13 @@ async fn mail_link(app: &App, who: Who, origin: &RequestContext) -> Result<(), E
 /// Returns the account, and whether a reset link may be mailed to its address.
 fn find_recipient(
     db: &mut Db,
-    who: &Who,
+    target: &ResetTarget,
     now: NaiveDateTime,
 ) -> QueryResult<Option<(AccountRow, bool)>> {
-    let account = match who {
-        Who::Nobody => None,
-        Who::Username(name) => accounts::queries::find_by_name(db, name)?,
-        Who::Email(email) => match queries::find_claimant(db, email, now)? {
+    let account = match target {
+        ResetTarget::Nobody => None,
+        ResetTarget::Username(name) => accounts::queries::find_by_name(db, name)?,
+        ResetTarget::Email(email) => match queries::find_claimant(db, email, now)? {
             Some(id) => {
                 accounts::queries::find_account(db, id)?.filter(|account| account.has_email(email))
             }
@@ -152,7 +152,7 @@ pub(crate) async fn reset(
             sessions::end_all(tx, user_id, None, None)?;
             links::withdraw(tx, user_id, &account.email)?;
             notify_owner(tx, &account, "password")?;
-            tx.audit(&Entry::on(Action::PASSWORD_RESET, user_id))?;
+            tx.audit(&NewAuditEntry::on(AuditAction::PASSWORD_RESET, user_id))?;
             Ok(account)
         })
         .await;
@@ -163,7 +163,7 @@ pub(crate) async fn reset(
             Ok(())
         }
         Err(Error::InvalidLink) => {
-            let entry = Entry::new(Action::PASSWORD_RESET_REFUSED);
+            let entry = NewAuditEntry::new(AuditAction::PASSWORD_RESET_REFUSED);
             app.transact(origin, move |tx| tx.audit(&entry)).await?;
             Err(Error::InvalidLink)
         }

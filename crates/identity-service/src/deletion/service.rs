@@ -4,9 +4,9 @@ use db_kit::DbError;
 use super::queries;
 use super::wire::DeleteAccountRequest;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
-use crate::credentials::Proof;
+use crate::credentials::Reauthentication;
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::transaction::Transaction;
@@ -17,7 +17,7 @@ const ATTEMPTS: usize = 5;
 
 /// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum DeletionOutcome {
     Deleted,
     /// The account joined a team after its teams were read and before it was locked.
     JoinedMeanwhile,
@@ -41,16 +41,16 @@ pub(crate) async fn delete_account(
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let shown = (request.password.as_str(), request.totp_code);
-    let proof = Proof::of(app, caller, shown, origin, "deletion").await?;
-    let proof = proof.with_attempt(app).await?;
+    let reauth = Reauthentication::of(app, caller, shown, origin, "deletion").await?;
+    let reauth = reauth.with_attempt(app).await?;
     let origin = origin.clone().by(user_id);
     for _ in 0..ATTEMPTS {
-        let held = proof.clone();
+        let held = reauth.clone();
         let outcome = app
             .transact(&origin, move |tx| delete(tx, user_id, &held))
             .await;
-        if !matches!(outcome, Ok(Outcome::JoinedMeanwhile)) {
-            return proof.settle(app, outcome).await.map(drop);
+        if !matches!(outcome, Ok(DeletionOutcome::JoinedMeanwhile)) {
+            return reauth.settle(app, outcome).await.map(drop);
         }
     }
     Err(DbError::Busy.into())
@@ -58,7 +58,11 @@ pub(crate) async fn delete_account(
 
 /// Deletes the account in one transaction. Teams are locked first, in order of id, then the account. Changes of a
 /// team's members lock in the same order.
-fn delete(tx: &mut Transaction<'_>, user_id: UserId, proof: &Proof) -> Result<Outcome, Error> {
+fn delete(
+    tx: &mut Transaction<'_>,
+    user_id: UserId,
+    reauth: &Reauthentication,
+) -> Result<DeletionOutcome, Error> {
     let now = tx.now.naive_utc();
     let mut locked = Vec::new();
     for id in queries::list_team_ids(tx.db, user_id)? {
@@ -71,9 +75,9 @@ fn delete(tx: &mut Transaction<'_>, user_id: UserId, proof: &Proof) -> Result<Ou
     let lock_of = |id| locked.iter().find(|team| team.id == id);
     if ids.iter().any(|id| lock_of(*id).is_none()) {
         // Before anything is written or a code is used up.
-        return Ok(Outcome::JoinedMeanwhile);
+        return Ok(DeletionOutcome::JoinedMeanwhile);
     }
-    proof.hold(tx)?;
+    reauth.hold(tx)?;
     for team in ids.into_iter().filter_map(lock_of) {
         if team.owner_id != user_id {
             teams::ending::end_membership(tx, team, user_id)?;
@@ -84,8 +88,8 @@ fn delete(tx: &mut Transaction<'_>, user_id: UserId, proof: &Proof) -> Result<Ou
         }
     }
     sessions::end_all(tx, user_id, None, None)?;
-    tx.audit(&Entry::on(Action::DELETED, user_id))?;
+    tx.audit(&NewAuditEntry::on(AuditAction::DELETED, user_id))?;
     queries::delete_account(tx.db, user_id)?;
     tx.user_changed(user_id)?;
-    Ok(Outcome::Deleted)
+    Ok(DeletionOutcome::Deleted)
 }

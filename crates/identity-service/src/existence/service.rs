@@ -46,7 +46,7 @@ fn look(
         (None, None) => false,
     };
     if let Some(session_id) = question.session_id {
-        exists = sessions::queries::stands(db, &session_id)?;
+        exists = sessions::queries::is_unrevoked(db, &session_id)?;
     }
     let whom = match team_id {
         Some(team) => teams::queries::find_team(db, team)?.map(|team| team.owner_id),

@@ -12,7 +12,7 @@ use crate::teams::queries::find_proven_address;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = team_members)]
-pub(super) struct MembershipRow {
+pub(super) struct ExportMembershipRow {
     #[diesel(embed)]
     pub(super) team: ExportedTeam,
     #[diesel(select_expression = teams::owner_id)]
@@ -50,13 +50,13 @@ pub(super) fn list_memberships(
     db: &mut Db,
     user_id: UserId,
     limit: i64,
-) -> QueryResult<Vec<MembershipRow>> {
+) -> QueryResult<Vec<ExportMembershipRow>> {
     team_members::table
         .inner_join(teams::table)
         .filter(team_members::user_id.eq(user_id))
         .order(teams::id)
         .limit(limit)
-        .select(columns::<MembershipRow>())
+        .select(columns::<ExportMembershipRow>())
         .load(db)
 }
 

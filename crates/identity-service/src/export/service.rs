@@ -5,12 +5,12 @@ use db_kit::Db;
 use diesel::QueryResult;
 use serde_json::Value;
 
-use super::queries::{self, EntryRow, MembershipRow};
+use super::queries::{self, EntryRow, ExportMembershipRow};
 use super::wire::{ExportResponse, ExportedApplication, ExportedEntry, ExportedMembership};
 use crate::accounts;
 use crate::accounts::model::Viewer;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::limits::AccountLimit;
@@ -35,7 +35,8 @@ pub(crate) async fn export(
 ) -> Result<ExportResponse, Error> {
     let user_id = caller.account.id;
     app.limits.check_account(AccountLimit::Export, user_id)?;
-    let exported = Entry::on(Action::EXPORTED, user_id).session(&caller.token.session_id);
+    let exported =
+        NewAuditEntry::on(AuditAction::EXPORTED, user_id).session(&caller.token.session_id);
     app.transact(&origin.clone().of(caller), move |tx| tx.audit(&exported))
         .await?;
     let now = app.clock.now();
@@ -47,7 +48,7 @@ pub(crate) async fn export(
             let totp_enabled = totp::is_on(db, user_id)?;
             let photo = photos::queries::find_photo(db, user_id)?;
             let truncated = Vec::new();
-            let mut reader = Reader {
+            let mut reader = ListReader {
                 db,
                 user_id,
                 truncated,
@@ -82,13 +83,13 @@ pub(crate) async fn export(
 }
 
 /// Reads lists of one account, and records which of them exceed their limit.
-struct Reader<'a> {
+struct ListReader<'a> {
     db: &'a mut Db,
     user_id: UserId,
     truncated: Vec<&'static str>,
 }
 
-impl Reader<'_> {
+impl ListReader<'_> {
     /// Reads one row more than the limit, to learn whether there are more.
     fn list<T>(
         &mut self,
@@ -120,7 +121,7 @@ fn application(row: ConsentRow) -> ExportedApplication {
     }
 }
 
-fn membership(row: MembershipRow, user_id: UserId) -> Result<ExportedMembership, Error> {
+fn membership(row: ExportMembershipRow, user_id: UserId) -> Result<ExportedMembership, Error> {
     Ok(ExportedMembership {
         role: effective_role(row.owner_id, user_id, &row.role)?,
         team: row.team,

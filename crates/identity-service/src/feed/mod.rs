@@ -1,18 +1,18 @@
-//! The change feed: each process learns within a second what another one changed, and may respond from memory in
+//! The change feed: each process learns within a second what another one changed, and may respond from its cache in
 //! between.
 //!
 //! Each change inserts a row per subject into `changes`, in its own transaction. `watch` reads the rows on a
-//! connection of its own and removes the subjects from `memory`. While that connection is silent, every validation
+//! connection of its own and removes the subjects from `cache`. While that connection is silent, every validation
 //! reads the database, so that no revoked token passes.
 
 mod alive;
-pub(crate) mod memory;
+pub(crate) mod cache;
 pub(crate) mod queries;
 mod watch;
 
 use auth_types::UserId;
 
-pub(crate) use memory::{Memory, Question};
+pub(crate) use cache::{AnswerKey, IdentityCache};
 pub(crate) use watch::FeedWatcher;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

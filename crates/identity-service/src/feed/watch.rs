@@ -9,7 +9,7 @@ use db_kit::{Db, DbError, Pool};
 
 use super::ChangeSubject;
 use super::alive::ClockReading;
-use super::memory::Memory;
+use super::cache::IdentityCache;
 use super::queries::{self, MAX_ROWS, Position, Row};
 
 /// The interval between two polls of the connection.
@@ -29,13 +29,13 @@ pub(crate) struct FeedWatcher {
 
 impl FeedWatcher {
     /// Starts the thread, which has its own connection and never writes.
-    pub(crate) fn spawn(pool: Pool, memory: Arc<Memory>) -> std::io::Result<Self> {
+    pub(crate) fn spawn(pool: Pool, cache: Arc<IdentityCache>) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("identity feed".to_owned())
             .spawn(move || {
-                keep_up(&memory, &stopped, |down| {
-                    follow(&pool, &memory, &stopped, down)
+                keep_up(&cache, &stopped, |down| {
+                    follow(&pool, &cache, &stopped, down)
                 });
             })?;
         Ok(Self {
@@ -69,7 +69,7 @@ fn is_stopped(stopped: &mpsc::Receiver<()>) -> bool {
 
 /// Follows the feed until it is stopped, and starts again after each failure or panic. In between nothing is cached.
 fn keep_up(
-    memory: &Memory,
+    cache: &IdentityCache,
     stopped: &mpsc::Receiver<()>,
     mut follow: impl FnMut(&mut bool) -> Result<(), DbError>,
 ) {
@@ -77,7 +77,7 @@ fn keep_up(
     loop {
         // Nothing survives a panic: neither the connection nor the cache.
         let ended = catch_unwind(AssertUnwindSafe(|| follow(&mut down)));
-        memory.feed_went_down();
+        cache.feed_went_down();
         let why = match ended {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
@@ -96,15 +96,15 @@ fn keep_up(
 /// Follows the feed over one connection until that fails or the thread has to stop.
 fn follow(
     pool: &Pool,
-    memory: &Memory,
+    cache: &IdentityCache,
     stopped: &mpsc::Receiver<()>,
     down: &mut bool,
 ) -> Result<(), DbError> {
-    let mut reader = Reader::open(pool)?;
+    let mut reader = FeedReader::open(pool)?;
     // Everything cached during the last connection may have changed since.
-    memory.forget_all();
+    cache.forget_all();
     loop {
-        reader.look(memory)?;
+        reader.look(cache)?;
         if std::mem::take(down) {
             log::info!("the change feed is up again");
         }
@@ -115,7 +115,7 @@ fn follow(
 }
 
 /// A connection, with the state of reading over it.
-struct Reader {
+struct FeedReader {
     db: Db,
     data_version: i64,
     position: Position,
@@ -124,7 +124,7 @@ struct Reader {
     read_at: Option<Instant>,
 }
 
-impl Reader {
+impl FeedReader {
     fn open(pool: &Pool) -> Result<Self, DbError> {
         let mut db = pool.dedicated()?;
         queries::listen(&mut db)?;
@@ -139,7 +139,7 @@ impl Reader {
     }
 
     /// Polls once: reads the table if something was committed, or if the maximum interval has passed.
-    fn look(&mut self, memory: &Memory) -> Result<(), DbError> {
+    fn look(&mut self, cache: &IdentityCache) -> Result<(), DbError> {
         let started = ClockReading::now();
         let pause = self.read_at.map(|at| started.monotonic - at);
         let called = queries::has_changes(&mut self.db, &mut self.data_version)?;
@@ -150,12 +150,12 @@ impl Reader {
         let position = queries::position(&mut self.db)?;
         let rows = queries::since(&mut self.db, self.position)?;
         if rows.len() >= MAX_ROWS || pause.is_some_and(|pause| pause > TOO_LONG) {
-            memory.forget_all();
+            cache.forget_all();
         }
-        memory.forget(&self.news(rows));
+        cache.forget(&self.news(rows));
         self.position = position;
         self.read_at = Some(started.monotonic);
-        memory.caught_up_at(started);
+        cache.caught_up_at(started);
         Ok(())
     }
 
@@ -177,15 +177,15 @@ mod tests {
 
     #[test]
     fn a_panic_counts_as_an_outage_after_which_the_feed_is_read_again() {
-        let memory = Memory::new(true);
+        let cache = IdentityCache::new(true);
         let (stop, stopped) = mpsc::channel();
         let mut rounds = 0;
-        keep_up(&memory, &stopped, |down| {
+        keep_up(&cache, &stopped, |down| {
             rounds += 1;
-            assert!(memory.ticket().is_none(), "nothing is asked in between");
+            assert!(cache.ticket().is_none(), "nothing is asked in between");
             assert_eq!(*down, rounds > 1);
-            memory.caught_up_at(ClockReading::now());
-            assert!(memory.ticket().is_some());
+            cache.caught_up_at(ClockReading::now());
+            assert!(cache.ticket().is_some());
             match rounds {
                 1 => panic!("the first round fails as nobody foresaw"),
                 2 => Err(DbError::Busy),
@@ -196,6 +196,6 @@ mod tests {
             }
         });
         assert_eq!(rounds, 3);
-        assert!(memory.ticket().is_none());
+        assert!(cache.ticket().is_none());
     }
 }

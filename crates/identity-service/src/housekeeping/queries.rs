@@ -92,7 +92,7 @@ pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
 /// Returns a batch of expired SSO sessions and their descendants, without valid children, with their accounts.
 pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(String, UserId)>> {
     let below = diesel::alias!(sessions as below);
-    let standing = below
+    let unrevoked = below
         .filter(
             below
                 .field(sessions::parent_sid)
@@ -108,7 +108,7 @@ pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(
                 .le(now)
                 .or(sessions::refresh_expires_at.le(now)),
         )
-        .filter(not(exists(standing)))
+        .filter(not(exists(unrevoked)))
         .order(sessions::user_id)
         .limit(BATCH.into())
         .select((sessions::id, sessions::user_id))

@@ -3,11 +3,11 @@
 use auth_types::{TeamRole, UserId};
 use serde_json::json;
 
-use super::model::{Asked, InvitationRef};
+use super::model::{InvitationRef, OpenInvitation};
 use super::queries;
-use super::wire::{AcceptResponse, Invitation, InvitationsResponse, Status};
+use super::wire::{AcceptResponse, Invitation, InvitationStatus, InvitationsResponse};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::RequestContext;
@@ -74,20 +74,20 @@ pub(crate) async fn accept(
     origin: &RequestContext,
 ) -> Result<AcceptResponse, Error> {
     let (user_id, caps) = (caller.account.id, app.teams);
-    let (reference, asked) = find(app, reference).await?;
+    let (reference, invitation) = find(app, reference).await?;
     app.transact(&origin.clone().of(caller), move |tx| {
-        let answer = Answer::open(tx, &reference, asked, user_id)?;
-        let (team, asked) = (&answer.team, &answer.asked);
+        let locked = LockedInvitation::open(tx, &reference, invitation, user_id)?;
+        let (team, invitation) = (&locked.team, &locked.invitation);
         let member = teams::queries::find_stored_role(tx.db, team.id, user_id)?.is_some();
         // A member who follows the link in somebody else's mail must not use it up.
-        if answer.addressed || !member {
-            let settled = answer.settle(tx, Status::Accepted)?;
+        if locked.addressed || !member {
+            let settled = locked.settle(tx, InvitationStatus::Accepted)?;
             if !settled && !member {
                 return Err(Error::InvitationGone);
             }
         }
         if !member {
-            let (now, role) = (tx.now.naive_utc(), given_role(tx, team, asked)?);
+            let (now, role) = (tx.now.naive_utc(), given_role(tx, team, invitation)?);
             teams::queries::delete_departure(tx.db, team.id, user_id)?;
             teams::queries::insert_member(tx.db, team.id, user_id, role, now)?;
             caps::check_joined(tx.db, caps, user_id)?;
@@ -99,7 +99,7 @@ pub(crate) async fn accept(
                 true => "You are already a member of this team",
                 false => "You joined the team",
             },
-            team: answer.team.into_wire(size),
+            team: locked.team.into_wire(size),
         })
     })
     .await
@@ -113,10 +113,10 @@ pub(crate) async fn decline(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
-    let (reference, asked) = find(app, reference).await?;
+    let (reference, invitation) = find(app, reference).await?;
     app.transact(&origin.clone().of(caller), move |tx| {
-        let answer = Answer::open(tx, &reference, asked, user_id)?;
-        match answer.settle(tx, Status::Declined)? {
+        let locked = LockedInvitation::open(tx, &reference, invitation, user_id)?;
+        match locked.settle(tx, InvitationStatus::Declined)? {
             true => Ok(()),
             false => Err(Error::InvitationGone),
         }
@@ -125,72 +125,80 @@ pub(crate) async fn decline(
 }
 
 /// Finds an invitation without writing, so that guessing tokens blocks nobody.
-async fn find(app: &App, reference: InvitationRef) -> Result<(InvitationRef, Asked), Error> {
+async fn find(
+    app: &App,
+    reference: InvitationRef,
+) -> Result<(InvitationRef, OpenInvitation), Error> {
     app.pool
         .read(move |db| {
-            let asked = queries::find_asked(db, &reference)?.ok_or(Error::InvitationNotFound)?;
-            Ok((reference, asked))
+            let invitation =
+                queries::find_open(db, &reference)?.ok_or(Error::InvitationNotFound)?;
+            Ok((reference, invitation))
         })
         .await
 }
 
 /// An invitation that the caller may accept or decline, with its team.
-struct Answer {
+struct LockedInvitation {
     team: TeamRow,
-    asked: Asked,
+    invitation: OpenInvitation,
     by: UserId,
     /// Whether it was sent to the caller's verified address.
     addressed: bool,
 }
 
-impl Answer {
+impl LockedInvitation {
     /// Locks the team, then the account. The token alone is sufficient; an id, which is no secret, requires the
     /// verified address.
     fn open(
         tx: &mut Transaction<'_>,
         reference: &InvitationRef,
-        seen: Asked,
+        seen: OpenInvitation,
         by: UserId,
     ) -> Result<Self, Error> {
         let now = tx.now.naive_utc();
         let team = teams::queries::lock_team(tx.db, seen.team_id, now)?
             .ok_or(Error::InvitationNotFound)?;
         // Read again under the lock, because a renewed invitation has another token.
-        let asked = queries::find_asked(tx.db, reference)?.ok_or(Error::InvitationNotFound)?;
+        let invitation = queries::find_open(tx.db, reference)?.ok_or(Error::InvitationNotFound)?;
         let account = accounts::queries::lock_active(tx.db, by)?.ok_or(Error::TokenRevoked)?;
-        let addressed = account.email_verified && account.has_email(&asked.email_lower);
+        let addressed = account.email_verified && account.has_email(&invitation.email_lower);
         if !addressed && matches!(reference, InvitationRef::Id(_)) {
             return Err(Error::InvitationNotFound);
         }
         Ok(Self {
             team,
-            asked,
+            invitation,
             by,
             addressed,
         })
     }
 
     /// Settles the invitation. Returns false if it was settled before or has expired.
-    fn settle(&self, tx: &mut Transaction<'_>, status: Status) -> Result<bool, Error> {
+    fn settle(&self, tx: &mut Transaction<'_>, status: InvitationStatus) -> Result<bool, Error> {
         let (action, accepted_by) = match status {
-            Status::Accepted => (Action::INVITATION_ACCEPTED, Some(self.by)),
-            _ => (Action::INVITATION_DECLINED, None),
+            InvitationStatus::Accepted => (AuditAction::INVITATION_ACCEPTED, Some(self.by)),
+            _ => (AuditAction::INVITATION_DECLINED, None),
         };
         let now = tx.now.naive_utc();
-        if !queries::settle(tx.db, &self.asked.id, status, accepted_by, now)? {
+        if !queries::settle(tx.db, &self.invitation.id, status, accepted_by, now)? {
             return Ok(false);
         }
-        let details = json!({ "invitation_id": self.asked.id, "team_id": self.team.id });
-        tx.audit(&Entry::on(action, self.by).details(details))?;
+        let details = json!({ "invitation_id": self.invitation.id, "team_id": self.team.id });
+        tx.audit(&NewAuditEntry::on(action, self.by).details(details))?;
         Ok(true)
     }
 }
 
 /// Returns the role that the invitee gets, which is at most the inviter's current one. It is `member` if the inviter
 /// has left the team or is deactivated.
-fn given_role(tx: &mut Transaction<'_>, team: &TeamRow, asked: &Asked) -> Result<TeamRole, Error> {
-    let role = asked.role()?;
-    let Some(inviter) = asked.invited_by else {
+fn given_role(
+    tx: &mut Transaction<'_>,
+    team: &TeamRow,
+    invitation: &OpenInvitation,
+) -> Result<TeamRole, Error> {
+    let role = invitation.role()?;
+    let Some(inviter) = invitation.invited_by else {
         return Ok(TeamRole::Member);
     };
     let account = accounts::queries::find_account(tx.db, inviter)?;

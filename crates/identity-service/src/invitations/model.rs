@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::wire::{Invitation, InvitedTo, Inviter, Status};
+use super::wire::{Invitation, InvitationStatus, InvitedTo, Inviter};
 use crate::error::Error;
 use crate::links;
 use crate::schema::invitations;
@@ -56,7 +56,7 @@ pub(super) struct NewInvitation<'a> {
 /// The columns of an invitation that accepting or declining it needs.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = invitations)]
-pub(super) struct Asked {
+pub(super) struct OpenInvitation {
     pub(super) id: String,
     pub(super) team_id: TeamId,
     pub(super) email_lower: String,
@@ -64,7 +64,7 @@ pub(super) struct Asked {
     pub(super) invited_by: Option<UserId>,
 }
 
-impl Asked {
+impl OpenInvitation {
     pub(super) fn role(&self) -> Result<TeamRole, Error> {
         stored_role(&self.role)
     }
@@ -90,8 +90,8 @@ impl InvitationRow {
     /// Returns the invitation as it is at `now`. Expiry follows from the time alone.
     pub(super) fn into_wire(self, now: NaiveDateTime) -> Result<Invitation, Error> {
         let status = match self.status.as_str() {
-            "pending" if self.expires_at <= now => Status::Expired,
-            stored => Status::stored(stored)?,
+            "pending" if self.expires_at <= now => InvitationStatus::Expired,
+            stored => InvitationStatus::stored(stored)?,
         };
         Ok(Invitation {
             id: self.id,

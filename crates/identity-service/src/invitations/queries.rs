@@ -4,8 +4,8 @@ use db_kit::{Db, DbBackend};
 use diesel::dsl::{InnerJoin, IntoBoxed, LeftJoin};
 use diesel::prelude::*;
 
-use super::model::{Asked, InvitationRef, InvitationRow, NewInvitation};
-use super::wire::Status;
+use super::model::{InvitationRef, InvitationRow, NewInvitation, OpenInvitation};
+use super::wire::InvitationStatus;
 use crate::columns::columns;
 use crate::schema::{invitations, team_members, teams, users};
 
@@ -26,7 +26,7 @@ pub(super) fn renew(db: &mut Db, by: &NewInvitation<'_>) -> QueryResult<Option<S
     let pending = invitations::table
         .filter(invitations::team_id.eq(by.team_id))
         .filter(invitations::email_lower.eq(by.email_lower))
-        .filter(invitations::status.eq(Status::Pending.as_str()));
+        .filter(invitations::status.eq(InvitationStatus::Pending.as_str()));
     diesel::update(pending)
         .set((
             invitations::email.eq(by.email),
@@ -45,13 +45,13 @@ pub(super) fn renew(db: &mut Db, by: &NewInvitation<'_>) -> QueryResult<Option<S
 pub(super) fn settle(
     db: &mut Db,
     id: &str,
-    status: Status,
+    status: InvitationStatus,
     accepted_by: Option<UserId>,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
     let pending = invitations::table
         .find(id)
-        .filter(invitations::status.eq(Status::Pending.as_str()))
+        .filter(invitations::status.eq(InvitationStatus::Pending.as_str()))
         .filter(invitations::expires_at.gt(now));
     diesel::update(pending)
         .set((
@@ -77,20 +77,23 @@ pub(super) fn withdraw(
         .or(invitations::email_lower.eq(sent_to.unwrap_or_default()));
     let pending = invitations::table
         .filter(invitations::team_id.eq(team_id))
-        .filter(invitations::status.eq(Status::Pending.as_str()))
+        .filter(invitations::status.eq(InvitationStatus::Pending.as_str()))
         .filter(invitations::expires_at.gt(now))
         .filter(concerned);
     diesel::update(pending)
         .set((
-            invitations::status.eq(Status::Revoked.as_str()),
+            invitations::status.eq(InvitationStatus::Revoked.as_str()),
             invitations::settled_at.eq(now),
         ))
         .returning(invitations::id)
         .get_results(db)
 }
 
-pub(super) fn find_asked(db: &mut Db, reference: &InvitationRef) -> QueryResult<Option<Asked>> {
-    let all = invitations::table.select(columns::<Asked>());
+pub(super) fn find_open(
+    db: &mut Db,
+    reference: &InvitationRef,
+) -> QueryResult<Option<OpenInvitation>> {
+    let all = invitations::table.select(columns::<OpenInvitation>());
     match reference {
         InvitationRef::Id(id) => all.filter(invitations::id.eq(id)).first(db),
         InvitationRef::Token(hash) => all.filter(invitations::token_hash.eq(hash)).first(db),
@@ -118,7 +121,7 @@ pub(super) fn find_by_token(db: &mut Db, hash: &str) -> QueryResult<Option<Invit
 pub(super) fn list_of_team(
     db: &mut Db,
     team_id: TeamId,
-    status: Option<Status>,
+    status: Option<InvitationStatus>,
     now: NaiveDateTime,
     (limit, offset): (i64, i64),
 ) -> QueryResult<(Vec<InvitationRow>, i64)> {
@@ -142,7 +145,7 @@ pub(super) fn list_pending(
 ) -> QueryResult<(Vec<InvitationRow>, i64)> {
     let wanted = || {
         let all = joined().filter(invitations::email_lower.eq(email_lower));
-        with_status(all, Status::Pending, now)
+        with_status(all, InvitationStatus::Pending, now)
     };
     let total = wanted().count().get_result(db)?;
     Ok((load(db, wanted(), limit, offset)?, total))
@@ -172,15 +175,15 @@ fn joined<'a>() -> Joined<'a> {
 }
 
 /// Filters by status. Expiry is not stored: an expired invitation is still pending in the table.
-fn with_status<'a>(all: Joined<'a>, status: Status, now: NaiveDateTime) -> Joined<'a> {
+fn with_status<'a>(all: Joined<'a>, status: InvitationStatus, now: NaiveDateTime) -> Joined<'a> {
     let stored = match status {
-        Status::Expired => Status::Pending,
+        InvitationStatus::Expired => InvitationStatus::Pending,
         status => status,
     };
     let all = all.filter(invitations::status.eq(stored.as_str()));
     match status {
-        Status::Pending => all.filter(invitations::expires_at.gt(now)),
-        Status::Expired => all.filter(invitations::expires_at.le(now)),
+        InvitationStatus::Pending => all.filter(invitations::expires_at.gt(now)),
+        InvitationStatus::Expired => all.filter(invitations::expires_at.le(now)),
         _ => all,
     }
 }

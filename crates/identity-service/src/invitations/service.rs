@@ -9,11 +9,13 @@ use service_kit::crypto::random_token;
 
 use super::model::{LIFE, NewInvitation, invitation_id};
 use super::queries;
-use super::wire::{Invitation, InvitationsQuery, InvitationsResponse, InviteRequest, Status};
+use super::wire::{
+    Invitation, InvitationStatus, InvitationsQuery, InvitationsResponse, InviteRequest,
+};
 use super::withdrawal::revoked;
 use crate::accounts::rules::Email;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::limits::AccountLimit;
 use crate::links;
@@ -45,7 +47,7 @@ pub(crate) async fn invite(
             email: email.as_str(),
             email_lower: &email.lower(),
             role: role.as_str(),
-            status: Status::Pending.as_str(),
+            status: InvitationStatus::Pending.as_str(),
             token_hash: &links::hash(&token),
             invited_by: actor.user_id.get(),
             created_at: now,
@@ -66,7 +68,7 @@ pub(crate) async fn invite(
         };
         tx.mail(email.as_str(), text)?;
         let details = json!({ "invitation_id": id, "team_id": team.id, "role": role });
-        tx.audit(&Entry::new(Action::INVITATION_SENT).details(details))?;
+        tx.audit(&NewAuditEntry::new(AuditAction::INVITATION_SENT).details(details))?;
         queries::find_of_team(tx.db, team.id, &id)?
             .ok_or(Error::InvitationNotFound)?
             .into_wire(now)
@@ -104,7 +106,7 @@ pub(crate) async fn revoke(
         let (team, _) = actor.lock(tx, TeamRole::Admin)?;
         queries::find_of_team(tx.db, team.id, &id)?.ok_or(Error::InvitationNotFound)?;
         let now = tx.now.naive_utc();
-        if !queries::settle(tx.db, &id, Status::Revoked, None, now)? {
+        if !queries::settle(tx.db, &id, InvitationStatus::Revoked, None, now)? {
             return Err(Error::InvitationGone);
         }
         revoked(tx, &team, &id)

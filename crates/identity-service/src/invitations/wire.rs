@@ -22,7 +22,7 @@ pub(crate) struct Invitation {
     pub(crate) email: Option<String>,
     /// The role that the invitee gets: `member` or `admin`.
     pub(crate) role: TeamRole,
-    pub(crate) status: Status,
+    pub(crate) status: InvitationStatus,
     /// Null if the inviter's account has been deleted.
     #[schema(required)]
     pub(crate) invited_by: Option<Inviter>,
@@ -52,7 +52,8 @@ pub(crate) struct Inviter {
 /// The status of an invitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Status {
+#[schema(as = Status)]
+pub(crate) enum InvitationStatus {
     /// Neither accepted nor declined yet.
     Pending,
     /// Somebody joined the team with it.
@@ -65,7 +66,7 @@ pub(crate) enum Status {
     Expired,
 }
 
-impl Status {
+impl InvitationStatus {
     /// Parses the stored status, which is never `expired`.
     pub(super) fn stored(text: &str) -> Result<Self, Error> {
         [Self::Pending, Self::Accepted, Self::Declined, Self::Revoked]
@@ -141,7 +142,7 @@ impl InvitationsResponse {
 pub(crate) struct InvitationsQuery {
     /// Only invitations with this status; all if absent.
     #[param(inline)]
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<InvitationStatus>,
     /// 1 to 200; 200 if absent.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<i64>,
@@ -154,7 +155,7 @@ impl InvitationsQuery {
     /// Returns the query for a page of pending invitations.
     pub(crate) fn pending(limit: i64, offset: i64) -> Self {
         Self {
-            status: Some(Status::Pending),
+            status: Some(InvitationStatus::Pending),
             limit: Some(limit),
             offset: Some(offset),
         }

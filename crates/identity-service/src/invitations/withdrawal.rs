@@ -2,7 +2,7 @@ use auth_types::UserId;
 use serde_json::json;
 
 use super::queries;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::teams;
 use crate::teams::model::TeamRow;
@@ -26,5 +26,5 @@ pub(crate) fn withdraw_of(
 
 pub(super) fn revoked(tx: &mut Transaction<'_>, team: &TeamRow, id: &str) -> Result<(), Error> {
     let details = json!({ "invitation_id": id, "team_id": team.id });
-    tx.audit(&Entry::new(Action::INVITATION_REVOKED).details(details))
+    tx.audit(&NewAuditEntry::new(AuditAction::INVITATION_REVOKED).details(details))
 }

@@ -8,7 +8,7 @@ use crate::access::{ClientAccess, Grant};
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
@@ -68,26 +68,27 @@ pub(crate) async fn open(
             // The lock comes first, as in every change of the account's sessions. A concurrent global sign-out, revocation
             // or deactivation then finds the new session and ends it.
             let account = accounts::queries::lock_active(tx.db, user_id)?;
-            let stands = sessions::queries::stands(tx.db, &grant.authorized_by)?;
-            let (Some(account), true) = (account, stands) else {
-                return Ok(Opened::SignInOver);
+            let is_unrevoked = sessions::queries::is_unrevoked(tx.db, &grant.authorized_by)?;
+            let (Some(account), true) = (account, is_unrevoked) else {
+                return Ok(OpenResult::SignInOver);
             };
             if !use_up(tx, &session.id)? {
-                return Ok(Opened::UsedBefore);
+                return Ok(OpenResult::UsedBefore);
             }
             let ancestors = sessions::queries::list_ancestors(tx.db, &grant.authorized_by)?;
             let session = session.ending_with(ancestors);
             sessions::end_excess_sessions(tx, user_id, &session)?;
             sessions::queries::insert_session(tx.db, user_id, &session)?;
-            let entry = Entry::on(Action::ACCESS_GRANTED, user_id).session(&session.id);
+            let entry =
+                NewAuditEntry::on(AuditAction::ACCESS_GRANTED, user_id).session(&session.id);
             tx.audit(&entry.details(json!({
                 "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,
             })))?;
-            Ok(Opened::Yes(Box::new((account, session))))
+            Ok(OpenResult::Yes(Box::new((account, session))))
         })
         .await?;
     match opened {
-        Opened::Yes(opened) => {
+        OpenResult::Yes(opened) => {
             let (account, session) = *opened;
             Ok(Some(GrantedSession {
                 account,
@@ -97,14 +98,14 @@ pub(crate) async fn open(
                 nonce,
             }))
         }
-        Opened::UsedBefore => Ok(None),
-        Opened::SignInOver => Err(OAuthError::invalid_grant(
+        OpenResult::UsedBefore => Ok(None),
+        OpenResult::SignInOver => Err(OAuthError::invalid_grant(
             "The sign-in that gave consent has ended",
         )),
     }
 }
 
-enum Opened {
+enum OpenResult {
     Yes(Box<(AccountRow, NewSession)>),
     UsedBefore,
     SignInOver,

@@ -13,7 +13,7 @@ use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::auth;
 use crate::error::Error;
-use crate::feed::Question;
+use crate::feed::AnswerKey;
 use crate::sessions;
 use crate::tokens::refresh::RefreshToken;
 
@@ -63,9 +63,9 @@ pub(crate) async fn introspect(
 ) -> Result<Bytes, OAuthError> {
     let now = app.clock.now();
     // The ticket comes before every read. A later change then invalidates what is cached with it.
-    let ticket = app.memory.ticket();
-    let question = Question::introspection(token, client);
-    if let Some(body) = ticket.and_then(|ticket| app.memory.answer(ticket, &question, now)) {
+    let ticket = app.cache.ticket();
+    let key = AnswerKey::introspection(token, client);
+    if let Some(body) = ticket.and_then(|ticket| app.cache.answer(ticket, &key, now)) {
         return Ok(body);
     }
     let Some(told) = of_access_token(app, client, token, now).await? else {
@@ -78,7 +78,7 @@ pub(crate) async fn introspect(
     };
     let ends = told.exp.and_then(|ends| DateTime::from_timestamp(ends, 0));
     let times = (now, ends.unwrap_or(now));
-    Ok(app.memory.insert_answer(ticket, question, body, times))
+    Ok(app.cache.insert_answer(ticket, key, body, times))
 }
 
 fn body(told: &IntrospectionResponse) -> Result<Vec<u8>, Error> {
@@ -99,7 +99,7 @@ async fn of_access_token(
     if !client.may_see(access.client_id()) {
         return Ok(None);
     }
-    let Some((session, account)) = good(auth::standing(app, &token).await)? else {
+    let Some((session, account)) = good(auth::live_session(app, &token).await)? else {
         return Ok(None);
     };
     let ends = session.expires_at.and_utc().timestamp();

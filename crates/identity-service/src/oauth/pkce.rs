@@ -7,7 +7,7 @@ use service_kit::crypto::sha256;
 
 /// How a code challenge is derived from its verifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Method {
+enum ChallengeMethod {
     S256,
     Plain,
 }
@@ -16,7 +16,7 @@ enum Method {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodeChallenge {
     text: String,
-    method: Method,
+    method: ChallengeMethod,
 }
 
 impl CodeChallenge {
@@ -34,8 +34,8 @@ impl CodeChallenge {
         };
         // RFC 7636 section 4.3: the default is `plain`.
         let method = match method {
-            Some("S256") => Method::S256,
-            None | Some("plain") if allow_plain => Method::Plain,
+            Some("S256") => ChallengeMethod::S256,
+            None | Some("plain") if allow_plain => ChallengeMethod::Plain,
             None | Some("plain") => return Err("code_challenge_method must be S256"),
             Some(_) => return Err("code_challenge_method must be S256 or plain"),
         };
@@ -49,8 +49,8 @@ impl CodeChallenge {
     /// Restores a stored challenge. Returns `None` for an unknown method.
     pub(crate) fn stored(text: String, method: &str) -> Option<Self> {
         let method = match method {
-            "S256" => Method::S256,
-            "plain" => Method::Plain,
+            "S256" => ChallengeMethod::S256,
+            "plain" => ChallengeMethod::Plain,
             _ => return None,
         };
         Some(Self { text, method })
@@ -63,21 +63,21 @@ impl CodeChallenge {
     /// Returns the name on the wire and in the database.
     pub(crate) fn method(&self) -> &'static str {
         match self.method {
-            Method::S256 => "S256",
-            Method::Plain => "plain",
+            ChallengeMethod::S256 => "S256",
+            ChallengeMethod::Plain => "plain",
         }
     }
 
     /// Whether the challenge is a hash, from which nobody can read the verifier.
     pub(crate) fn is_s256(&self) -> bool {
-        self.method == Method::S256
+        self.method == ChallengeMethod::S256
     }
 
     /// Whether the challenge was derived from this verifier.
     pub(crate) fn is_met_by(&self, verifier: &str) -> bool {
         let made = match self.method {
-            Method::S256 => URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes())),
-            Method::Plain => verifier.to_owned(),
+            ChallengeMethod::S256 => URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes())),
+            ChallengeMethod::Plain => verifier.to_owned(),
         };
         verify_slices_are_equal(made.as_bytes(), self.text.as_bytes()).is_ok()
     }

@@ -9,14 +9,14 @@ use super::introspection::good;
 use crate::access::Grant;
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::sessions;
 use crate::tokens::refresh::RefreshToken;
 
 /// The session that a token belongs to.
-struct Held {
+struct RevocableSession {
     session_id: String,
     user_id: UserId,
     client_id: Option<String>,
@@ -32,38 +32,41 @@ pub(crate) async fn revoke(
     token: &str,
     origin: &RequestContext,
 ) -> Result<(), OAuthError> {
-    let held = match by_access_token(app, token).await? {
-        Some(held) => Some(held),
+    let session = match by_access_token(app, token).await? {
+        Some(session) => Some(session),
         None => by_refresh_token(app, token).await?,
     };
-    let Some(held) = held else { return Ok(()) };
-    if held.client_id.as_ref() != Some(&client.id) {
+    let Some(session) = session else {
+        return Ok(());
+    };
+    if session.client_id.as_ref() != Some(&client.id) {
         return Err(OAuthError::invalid_grant(
             "The token was issued to another client",
         ));
     }
-    Ok(end(app, held, origin).await?)
+    Ok(end(app, session, origin).await?)
 }
 
-async fn end(app: &App, held: Held, origin: &RequestContext) -> Result<(), Error> {
+async fn end(app: &App, session: RevocableSession, origin: &RequestContext) -> Result<(), Error> {
     app.transact(origin, move |tx| {
         // A transaction that derives a session from this one takes the same lock.
-        accounts::queries::lock_account(tx.db, held.user_id)?;
+        accounts::queries::lock_account(tx.db, session.user_id)?;
         let now = tx.now.naive_utc();
-        if !sessions::queries::revoke(tx.db, &held.session_id, now)? {
+        if !sessions::queries::revoke(tx.db, &session.session_id, now)? {
             return Ok(());
         }
-        let details = json!({ "reason": "revoked_by_client", "client_id": held.client_id });
-        let entry = Entry::on(Action::SIGNED_OUT, held.user_id).session(&held.session_id);
+        let details = json!({ "reason": "revoked_by_client", "client_id": session.client_id });
+        let entry = NewAuditEntry::on(AuditAction::SIGNED_OUT, session.user_id)
+            .session(&session.session_id);
         tx.audit(&entry.details(details))?;
-        tx.end_descendants_and_publish(held.user_id, &[held.session_id])
+        tx.end_descendants_and_publish(session.user_id, &[session.session_id])
     })
     .await
 }
 
-async fn by_access_token(app: &App, token: &str) -> Result<Option<Held>, Error> {
+async fn by_access_token(app: &App, token: &str) -> Result<Option<RevocableSession>, Error> {
     let token = good(app.tokens.verify(token, app.clock.now()).await)?;
-    Ok(token.map(|token| Held {
+    Ok(token.map(|token| RevocableSession {
         session_id: token.session_id.clone(),
         user_id: token.user_id,
         client_id: token.access.client_id().map(str::to_owned),
@@ -71,14 +74,14 @@ async fn by_access_token(app: &App, token: &str) -> Result<Option<Held>, Error> 
 }
 
 /// Accepts a token that was rotated long ago, because its holder once held the session.
-async fn by_refresh_token(app: &App, token: &str) -> Result<Option<Held>, Error> {
+async fn by_refresh_token(app: &App, token: &str) -> Result<Option<RevocableSession>, Error> {
     let Some(token) = RefreshToken::parse(token) else {
         return Ok(None);
     };
     let row = sessions::refresh::find_session(app, &token).await?;
     // The cookie of the hosted pages has the same format, but is not a token.
     let row = row.filter(|row| row.grant.kind != Grant::BROWSER);
-    Ok(row.map(|row| Held {
+    Ok(row.map(|row| RevocableSession {
         session_id: row.id,
         user_id: row.user_id,
         client_id: row.grant.client_id,

@@ -11,24 +11,24 @@ pub(crate) fn read(text: &str, column: &str) -> Result<ScopeSet, Error> {
 }
 
 /// A thing that a client could do, as the consent page shows it.
-pub(crate) struct Line {
+pub(crate) struct ScopeDescription {
     pub(crate) text: &'static str,
     /// Whether it changes data.
     pub(crate) is_change: bool,
 }
 
 /// Describes a requested scope. The client can combine it with `before`, the scope that the user allowed earlier.
-pub(crate) fn lines(scope: ScopeSet, before: ScopeSet) -> Vec<Line> {
-    let mut lines: Vec<Line> = scope.iter().map(line).collect();
+pub(crate) fn lines(scope: ScopeSet, before: ScopeSet) -> Vec<ScopeDescription> {
+    let mut lines: Vec<ScopeDescription> = scope.iter().map(line).collect();
     let others = ScopeSet::from_iter([Scope::Teams, Scope::SessionsRead]);
     if !scope.intersection(others).is_empty() && scope.union(before).includes(others) {
-        lines.push(Line {
+        lines.push(ScopeDescription {
             text: "See what others in your teams plan and do: their focus sessions, notes and points",
             is_change: false,
         });
     }
     if lines.is_empty() {
-        lines.push(Line {
+        lines.push(ScopeDescription {
             text: "Know that you have an account here",
             is_change: false,
         });
@@ -36,7 +36,7 @@ pub(crate) fn lines(scope: ScopeSet, before: ScopeSet) -> Vec<Line> {
     lines
 }
 
-fn line(scope: Scope) -> Line {
+fn line(scope: Scope) -> ScopeDescription {
     let (text, is_change) = match scope {
         Scope::OpenId => ("Sign you in with your account", false),
         Scope::Profile => ("See your username and photo", false),
@@ -64,5 +64,5 @@ fn line(scope: Scope) -> Line {
             true,
         ),
     };
-    Line { text, is_change }
+    ScopeDescription { text, is_change }
 }

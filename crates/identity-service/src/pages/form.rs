@@ -18,7 +18,7 @@ use web_kit::form::{self, CsrfToken};
 use web_kit::kept::SavedField;
 
 use super::layout::{HOME, PageFrame};
-use super::visitor::{Administrator, Member, Visitor, sign_in_path};
+use super::visitor::{Administrator, SignedInVisitor, Visitor, sign_in_path};
 use crate::cookies::Name;
 
 /// Where a visitor sees a saved form again after signing in.
@@ -50,7 +50,7 @@ pub(crate) struct Form<T> {
 
 /// A form without fields of its own.
 #[derive(Deserialize)]
-pub(crate) struct Empty {}
+pub(crate) struct EmptyForm {}
 
 /// A form that names a row by its id.
 #[derive(Deserialize)]
@@ -103,12 +103,12 @@ impl<T> Form<T> {
     ///
     /// # Errors
     /// A redirect to the sign-in page, with the form saved; 403 when another account is signed in.
-    pub(crate) fn by_member(self) -> Result<(Member, T), actix_web::Error> {
+    pub(crate) fn by_caller(self) -> Result<(SignedInVisitor, T), actix_web::Error> {
         if self.visitor.user.is_none() {
             return Err(self.sign_in_first());
         }
         self.token.check_account(&self.visitor.account())?;
-        Ok((Member::new(self.visitor)?, self.fields))
+        Ok((SignedInVisitor::new(self.visitor)?, self.fields))
     }
 
     /// Returns the form as an administrator's.
@@ -116,8 +116,8 @@ impl<T> Form<T> {
     /// # Errors
     /// As for a page of administration.
     pub(crate) async fn by_administrator(self) -> Result<(Administrator, T), actix_web::Error> {
-        let (member, fields) = self.by_member()?;
-        Ok((Administrator::new(member).await?, fields))
+        let (caller, fields) = self.by_caller()?;
+        Ok((Administrator::new(caller).await?, fields))
     }
 
     /// Saves the sender's input in a cookie while they sign in. Input too large for a cookie is shown to them instead.
@@ -162,8 +162,8 @@ struct ResumePage {
 }
 
 /// Shows the saved form to the account that is now signed in, and deletes its cookie.
-pub(super) async fn resume(member: Member, req: HttpRequest) -> HttpResponse {
-    let visitor = &member.visitor;
+pub(super) async fn resume(caller: SignedInVisitor, req: HttpRequest) -> HttpResponse {
+    let visitor = &caller.visitor;
     let (app, browser, account) = (&visitor.app, visitor.browser(), visitor.account());
     let now = app.clock.now().timestamp();
     let cookie = app.cookies.read(&req, Name::KeptForm);

@@ -9,12 +9,12 @@ use service_kit::http::Path;
 
 use super::form::Form;
 use super::layout::PageFrame;
-use super::said::{Said, say};
-use super::visitor::{Member, Visitor, path_with_return, sign_in_path};
+use super::result::{ResultMessage, show_result};
+use super::visitor::{SignedInVisitor, Visitor, path_with_return, sign_in_path};
 use crate::error::{Error, sentence};
 use crate::invitations::answers;
 use crate::invitations::model::InvitationRef;
-use crate::invitations::wire::{Invitation, Status};
+use crate::invitations::wire::{Invitation, InvitationStatus};
 use crate::limits::AddressLimit;
 use crate::origin::RequestContext;
 
@@ -33,14 +33,14 @@ struct InvitationPage {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Answer {
+enum InvitationChoice {
     Accept,
     Decline,
 }
 
 #[derive(Deserialize)]
-pub(super) struct AnswerForm {
-    answer: Answer,
+pub(super) struct InvitationForm {
+    answer: InvitationChoice,
 }
 
 /// Shows the invitation to the holder of the mail. A member who joined by it is redirected to the team.
@@ -63,18 +63,18 @@ pub(super) async fn invitation_page(
 
 /// Accepts or declines the invitation.
 pub(super) async fn answer(
-    form: Form<AnswerForm>,
+    form: Form<InvitationForm>,
     token: Path<(String,)>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (Member { visitor, user }, fields) = form.by_member()?;
+    let (SignedInVisitor { visitor, user }, fields) = form.by_caller()?;
     let token = token.0.0;
     let reference = InvitationRef::parse(token.clone());
     let done = match fields.answer {
-        Answer::Accept => answers::accept(&visitor.app, &user, reference, &origin)
+        InvitationChoice::Accept => answers::accept(&visitor.app, &user, reference, &origin)
             .await
             .map(|joined| format!("/teams/{}", joined.team.slug)),
-        Answer::Decline => answers::decline(&visitor.app, &user, reference, &origin)
+        InvitationChoice::Decline => answers::decline(&visitor.app, &user, reference, &origin)
             .await
             .map(|()| "/done/invitation-declined".to_owned()),
     };
@@ -99,17 +99,17 @@ async fn show(
     problem: Option<String>,
 ) -> Result<HttpResponse, Error> {
     let Some(invitation) = answers::look(&visitor.app, token).await? else {
-        return Ok(say(visitor, Said::UnknownInvitation));
+        return Ok(show_result(visitor, ResultMessage::UnknownInvitation));
     };
-    let said = match invitation.status {
-        Status::Pending => None,
-        Status::Accepted => Some(Said::InvitationAccepted),
-        Status::Declined => Some(Said::InvitationDeclined),
-        Status::Revoked => Some(Said::InvitationRevoked),
-        Status::Expired => Some(Said::InvitationExpired),
+    let message = match invitation.status {
+        InvitationStatus::Pending => None,
+        InvitationStatus::Accepted => Some(ResultMessage::InvitationAccepted),
+        InvitationStatus::Declined => Some(ResultMessage::InvitationDeclined),
+        InvitationStatus::Revoked => Some(ResultMessage::InvitationRevoked),
+        InvitationStatus::Expired => Some(ResultMessage::InvitationExpired),
     };
-    Ok(match said {
-        Some(said) => say(visitor, said),
+    Ok(match message {
+        Some(message) => show_result(visitor, message),
         None => visitor.show(status, &page(visitor, invitation, problem)),
     })
 }

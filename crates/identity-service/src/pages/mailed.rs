@@ -7,9 +7,9 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::Path;
 
-use super::form::{Empty, Form};
+use super::form::{EmptyForm, Form};
 use super::layout::PageFrame;
-use super::said::{Said, say};
+use super::result::{ResultMessage, show_result};
 use super::visitor::Visitor;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
@@ -88,7 +88,7 @@ pub(super) async fn reset_page(
     let holder = find_holder(&visitor.app, Purpose::ResetPassword, token.0.0, &origin);
     Ok(match holder.await? {
         Some((account, _)) => show_reset(&visitor, account.username, None),
-        None => say(&visitor, Said::DeadLink),
+        None => show_result(&visitor, ResultMessage::DeadLink),
     })
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn reset_password(
     };
     let problem = match reset::reset(&visitor.app, request, &origin).await {
         Ok(()) => return Ok(visitor.see_other("/done/password-changed")),
-        Err(Error::InvalidLink) => return Ok(say(&visitor, Said::DeadLink)),
+        Err(Error::InvalidLink) => return Ok(show_result(&visitor, ResultMessage::DeadLink)),
         Err(error @ (Error::Validation(_) | Error::PasswordTooLong | Error::WeakPassword)) => {
             sentence(&error.to_string())
         }
@@ -115,7 +115,7 @@ pub(super) async fn reset_password(
     let holder = find_holder(&visitor.app, Purpose::ResetPassword, token, &origin);
     Ok(match holder.await? {
         Some((account, _)) => show_reset(&visitor, account.username, Some(problem)),
-        None => say(&visitor, Said::DeadLink),
+        None => show_result(&visitor, ResultMessage::DeadLink),
     })
 }
 
@@ -135,13 +135,13 @@ pub(super) async fn verify_page(
             };
             visitor.show(StatusCode::OK, &page)
         }
-        None => say(&visitor, Said::DeadConfirmation),
+        None => show_result(&visitor, ResultMessage::DeadConfirmation),
     })
 }
 
 /// Verifies the address.
 pub(super) async fn verify_email(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     token: Path<(String,)>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
@@ -149,7 +149,7 @@ pub(super) async fn verify_email(
     let request = VerifyEmailRequest { token: token.0.0 };
     match email::verify(&visitor.app, request, &origin).await {
         Ok(()) => Ok(visitor.see_other("/done/email-confirmed")),
-        Err(Error::InvalidLink) => Ok(say(&visitor, Said::DeadConfirmation)),
+        Err(Error::InvalidLink) => Ok(show_result(&visitor, ResultMessage::DeadConfirmation)),
         Err(error) => Err(error.into()),
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod layout;
 mod mailed;
 mod notices;
 mod register;
-mod said;
+mod result;
 mod sign_in;
 mod teams;
 mod text;
@@ -61,8 +61,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
                 .get(invitation::invitation_page)
                 .post(invitation::answer),
         )
-        .service(endpoint("/done/{what}").get(said::done_page))
-        .service(endpoint("/").get(said::home));
+        .service(endpoint("/done/{what}").get(result::done_page))
+        .service(endpoint("/").get(result::home));
     account::routes(cfg);
     teams::routes(cfg);
     admin::routes(cfg);

@@ -9,7 +9,7 @@ use service_kit::http::Query;
 use web_kit::ReturnTo;
 use web_kit::cookies::set_cookie;
 
-use super::form::{Empty, Form};
+use super::form::{EmptyForm, Form};
 use super::layout::{HOME, PageFrame, policy_before};
 use super::visitor::{Visitor, path_with_return, sign_in_path};
 use crate::access::Grant;
@@ -152,7 +152,7 @@ pub(super) async fn sign_in_with_code(
 
 /// Ends the session of this browser, even if the form was shown to another account.
 pub(super) async fn sign_out(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, _) = form.by_anybody();

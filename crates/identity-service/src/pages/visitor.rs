@@ -45,7 +45,7 @@ pub(crate) struct Visitor {
 }
 
 /// A signed-in visitor. Others are redirected to the sign-in page.
-pub(crate) struct Member {
+pub(crate) struct SignedInVisitor {
     pub(crate) visitor: Visitor,
     pub(crate) user: CurrentUser,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Administrator {
 }
 
 extract_by!(Visitor, Error, Visitor::of);
-extract_by!(Member, actix_web::Error, Member::of);
+extract_by!(SignedInVisitor, actix_web::Error, SignedInVisitor::of);
 extract_by!(Administrator, actix_web::Error, Administrator::of);
 
 impl Visitor {
@@ -163,7 +163,7 @@ pub(crate) fn path_with_return(page: &str, path: &str) -> String {
     with_query(page, &[("return_to", path)])
 }
 
-impl Member {
+impl SignedInVisitor {
     async fn of(req: &HttpRequest) -> Result<Self, actix_web::Error> {
         Self::new(Visitor::of(req).await?)
     }
@@ -182,12 +182,12 @@ impl Member {
 
 impl Administrator {
     async fn of(req: &HttpRequest) -> Result<Self, actix_web::Error> {
-        Self::new(Member::of(req).await?).await
+        Self::new(SignedInVisitor::of(req).await?).await
     }
 
-    /// Checks that the member is an administrator. Others get 404, or a page that says what is missing.
-    pub(crate) async fn new(member: Member) -> Result<Self, actix_web::Error> {
-        let Member { visitor, user } = member;
+    /// Checks that the caller is an administrator. Others get 404, or a page that says what is missing.
+    pub(crate) async fn new(caller: SignedInVisitor) -> Result<Self, actix_web::Error> {
+        let SignedInVisitor { visitor, user } = caller;
         if user.account.role()? != AccountRole::Superadmin {
             return Err(service_kit::Problem::not_found().into());
         }

@@ -10,14 +10,14 @@ use crate::accounts::rules::Password;
 use crate::config::PasswordConfig;
 use crate::error::Error;
 
-use threads::Threads;
+use threads::HashThreads;
 
 /// Password hashing and verification at one bcrypt cost.
 pub(crate) struct PasswordHasher {
     cost: u32,
     min_strength: u8,
     dummy: String,
-    threads: Threads,
+    threads: HashThreads,
 }
 
 /// The result of a password check.
@@ -36,7 +36,7 @@ impl PasswordHasher {
             cost: config.bcrypt_cost,
             min_strength: config.min_strength,
             dummy: dummy_hash(config.bcrypt_cost),
-            threads: Threads::new(),
+            threads: HashThreads::new(),
         }
     }
 

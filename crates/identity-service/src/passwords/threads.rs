@@ -16,9 +16,9 @@ const MAX_WAIT: Duration = Duration::from_secs(15);
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-pub(super) struct Threads(Workers);
+pub(super) struct HashThreads(Workers);
 
-impl Threads {
+impl HashThreads {
     /// Creates one thread per core.
     pub(super) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -64,7 +64,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_becomes_an_internal_error() {
-        let failed = Threads::new().run::<(), _>(|| panic!("on purpose")).await;
+        let failed = HashThreads::new()
+            .run::<(), _>(|| panic!("on purpose"))
+            .await;
         assert!(matches!(failed, Err(Error::Internal(_))));
     }
 
@@ -73,7 +75,7 @@ mod tests {
     async fn only_the_hashing_threads_have_a_low_priority() {
         let own = || rustix::process::getpriority_process(None).unwrap();
         let before = own();
-        let theirs = Threads::new().run(move || Ok(own())).await.unwrap();
+        let theirs = HashThreads::new().run(move || Ok(own())).await.unwrap();
         assert_eq!(theirs, (before + NICENESS).min(19));
         assert_eq!(own(), before);
     }

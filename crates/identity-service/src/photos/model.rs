@@ -37,13 +37,13 @@ pub(crate) fn public_url(base_url: &str, id: UserId, version: Option<&str>) -> O
 
 /// The id or username by which a request names an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Owner {
+pub(super) enum PhotoOwner {
     Id(UserId),
     /// The username in lower case.
     Name(String),
 }
 
-impl Owner {
+impl PhotoOwner {
     /// Parses a path segment. Digits are always an id, even if they are some account's username. Returns `None` for digits
     /// that are no valid id.
     pub(super) fn of_segment(segment: &str) -> Option<Self> {

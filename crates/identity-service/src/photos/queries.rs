@@ -4,17 +4,17 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text};
 
-use super::model::{NewPhoto, Owner, PhotoOwnerRow, PhotoRow};
+use super::model::{NewPhoto, PhotoOwner, PhotoOwnerRow, PhotoRow};
 use crate::columns::columns;
 use crate::schema::{profile_photos, users};
 
-pub(super) fn find_owner(db: &mut Db, owner: &Owner) -> QueryResult<Option<PhotoOwnerRow>> {
+pub(super) fn find_owner(db: &mut Db, owner: &PhotoOwner) -> QueryResult<Option<PhotoOwnerRow>> {
     match owner {
-        Owner::Id(id) => users::table
+        PhotoOwner::Id(id) => users::table
             .find(*id)
             .select(columns::<PhotoOwnerRow>())
             .first(db),
-        Owner::Name(name) => users::table
+        PhotoOwner::Name(name) => users::table
             .filter(users::username_lower.eq(name))
             .select(columns::<PhotoOwnerRow>())
             .first(db),

@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 use actix_web::web::Bytes;
 use auth_types::{AccountRole, UserId};
 
-use super::model::{Owner, PhotoOwnerRow, PhotoRow};
+use super::model::{PhotoOwner, PhotoOwnerRow, PhotoRow};
 use super::queries;
 use super::wire::{PhotosRequest, PhotosResponse, ProfilePhotoMeta};
 use crate::accounts::rules::name_to_look_up;
@@ -55,12 +55,16 @@ pub(super) async fn get_meta(
     segment: &str,
     sees_inactive: bool,
 ) -> Result<ProfilePhotoMeta, Error> {
-    let owner = Owner::of_segment(segment).ok_or(Error::UserNotFound)?;
+    let owner = PhotoOwner::of_segment(segment).ok_or(Error::UserNotFound)?;
     let owner = get_owner(app, owner, sees_inactive).await?;
     Ok(owner.to_wire(&app.base_url))
 }
 
-async fn get_owner(app: &App, owner: Owner, sees_inactive: bool) -> Result<PhotoOwnerRow, Error> {
+async fn get_owner(
+    app: &App,
+    owner: PhotoOwner,
+    sees_inactive: bool,
+) -> Result<PhotoOwnerRow, Error> {
     app.read(move |db| queries::find_owner(db, &owner))
         .await?
         .filter(|owner| owner.is_active || sees_inactive)
@@ -81,10 +85,10 @@ pub(super) async fn list_meta(
         ));
     }
     let names: Vec<String> = names.iter().map(|name| name_to_look_up(name)).collect();
-    let asked: Vec<Owner> = ids
+    let asked: Vec<PhotoOwner> = ids
         .iter()
-        .map(|id| Owner::Id(*id))
-        .chain(names.iter().cloned().map(Owner::Name))
+        .map(|id| PhotoOwner::Id(*id))
+        .chain(names.iter().cloned().map(PhotoOwner::Name))
         .collect();
     let rows = app
         .read(move |db| queries::list_owners(db, &ids, &names))
@@ -93,11 +97,11 @@ pub(super) async fn list_meta(
         .into_iter()
         .filter(|row| row.is_active || sees_inactive)
         .collect();
-    let by_id = rows.iter().map(|row| (Owner::Id(row.id), row));
+    let by_id = rows.iter().map(|row| (PhotoOwner::Id(row.id), row));
     let by_name = rows
         .iter()
-        .map(|row| (Owner::Name(row.username_lower.clone()), row));
-    let known: HashMap<Owner, &PhotoOwnerRow> = by_id.chain(by_name).collect();
+        .map(|row| (PhotoOwner::Name(row.username_lower.clone()), row));
+    let known: HashMap<PhotoOwner, &PhotoOwnerRow> = by_id.chain(by_name).collect();
     let mut answered = HashSet::new();
     let users: Vec<ProfilePhotoMeta> = asked
         .iter()
@@ -125,7 +129,7 @@ pub(super) async fn get_file(
     has: impl Fn(&str) -> bool,
 ) -> Result<PhotoFile, Error> {
     let id = segment.parse().map_err(|_| Error::UserNotFound)?;
-    let owner = get_owner(app, Owner::Id(id), sees_inactive).await?;
+    let owner = get_owner(app, PhotoOwner::Id(id), sees_inactive).await?;
     let version = owner.photo_version.ok_or(Error::PhotoNotFound)?;
     let is_public = owner.is_active;
     if has(&version) {

@@ -4,12 +4,12 @@ use auth_types::wire::{User, is_placeholder};
 use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
 use super::wire::UpdateProfileRequest;
-use crate::access::Access;
+use crate::access::TokenAccess;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::accounts::rules::Email;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::limits::AccountLimit;
@@ -34,7 +34,7 @@ pub(crate) async fn update_user(
     mut request: UpdateProfileRequest,
     origin: RequestContext,
 ) -> Result<User, Error> {
-    if request.email.is_some() && caller.token.access != Access::Full {
+    if request.email.is_some() && caller.token.access != TokenAccess::Full {
         return Err(Error::InsufficientScope);
     }
     let (id, origin) = (caller.account.id, origin.of(caller));
@@ -127,7 +127,7 @@ fn apply(
     if let Some(email) = &email {
         // The claim is unconfirmed, because no password was checked.
         accounts::creation::claim_email(tx, &account, email, false)?;
-        tx.audit(&Entry::on(Action::EMAIL_SET, id))?;
+        tx.audit(&NewAuditEntry::on(AuditAction::EMAIL_SET, id))?;
     }
     changed |= match photo {
         PhotoChange::Keep => false,

@@ -10,7 +10,7 @@ use crate::accounts;
 use crate::accounts::model::{AccountRow, CredentialsRow};
 use crate::accounts::rules::{Password, Username};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::passwords::PasswordCheck;
@@ -112,15 +112,15 @@ impl VerifiedPassword {
         let attempt = totp::begin(app, self.id, totp_code.as_deref()).await?;
         let session = NewSession::open(grant, app.clock.now_naive(), origin);
         match self.open_session(app, totp_code, session, origin).await? {
-            SignIn::Opened(opened) => {
+            SignInResult::Opened(opened) => {
                 app.limits.login_succeeded(origin.address, &self.username);
                 Ok(*opened)
             }
-            SignIn::CodeMissing => Err(Error::TotpRequired),
+            SignInResult::CodeMissing => Err(Error::TotpRequired),
             refused => {
                 let now = app.clock.now();
                 app.limits.login_failed(origin.address, &self.username, now);
-                if let (SignIn::CodeWrong, Some(attempt)) = (refused, attempt) {
+                if let (SignInResult::CodeWrong, Some(attempt)) = (refused, attempt) {
                     attempt.failed(app, self.id, origin).await?;
                 }
                 Err(Error::InvalidCredentials)
@@ -130,7 +130,7 @@ impl VerifiedPassword {
 }
 
 /// The outcome of a sign-in with a verified password.
-enum SignIn {
+enum SignInResult {
     Opened(Box<(AccountRow, NewSession)>),
     CodeMissing,
     CodeWrong,
@@ -147,8 +147,8 @@ async fn refuse(
     app.limits
         .login_failed(origin.address, username, app.clock.now());
     let entry = match found {
-        Some(row) => Entry::on(Action::SIGN_IN_FAILED, row.id),
-        None => Entry::new(Action::SIGN_IN_FAILED),
+        Some(row) => NewAuditEntry::on(AuditAction::SIGN_IN_FAILED, row.id),
+        None => NewAuditEntry::new(AuditAction::SIGN_IN_FAILED),
     };
     let recorded = app.transact(origin, move |tx| tx.audit(&entry)).await;
     recorded.err().unwrap_or(Error::InvalidCredentials)
@@ -161,7 +161,7 @@ impl VerifiedPassword {
         totp_code: Option<String>,
         session: NewSession,
         origin: &RequestContext,
-    ) -> Result<SignIn, Error> {
+    ) -> Result<SignInResult, Error> {
         let sealer = app.sealers.second_factors.clone();
         let id = self.id;
         let (stored, better) = (self.stored.clone(), self.hash().to_owned());
@@ -169,20 +169,20 @@ impl VerifiedPassword {
             // The account may have been deactivated, or its password changed, while the hash was computed. The update
             // locks the row: a later change of either finds the new session and ends it.
             if !accounts::queries::replace_hash(tx.db, id, &stored, &better)? {
-                tx.audit(&Entry::on(Action::SIGN_IN_FAILED, id))?;
-                return Ok(SignIn::Refused);
+                tx.audit(&NewAuditEntry::on(AuditAction::SIGN_IN_FAILED, id))?;
+                return Ok(SignInResult::Refused);
             }
             // Before this point, nothing about a second factor is revealed or used up.
             match totp::check(tx, &sealer, id, totp_code.as_deref())? {
                 CodeCheck::NotNeeded | CodeCheck::Right => {}
                 CodeCheck::Missing => {
-                    tx.audit(&Entry::on(Action::TOTP_MISSING, id))?;
-                    return Ok(SignIn::CodeMissing);
+                    tx.audit(&NewAuditEntry::on(AuditAction::TOTP_MISSING, id))?;
+                    return Ok(SignInResult::CodeMissing);
                 }
                 CodeCheck::Wrong => {
-                    let entry = Entry::on(Action::SIGN_IN_FAILED, id);
+                    let entry = NewAuditEntry::on(AuditAction::SIGN_IN_FAILED, id);
                     tx.audit(&entry.details(json!({ "wrong": "code" })))?;
-                    return Ok(SignIn::CodeWrong);
+                    return Ok(SignInResult::CodeWrong);
                 }
             }
             let account =
@@ -191,8 +191,8 @@ impl VerifiedPassword {
             end_replaced(tx)?;
             end_excess_sessions(tx, id, &session)?;
             queries::insert_session(tx.db, id, &session)?;
-            tx.audit(&Entry::on(Action::SIGNED_IN, id).session(&session.id))?;
-            Ok(SignIn::Opened(Box::new((account, session))))
+            tx.audit(&NewAuditEntry::on(AuditAction::SIGNED_IN, id).session(&session.id))?;
+            Ok(SignInResult::Opened(Box::new((account, session))))
         })
         .await
     }

@@ -142,7 +142,7 @@ pub(crate) struct RefreshRow {
 
 /// The meaning of a presented refresh token that could not be rotated.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Presented {
+pub(crate) enum RefreshCheck {
     /// The session has ended, or its account may not sign in.
     Expired,
     /// Rotated within the grace period, with an unused successor: the caller gets the same successor.
@@ -176,19 +176,19 @@ impl RefreshRow {
         presented: &RefreshToken,
         successor: &RefreshToken,
         now: NaiveDateTime,
-    ) -> Presented {
+    ) -> RefreshCheck {
         let over = self.revoked_at.is_some() || self.ends_at() <= now;
         let hash = presented.hash();
         if over || hash == self.refresh_hash {
-            return Presented::Expired;
+            return RefreshCheck::Expired;
         }
         let just_rotated = self.refresh_previous_hash.as_ref() == Some(&hash)
             && now - self.refresh_rotated_at <= GRACE;
         // If the server key has changed since, the successor differs, and the same token cannot be returned.
         if just_rotated && successor.hash() == self.refresh_hash {
-            Presented::Repeated
+            RefreshCheck::Repeated
         } else {
-            Presented::Reused
+            RefreshCheck::Reused
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{end_excess_sessions, queries};
 use crate::access::{ABSOLUTE_LIFE, Grant};
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::RequestContext;
@@ -32,14 +32,14 @@ pub(crate) async fn open_derived_session(
         // Code that ends all sessions of the account locks this row first: either it finds the new session, or its
         // effect is visible here.
         accounts::queries::lock_account(tx.db, id)?;
-        if !queries::stands(tx.db, &own)? {
+        if !queries::is_unrevoked(tx.db, &own)? {
             return Err(Error::TokenRevoked);
         }
         let session = session.ending_with(queries::list_ancestors(tx.db, &own)?);
         end_excess_sessions(tx, id, &session)?;
         queries::insert_session(tx.db, id, &session)?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
-        let entry = Entry::on(Action::SIGNED_IN, id).session(&session.id);
+        let entry = NewAuditEntry::on(AuditAction::SIGNED_IN, id).session(&session.id);
         tx.audit(&entry.details(details))?;
         Ok(session)
     })

@@ -2,14 +2,14 @@ use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
 use db_kit::Backend;
 
-use super::model::{Presented, RefreshRow, TokenHolder};
-use super::queries::{self, Rotated, Rotation};
+use super::model::{RefreshCheck, RefreshRow, TokenHolder};
+use super::queries::{self, RefreshRotation, RotatedSession};
 use super::token_pair::token_pair;
 use super::wire::RefreshRequest;
 use crate::access::GrantRow;
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::limits::AddressLimit;
 use crate::origin::RequestContext;
@@ -39,12 +39,12 @@ pub(crate) async fn rotate(
     token: &str,
     holder: TokenHolder<'_>,
     origin: &RequestContext,
-) -> Result<(Rotated, RefreshToken), Error> {
+) -> Result<(RotatedSession, RefreshToken), Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     app.limits.check_refresh(&presented)?;
     let successor = presented.successor(&app.successor_key);
     let now = app.clock.now_naive();
-    let rotation = Rotation::new((&presented, &successor), holder, origin, now);
+    let rotation = RefreshRotation::new((&presented, &successor), holder, origin, now);
     let together = match app.pool.backend() {
         Backend::Postgres => app.refreshes.rotations.run(rotation.clone()).await?,
         Backend::Sqlite => None,
@@ -66,9 +66,9 @@ async fn rotate_alone(
     presented: RefreshToken,
     successor: &RefreshToken,
     holder: TokenHolder<'_>,
-    rotation: Rotation,
+    rotation: RefreshRotation,
     origin: &RequestContext,
-) -> Result<Rotated, Error> {
+) -> Result<RotatedSession, Error> {
     let found = app.refreshes.sessions.run(presented.lineage()).await?;
     let found = found
         .filter(|found| holder.has(&found.grant))
@@ -118,13 +118,13 @@ async fn not_rotated(
     let row = find_session(app, &presented).await?;
     let row = row.ok_or(Error::InvalidRefreshToken)?;
     match row.judge(&presented, successor, now) {
-        Presented::Expired => Err(Error::InvalidRefreshToken),
-        Presented::Repeated => Ok(()),
-        Presented::Reused => {
+        RefreshCheck::Expired => Err(Error::InvalidRefreshToken),
+        RefreshCheck::Repeated => Ok(()),
+        RefreshCheck::Reused => {
             app.transact(origin, move |tx| {
                 accounts::queries::lock_account(tx.db, row.user_id)?;
                 if queries::revoke(tx.db, &row.id, now)? {
-                    let entry = Entry::on(Action::REFRESH_TOKEN_REUSED, row.user_id);
+                    let entry = NewAuditEntry::on(AuditAction::REFRESH_TOKEN_REUSED, row.user_id);
                     tx.audit(&entry.session(&row.id))?;
                     tx.end_descendants_and_publish(row.user_id, &[row.id])?;
                 }

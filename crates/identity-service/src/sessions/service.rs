@@ -9,13 +9,13 @@ use crate::accounts::model::Viewer;
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
-use crate::feed::Question;
+use crate::feed::AnswerKey;
 use crate::teams;
 
 /// Returns the teams of an account, from the cache while the change feed is alive.
 async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>, Error> {
-    let ticket = app.memory.ticket();
-    if let Some(known) = ticket.and_then(|ticket| app.memory.teams(ticket, user_id)) {
+    let ticket = app.cache.ticket();
+    if let Some(known) = ticket.and_then(|ticket| app.cache.teams(ticket, user_id)) {
         return Ok(known);
     }
     let rows = app
@@ -26,7 +26,7 @@ async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>
         .map(teams::model::MembershipRow::into_wire)
         .collect::<Result<_, _>>()?;
     if let Some(ticket) = ticket {
-        app.memory.insert_teams(ticket, user_id, &teams);
+        app.cache.insert_teams(ticket, user_id, &teams);
     }
     Ok(teams)
 }
@@ -36,9 +36,9 @@ async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>
 pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result<Bytes, Error> {
     let now = app.clock.now();
     // The ticket precedes all reads: if anything changes after it, the response is not cached.
-    let ticket = app.memory.ticket();
-    let question = Question::validation(token, with_teams);
-    if let Some(body) = ticket.and_then(|ticket| app.memory.answer(ticket, &question, now)) {
+    let ticket = app.cache.ticket();
+    let key = AnswerKey::validation(token, with_teams);
+    if let Some(body) = ticket.and_then(|ticket| app.cache.answer(ticket, &key, now)) {
         return Ok(body);
     }
     let caller = auth::identify_token(app, token).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result
         return Ok(body.into());
     };
     let times = (now, holds_until(&caller, now)?);
-    Ok(app.memory.insert_answer(ticket, question, body, times))
+    Ok(app.cache.insert_answer(ticket, key, body, times))
 }
 
 /// Returns when the response for a valid token becomes outdated by time alone: when the token, session or plan expires.

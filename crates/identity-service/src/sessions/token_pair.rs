@@ -1,7 +1,7 @@
 use auth_types::wire::TokenPair;
 
 use super::model::NewSession;
-use crate::access::Access;
+use crate::access::TokenAccess;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
@@ -12,7 +12,7 @@ pub(crate) async fn token_pair(
     app: &App,
     account: &AccountRow,
     session_id: &str,
-    access: &Access,
+    access: &TokenAccess,
     refresh_token: &RefreshToken,
 ) -> Result<TokenPair, Error> {
     let now = app.clock.now();

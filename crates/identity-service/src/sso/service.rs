@@ -3,7 +3,7 @@ use service_kit::names::is_readable;
 use url::{Url, form_urlencoded};
 
 use super::wire::{CallbackQuery, CallbackResponse};
-use crate::access::{Access, Grant};
+use crate::access::{Grant, TokenAccess};
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
@@ -78,7 +78,7 @@ pub(super) async fn exchange(
     origin: &RequestContext,
 ) -> Result<TokenPair, Error> {
     let grant = match &caller.token.access {
-        Access::Sso { site } => {
+        TokenAccess::Sso { site } => {
             let sid = caller.token.session_id.clone();
             let find = app.read(move |db| sessions::queries::find_service(db, &sid));
             Grant::Sso {
@@ -86,8 +86,8 @@ pub(super) async fn exchange(
                 site: site.clone(),
             }
         }
-        Access::Full => Grant::FirstParty,
-        Access::Client(_) => return Err(Error::InsufficientScope),
+        TokenAccess::Full => Grant::FirstParty,
+        TokenAccess::Client(_) => return Err(Error::InsufficientScope),
     };
     let session = opening::open_derived_session(app, caller, grant, origin).await?;
     session.token_pair(app, &caller.account).await
@@ -102,7 +102,7 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
     };
     let caller = auth::identify_token(app, &token).await?;
     // The token of an OAuth client must not sign its user in here.
-    if matches!(caller.token.access, Access::Client(_)) {
+    if matches!(caller.token.access, TokenAccess::Client(_)) {
         return Err(Error::InvalidToken);
     }
     // A token that was issued for one site must not sign anybody in at another.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::model::TeamRow;
 use super::queries;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::invitations;
 use crate::transaction::Transaction;
@@ -20,7 +20,7 @@ pub(crate) fn end_membership(
     invitations::withdrawal::withdraw_of(tx, team, id)?;
     tx.membership_changed(id, team.to_ref(), None)?;
     let details = json!({ "team_id": team.id, "slug": team.slug });
-    tx.audit(&Entry::on(Action::MEMBER_REMOVED, id).details(details))
+    tx.audit(&NewAuditEntry::on(AuditAction::MEMBER_REMOVED, id).details(details))
 }
 
 /// Deletes a locked team.
@@ -28,5 +28,5 @@ pub(crate) fn remove_team(tx: &mut Transaction<'_>, team: &TeamRow) -> Result<()
     queries::delete_team(tx.db, team.id)?;
     tx.team_changed(team.to_ref(), true)?;
     let details = json!({ "team_id": team.id, "slug": team.slug });
-    tx.audit(&Entry::on(Action::TEAM_DELETED, team.owner_id).details(details))
+    tx.audit(&NewAuditEntry::on(AuditAction::TEAM_DELETED, team.owner_id).details(details))
 }

@@ -14,7 +14,7 @@ use crate::accounts;
 use crate::accounts::queries::lock_active;
 use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::config::TeamsConfig;
 use crate::error::Error;
 use crate::origin::RequestContext;
@@ -82,7 +82,7 @@ pub(crate) async fn add_member(
         caps::check_joined(tx.db, caps, id)?;
         tx.membership_changed(id, team.to_ref(), Some(role))?;
         let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
-        tx.audit(&Entry::on(Action::MEMBER_ADDED, id).details(details))?;
+        tx.audit(&NewAuditEntry::on(AuditAction::MEMBER_ADDED, id).details(details))?;
         get_member(tx.db, &team, &username)?.into_wire(team.owner_id, tx.base_url)
     })
     .await
@@ -118,7 +118,7 @@ pub(crate) async fn change_role(
             (_, role) => {
                 queries::set_role(tx.db, team.id, target.user_id, role)?;
                 let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
-                let entry = Entry::on(Action::MEMBER_ROLE_CHANGED, target.user_id);
+                let entry = NewAuditEntry::on(AuditAction::MEMBER_ROLE_CHANGED, target.user_id);
                 tx.audit(&entry.details(details))?;
                 team.owner_id
             }
@@ -148,7 +148,7 @@ fn hand_over(
     caps::check_joined(tx.db, caps, team.owner_id)?;
     tx.membership_changed(team.owner_id, team.to_ref(), Some(TeamRole::Admin))?;
     let details = json!({ "team_id": team.id, "slug": team.slug, "from": team.owner_id });
-    tx.audit(&Entry::on(Action::TEAM_HANDED_OVER, heir.user_id).details(details))
+    tx.audit(&NewAuditEntry::on(AuditAction::TEAM_HANDED_OVER, heir.user_id).details(details))
 }
 
 /// Removes a member. With the caller's own username, the caller leaves.

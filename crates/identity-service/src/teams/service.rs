@@ -11,7 +11,7 @@ use super::slug::Slug;
 use super::wire::{ChangeTeamRequest, CreateTeamRequest, Team, TeamDetailResponse};
 use crate::accounts::queries::lock_active;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::names::parse_name;
@@ -58,7 +58,7 @@ pub(crate) async fn create_team(
         tx.team_changed(team.to_ref(), false)?;
         tx.membership_changed(owner_id, team.to_ref(), Some(TeamRole::Owner))?;
         let details = json!({ "team_id": id, "slug": team.slug });
-        tx.audit(&Entry::on(Action::TEAM_CREATED, owner_id).details(details))?;
+        tx.audit(&NewAuditEntry::on(AuditAction::TEAM_CREATED, owner_id).details(details))?;
         Ok(team.into_wire(1))
     })
     .await
@@ -111,7 +111,7 @@ pub(crate) async fn change_team(
         }
         let details =
             json!({ "team_id": new.id, "slug": new.slug, "changed": new.differs_in(&old) });
-        tx.audit(&Entry::new(Action::TEAM_CHANGED).details(details))?;
+        tx.audit(&NewAuditEntry::new(AuditAction::TEAM_CHANGED).details(details))?;
         Ok(new.into_wire(size))
     })
     .await

@@ -9,7 +9,7 @@ use service_kit::crypto::sha256;
 use uuid::Uuid;
 
 use super::keys::KeyStore;
-use crate::access::Access;
+use crate::access::TokenAccess;
 use crate::error::Error;
 
 /// RFC 9068 section 2.1. It keeps ID tokens and other JWTs from being accepted as access tokens.
@@ -44,7 +44,7 @@ pub(crate) struct VerifiedToken {
     /// Seconds since the epoch.
     pub(crate) expires_at: i64,
     pub(crate) issued_at: i64,
-    pub(crate) access: Access,
+    pub(crate) access: TokenAccess,
     pub(crate) not_before: i64,
     /// The token's id (RFC 7519 section 4.1.7).
     pub(crate) jti: String,
@@ -87,7 +87,7 @@ impl AccessTokens {
         &self,
         user_id: UserId,
         session_id: &str,
-        access: &Access,
+        access: &TokenAccess,
         now: DateTime<Utc>,
     ) -> Result<String, Error> {
         let key = self.keys.signing_key().await?;
@@ -158,7 +158,7 @@ impl AccessTokens {
         }
         let user_id = claims.user_id().ok_or(Error::InvalidToken)?;
         let (scope, origin) = (claims.scope.as_deref(), claims.origin.as_deref());
-        let access = Access::of_claims(claims.client_id, scope, origin, claims.sso_origin);
+        let access = TokenAccess::of_claims(claims.client_id, scope, origin, claims.sso_origin);
         Ok(VerifiedToken {
             user_id,
             session_id: claims.sid,
@@ -179,7 +179,7 @@ impl VerifiedToken {
             session_id,
             expires_at,
             issued_at: 0,
-            access: Access::Full,
+            access: TokenAccess::Full,
             not_before: 0,
             jti: String::new(),
         }

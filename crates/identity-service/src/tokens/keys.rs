@@ -19,7 +19,7 @@ use super::algorithm::SigningAlgorithm;
 use super::queries::{self, NewSigningKey, SigningKeyRow};
 use super::ring::{self, KeyRing, SigningKey, place};
 use crate::error::Error;
-use crate::feed::{self, ChangeSubject, Memory};
+use crate::feed::{self, ChangeSubject, IdentityCache};
 
 /// The maximum age of the keys while the change feed is down.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -32,7 +32,7 @@ pub(crate) struct KeyStore {
     pool: Pool,
     clock: Clock,
     sealer: Sealer,
-    memory: Arc<Memory>,
+    cache: Arc<IdentityCache>,
     /// Lifetime of the tokens that this process signs, in seconds.
     ttl_seconds: i64,
     ring: RwLock<Arc<KeyRing>>,
@@ -66,7 +66,7 @@ impl KeyStore {
         pool: Pool,
         clock: Clock,
         sealer: Sealer,
-        memory: Arc<Memory>,
+        cache: Arc<IdentityCache>,
         ttl: chrono::Duration,
     ) -> Result<Self, prometheus::Error> {
         let reads = IntCounter::with_opts(
@@ -81,7 +81,7 @@ impl KeyStore {
             pool,
             clock,
             sealer,
-            memory,
+            cache,
             ttl_seconds: ttl.num_seconds(),
             ring: RwLock::default(),
             begun: AtomicU64::new(0),
@@ -138,12 +138,12 @@ impl KeyStore {
         ring.generation == self.generation()
             && ring
                 .read_at
-                .is_some_and(|read_at| self.memory.hears() || read_at.elapsed() < READ_AGAIN_AFTER)
+                .is_some_and(|read_at| self.cache.hears() || read_at.elapsed() < READ_AGAIN_AFTER)
     }
 
     /// Returns a number that grows with each key change that this process learns of.
     pub(crate) fn generation(&self) -> u64 {
-        self.memory.keys_generation()
+        self.cache.keys_generation()
     }
 
     /// Generates a key, sealed for its row in the database. An RSA key takes a good part of a second.
@@ -330,7 +330,7 @@ mod tests {
         let db = TestDb::fresh("keys", crate::MIGRATIONS).await;
         let pool = db.pool(2);
         // No change feed updates it.
-        let memory = Arc::new(Memory::new(true));
+        let cache = Arc::new(IdentityCache::new(true));
         let store = KeyStore::new(
             SigningAlgorithm::Es256,
             pool.clone(),
@@ -338,7 +338,7 @@ mod tests {
             SealingKeys::new(&random_bytes::<32>(), [])
                 .sealer(Purpose::SigningKeys)
                 .unwrap(),
-            memory,
+            cache,
             chrono::Duration::days(30),
         )
         .unwrap();

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::algorithm::SigningAlgorithm;
 use super::queries::{self, SigningKeyRow};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::origin::RequestContext;
 
@@ -27,15 +27,15 @@ const ATTEMPTS: usize = 5;
 
 /// The result of a rotation, for the key of access tokens and the key of RS256 ID tokens.
 #[derive(Serialize)]
-pub(crate) struct Rotation {
+pub(crate) struct KeyRotation {
     #[serde(flatten)]
-    pub(crate) es256: Rotated,
+    pub(crate) es256: RotatedKey,
     /// `None` while there is no such key.
-    pub(crate) rs256: Option<Rotated>,
+    pub(crate) rs256: Option<RotatedKey>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Rotated {
+pub(crate) struct RotatedKey {
     /// False if the newest key already existed, or another process created it at the same moment.
     pub(crate) changed: bool,
     /// The newest key.
@@ -124,13 +124,13 @@ pub(crate) async fn rotate(
     app: &App,
     origin: &RequestContext,
     kind: RotationKind,
-) -> Result<Rotation, Error> {
+) -> Result<KeyRotation, Error> {
     let es256 = rotate_one(app, SigningAlgorithm::Es256, origin, kind).await?;
     let rs256 = match list_of(app, SigningAlgorithm::Rs256).await?.is_empty() {
         true => None,
         false => Some(rotate_one(app, SigningAlgorithm::Rs256, origin, kind).await?),
     };
-    Ok(Rotation { es256, rs256 })
+    Ok(KeyRotation { es256, rs256 })
 }
 
 /// Rotates the signing keys that are older than `age`.
@@ -138,7 +138,7 @@ pub(crate) async fn rotate_when_older(
     app: &App,
     origin: &RequestContext,
     age: TimeDelta,
-) -> Result<Vec<Rotated>, Error> {
+) -> Result<Vec<RotatedKey>, Error> {
     let now = app.clock.now_naive();
     let old = |row: &SigningKeyRow| row.retired_at.is_none() && row.signs_from + age <= now;
     let mut rotated = Vec::new();
@@ -159,7 +159,7 @@ async fn rotate_one(
     algorithm: SigningAlgorithm,
     origin: &RequestContext,
     kind: RotationKind,
-) -> Result<Rotated, Error> {
+) -> Result<RotatedKey, Error> {
     let mut overtaken = false;
     for _ in 0..ATTEMPTS {
         let rows = list_of(app, algorithm).await?;
@@ -179,7 +179,7 @@ async fn rotate_one(
                 RotationKind::Immediate | RotationKind::LostKey => overtaken && !waits,
             };
             if done {
-                return Ok(Rotated {
+                return Ok(RotatedKey {
                     kid: newest.kid.clone(),
                     signs_from: newest.signs_from.and_utc(),
                     retired: None,
@@ -204,7 +204,7 @@ async fn add_key(
     origin: &RequestContext,
     rows: &[SigningKeyRow],
     kind: RotationKind,
-) -> Result<Option<Rotated>, Error> {
+) -> Result<Option<RotatedKey>, Error> {
     let generation = rows.first().map_or(0, |row| row.generation) + 1;
     let now = app.clock.now_naive();
     let mut signing = rows.iter();
@@ -225,10 +225,10 @@ async fn add_key(
         let details = json!({
             "algorithm": algorithm.as_str(), "kid": key.kid, "signs_from": signs_from.and_utc(), "retired": retired
         });
-        tx.audit(&Entry::new(Action::KEYS_ROTATED).details(details))?;
+        tx.audit(&NewAuditEntry::new(AuditAction::KEYS_ROTATED).details(details))?;
         tx.keys_changed();
         let kid = key.kid;
-        Ok(Some(Rotated { changed: true, kid, signs_from: signs_from.and_utc(), retired }))
+        Ok(Some(RotatedKey { changed: true, kid, signs_from: signs_from.and_utc(), retired }))
     })
     .await
 }
@@ -263,7 +263,7 @@ pub(crate) async fn remove(app: &App, origin: &RequestContext, kid: String) -> R
         if !queries::remove_retired(tx.db, &kid, tx.now.naive_utc())? {
             return Ok(false);
         }
-        tx.audit(&Entry::new(Action::KEY_REMOVED).details(json!({ "kid": kid })))?;
+        tx.audit(&NewAuditEntry::new(AuditAction::KEY_REMOVED).details(json!({ "kid": kid })))?;
         tx.keys_changed();
         Ok(true)
     })

@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::factor::TotpSecret;
 use super::queries;
 use super::recovery::RecoveryCode;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::transaction::Transaction;
 
@@ -75,7 +75,8 @@ fn take_recovery_code(
     queries::forget_failures(tx.db, user_id)?;
     let left = queries::count_codes(tx.db, user_id)?;
     tx.audit(
-        &Entry::on(Action::RECOVERY_CODE_USED, user_id).details(json!({ "codes_left": left })),
+        &NewAuditEntry::on(AuditAction::RECOVERY_CODE_USED, user_id)
+            .details(json!({ "codes_left": left })),
     )?;
     Ok(true)
 }

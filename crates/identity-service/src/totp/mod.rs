@@ -14,4 +14,4 @@ pub(crate) mod wire;
 pub(crate) use check::{CodeCheck, check};
 pub(crate) use guessing::{CodeAttempt, begin, forget_failures};
 pub(crate) use queries::{is_on, remove};
-pub(crate) use reseal::{Resealed, reseal};
+pub(crate) use reseal::{ResealedFactors, reseal};

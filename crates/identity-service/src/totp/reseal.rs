@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// The result of resealing second factors.
 #[derive(Debug, Default)]
-pub(crate) struct Resealed {
+pub(crate) struct ResealedFactors {
     pub(crate) done: usize,
     /// Secrets that no configured key opens.
     pub(crate) unopened: usize,
@@ -15,8 +15,8 @@ pub(crate) struct Resealed {
 
 /// Seals secrets with the current encryption key if an older one sealed them. It works in batches, so that no sign-in
 /// waits or fails meanwhile.
-pub(crate) async fn reseal(app: &App) -> Result<Resealed, Error> {
-    let (mut resealed, mut after) = (Resealed::default(), 0);
+pub(crate) async fn reseal(app: &App) -> Result<ResealedFactors, Error> {
+    let (mut resealed, mut after) = (ResealedFactors::default(), 0);
     loop {
         let page = app.read(move |db| queries::list_sealed(db, after)).await?;
         let Some((last, _)) = page.last() else {

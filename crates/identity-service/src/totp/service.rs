@@ -10,9 +10,9 @@ use super::wire::{
     RecoveryCodes, TotpChangeRequest, TotpConfirmRequest, TotpSetup, TotpSetupRequest, TotpStatus,
 };
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
-use crate::credentials::{Proof, notify_owner};
+use crate::credentials::{Reauthentication, notify_owner};
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::transaction::Transaction;
@@ -41,16 +41,16 @@ pub(crate) async fn set_up(
         return Err(already_enabled());
     }
     let shown = (request.password.as_str(), None);
-    let proof = Proof::of(app, caller, shown, origin, "totp setup").await?;
+    let reauth = Reauthentication::of(app, caller, shown, origin, "totp setup").await?;
     let factor = TotpSecret::generate(&caller.account.username)?;
     let sealed = factor.seal(&app.sealers.second_factors, user_id)?;
-    proof
+    reauth
         .transact(app, move |tx, account, session_id| {
             let now = tx.now.naive_utc();
             if !queries::set_up(tx.db, account.id, &sealed, now)? {
                 return Err(already_enabled());
             }
-            tx.audit(&Entry::on(Action::TOTP_SET_UP, account.id).session(session_id))
+            tx.audit(&NewAuditEntry::on(AuditAction::TOTP_SET_UP, account.id).session(session_id))
         })
         .await?;
     Ok(TotpSetup {
@@ -76,7 +76,7 @@ pub(crate) async fn confirm(
     let origin = origin.clone().of(caller);
     let session_id = caller.token.session_id.clone();
     let Some(step) = factor.step_of(&plain(&request.code), app.clock.now()) else {
-        let entry = Entry::on(Action::TOTP_REFUSED, user_id).session(&session_id);
+        let entry = NewAuditEntry::on(AuditAction::TOTP_REFUSED, user_id).session(&session_id);
         app.transact(&origin, move |tx| tx.audit(&entry)).await?;
         return Err(Error::InvalidCredentials);
     };
@@ -87,7 +87,7 @@ pub(crate) async fn confirm(
             return Err(nothing_to_confirm());
         }
         let codes = replace_codes(tx, user_id)?;
-        tx.audit(&Entry::on(Action::TOTP_ENABLED, user_id).session(&session_id))?;
+        tx.audit(&NewAuditEntry::on(AuditAction::TOTP_ENABLED, user_id).session(&session_id))?;
         notify_owner(tx, &account, "second factor switched on")?;
         Ok(codes)
     })
@@ -101,13 +101,15 @@ pub(crate) async fn disable(
     origin: &RequestContext,
 ) -> Result<(), Error> {
     let shown = (request.password.as_str(), request.totp_code);
-    let proof = Proof::of(app, caller, shown, origin, "totp disable").await?;
-    proof
+    let reauth = Reauthentication::of(app, caller, shown, origin, "totp disable").await?;
+    reauth
         .transact(app, move |tx, account, session_id| {
             if !queries::remove(tx.db, account.id)? {
                 return Err(not_enabled());
             }
-            tx.audit(&Entry::on(Action::TOTP_DISABLED, account.id).session(session_id))?;
+            tx.audit(
+                &NewAuditEntry::on(AuditAction::TOTP_DISABLED, account.id).session(session_id),
+            )?;
             notify_owner(tx, account, "second factor switched off")
         })
         .await
@@ -121,14 +123,14 @@ pub(crate) async fn renew_codes(
     origin: &RequestContext,
 ) -> Result<RecoveryCodes, Error> {
     let shown = (request.password.as_str(), request.totp_code);
-    let proof = Proof::of(app, caller, shown, origin, "recovery codes").await?;
-    proof
+    let reauth = Reauthentication::of(app, caller, shown, origin, "recovery codes").await?;
+    reauth
         .transact(app, move |tx, account, session_id| {
             if !queries::is_on(tx.db, account.id)? {
                 return Err(not_enabled());
             }
             let codes = replace_codes(tx, account.id)?;
-            let entry = Entry::on(Action::RECOVERY_CODES_RENEWED, account.id);
+            let entry = NewAuditEntry::on(AuditAction::RECOVERY_CODES_RENEWED, account.id);
             tx.audit(&entry.session(session_id))?;
             notify_owner(tx, account, "recovery codes")?;
             Ok(codes)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use db_kit::{DatabaseUrl, Db, Pool, PoolOptions};
 use diesel::connection::SimpleConnection as _;
-use identity_service::{Running, start};
+use identity_service::{RunningService, start};
 use serde_json::{Value, json};
 use service_kit::config::CommaList;
 use test_kit::{ApiClient, TestBackend, TestDb};
@@ -22,7 +22,7 @@ const BOUND: Duration = Duration::from_secs(1);
 /// Two processes on one database.
 struct Pair {
     here: Identity,
-    there: Running,
+    there: RunningService,
 }
 
 impl Pair {
@@ -44,7 +44,7 @@ impl Pair {
     }
 }
 
-fn api_of(running: &Running) -> ApiClient {
+fn api_of(running: &RunningService) -> ApiClient {
     ApiClient::new(format!("http://{}", running.addr()))
 }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
-use identity_service::{Running, start};
+use identity_service::{RunningService, start};
 use serde_json::{Value, json};
 use service_kit::config::{CommaList, SecretKey};
 use service_kit::{Clock, ManualClock};
@@ -24,7 +24,7 @@ struct Replicas {
     db: TestDb,
     clock: Clock,
     hand: ManualClock,
-    running: Vec<Running>,
+    running: Vec<RunningService>,
     apis: Vec<ApiClient>,
 }
 
@@ -56,7 +56,7 @@ impl Replicas {
         &self,
         key: [u8; 32],
         old: &[[u8; 32]],
-    ) -> Result<Running, service_kit::start::StartError> {
+    ) -> Result<RunningService, service_kit::start::StartError> {
         let mut config = config(&self.db);
         config.base_url = Some("https://id.example.com".parse().unwrap());
         config.keys.encryption_key = Some(SecretKey::new(key));

@@ -6,7 +6,7 @@ use db_kit::{Pool, on_backend};
 use diesel::RunQueryDsl as _;
 use diesel::connection::SimpleConnection as _;
 use event_types::{Event, Mail, MailRequested};
-use identity_service::{Config, Deps, Running, start};
+use identity_service::{Config, Deps, RunningService, start};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use service_kit::config::SecretKey;
@@ -27,7 +27,7 @@ pub(crate) struct Identity {
     pub(crate) hand: ManualClock,
     pub(crate) clock: Clock,
     pub(crate) db: TestDb,
-    pub(crate) running: Running,
+    pub(crate) running: RunningService,
 }
 
 /// A signed-in account with its tokens.
@@ -80,7 +80,7 @@ impl Identity {
     }
 
     /// Starts another process on the same database.
-    pub(crate) async fn replica(&self, issuer: &str) -> Running {
+    pub(crate) async fn replica(&self, issuer: &str) -> RunningService {
         let mut config = config(&self.db);
         config.base_url = Some(issuer.parse().unwrap());
         start(config, deps(&self.clock)).await.unwrap()

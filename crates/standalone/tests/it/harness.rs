@@ -32,7 +32,7 @@ pub struct System {
     broker: Broker,
     lines: Option<[Line; 2]>,
     running: Option<(
-        Mutex<Option<identity_service::Running>>,
+        Mutex<Option<identity_service::RunningService>>,
         worksession_service::RunningService,
         notifier::Running,
     )>,
@@ -352,7 +352,7 @@ impl System {
 }
 
 /// Stops the identity service, if it runs.
-async fn stop(identity: &Mutex<Option<identity_service::Running>>) {
+async fn stop(identity: &Mutex<Option<identity_service::RunningService>>) {
     let running = identity.lock().unwrap().take();
     if let Some(running) = running {
         running.stop().await;

@@ -7,7 +7,7 @@ use super::request::AuthorizationRequest;
 
 /// How a request reached the authorization endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum RequestSource {
     /// The client sent the user's browser.
     Browser,
     /// The user submitted the consent page with this decision.
@@ -37,7 +37,7 @@ pub(super) enum AuthorizeStep {
 /// Decides the next step. `is_allowed` says whether the client already has consent or needs none.
 pub(super) fn next_step(
     request: &AuthorizationRequest,
-    way: Way,
+    source: RequestSource,
     signed_in_at: Option<NaiveDateTime>,
     is_allowed: bool,
     now: NaiveDateTime,
@@ -45,7 +45,7 @@ pub(super) fn next_step(
     let prompt = request.prompt;
     let fresh = signed_in_at.is_some_and(|at| !prompt.login && request.freshness.covers(at, now));
     if !fresh {
-        return match prompt.none || way == Way::Bearer {
+        return match prompt.none || source == RequestSource::Bearer {
             true => AuthorizeStep::Refuse(AuthorizationError::new(
                 "login_required",
                 "a new sign-in is required",
@@ -55,14 +55,14 @@ pub(super) fn next_step(
     }
     let consent_required =
         AuthorizationError::new("consent_required", "the user must be asked for consent");
-    match way {
-        Way::Answered(Decision::Allow) => AuthorizeStep::Grant,
-        Way::Answered(Decision::Deny) => AuthorizeStep::Deny,
-        Way::Bearer if prompt.consent => AuthorizeStep::Refuse(consent_required),
-        Way::Bearer => AuthorizeStep::Grant,
-        Way::Browser if is_allowed && !prompt.consent => AuthorizeStep::Grant,
-        Way::Browser if prompt.none => AuthorizeStep::Refuse(consent_required),
-        Way::Browser => AuthorizeStep::Ask,
+    match source {
+        RequestSource::Answered(Decision::Allow) => AuthorizeStep::Grant,
+        RequestSource::Answered(Decision::Deny) => AuthorizeStep::Deny,
+        RequestSource::Bearer if prompt.consent => AuthorizeStep::Refuse(consent_required),
+        RequestSource::Bearer => AuthorizeStep::Grant,
+        RequestSource::Browser if is_allowed && !prompt.consent => AuthorizeStep::Grant,
+        RequestSource::Browser if prompt.none => AuthorizeStep::Refuse(consent_required),
+        RequestSource::Browser => AuthorizeStep::Ask,
     }
 }
 
@@ -90,9 +90,14 @@ mod tests {
     }
 
     /// Returns the name of the next step, or the code of the authorization error.
-    fn step(query: &str, way: Way, age: Option<i64>, is_allowed: bool) -> &'static str {
+    fn step(
+        query: &str,
+        source: RequestSource,
+        age: Option<i64>,
+        is_allowed: bool,
+    ) -> &'static str {
         let signed_in_at = age.map(|age| at(NOW - age));
-        match next_step(&request(query), way, signed_in_at, is_allowed, at(NOW)) {
+        match next_step(&request(query), source, signed_in_at, is_allowed, at(NOW)) {
             AuthorizeStep::SignIn => "sign in",
             AuthorizeStep::Ask => "ask",
             AuthorizeStep::Grant => "grant",
@@ -121,7 +126,7 @@ mod tests {
             ("signed_in_after=1799999990001", Some(10), true, "sign in"),
         ] {
             assert_eq!(
-                step(query, Way::Browser, age, is_allowed),
+                step(query, RequestSource::Browser, age, is_allowed),
                 expected,
                 "{query}"
             );
@@ -137,7 +142,11 @@ mod tests {
             ("prompt=login", Some(0), "login_required"),
             ("max_age=60", Some(61), "login_required"),
         ] {
-            assert_eq!(step(query, Way::Bearer, age, false), expected, "{query}");
+            assert_eq!(
+                step(query, RequestSource::Bearer, age, false),
+                expected,
+                "{query}"
+            );
         }
     }
 
@@ -154,17 +163,18 @@ mod tests {
             if let Some(most) = max_age {
                 query.push_str(&format!("&max_age={most}"));
             }
-            let ways = [Way::Browser, Way::Bearer, Way::Answered(Decision::Allow), Way::Answered(Decision::Deny)];
-            let way = ways[which];
-            let step = step(&query, way, age, is_allowed);
+            let [allow, deny] = [Decision::Allow, Decision::Deny].map(RequestSource::Answered);
+            let sources = [RequestSource::Browser, RequestSource::Bearer, allow, deny];
+            let source = sources[which];
+            let step = step(&query, source, age, is_allowed);
             if step == "grant" {
                 let age = TimeDelta::seconds(age.unwrap());
                 prop_assert!(max_age.is_none_or(|most| age <= TimeDelta::seconds(most.into())));
-                prop_assert!(!login && way != Way::Answered(Decision::Deny));
-                prop_assert!(way != Way::Browser || (is_allowed && !consent));
+                prop_assert!(!login && source != RequestSource::Answered(Decision::Deny));
+                prop_assert!(source != RequestSource::Browser || (is_allowed && !consent));
             }
             prop_assert!(!none || !matches!(step, "ask" | "sign in"));
-            prop_assert!(way != Way::Bearer || !matches!(step, "ask" | "sign in"));
+            prop_assert!(source != RequestSource::Bearer || !matches!(step, "ask" | "sign in"));
         }
     }
 }

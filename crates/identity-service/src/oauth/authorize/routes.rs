@@ -10,14 +10,14 @@ use service_kit::http::endpoint;
 use url::form_urlencoded::Serializer;
 use web_kit::html::FORMS_LEAD_ELSEWHERE;
 
-use super::decide::{Decision, Way};
+use super::decide::{Decision, RequestSource};
 use super::parameters::Parameters;
-use super::service::{self, Good, Outcome};
+use super::service::{self, AuthorizeOutcome, ValidRequest};
 use crate::app::App;
 use crate::auth;
 use crate::error::Error;
 use crate::oauth::consents;
-use crate::oauth::scopes::{self, Line};
+use crate::oauth::scopes::{self, ScopeDescription};
 use crate::origin::RequestContext;
 use crate::pages::form::Form;
 use crate::pages::layout::PageFrame;
@@ -67,19 +67,23 @@ async fn authorize(
     let parameters = Parameters::parse(req.query_string());
     let visitor = Visitor::of(&req).await?;
     let looks_only = req.method() == Method::HEAD;
-    let (user, way) = if req.headers().contains_key(AUTHORIZATION) {
-        (Some(auth::current_user(&req).await?), Way::Bearer)
+    let (user, source) = if req.headers().contains_key(AUTHORIZATION) {
+        (Some(auth::current_user(&req).await?), RequestSource::Bearer)
     } else {
-        (visitor.user.clone(), Way::Browser)
+        (visitor.user.clone(), RequestSource::Browser)
     };
     let user = user.as_ref();
-    let outcome = service::authorize(&app, parameters, user, way, looks_only, &origin);
+    let outcome = service::authorize(&app, parameters, user, source, looks_only, &origin);
     match outcome.await? {
-        Outcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
-        Outcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
-        Outcome::SignIn(_) if !wants_page(&req) => Err(Error::AuthenticationRequired.into()),
-        Outcome::SignIn(parameters) => Ok(sent(StatusCode::FOUND, &sign_in(&visitor, &parameters))),
-        Outcome::Bad(why) => Err(bad(why).into()),
+        AuthorizeOutcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
+        AuthorizeOutcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
+        AuthorizeOutcome::SignIn(_) if !wants_page(&req) => {
+            Err(Error::AuthenticationRequired.into())
+        }
+        AuthorizeOutcome::SignIn(parameters) => {
+            Ok(sent(StatusCode::FOUND, &sign_in(&visitor, &parameters)))
+        }
+        AuthorizeOutcome::Bad(why) => Err(bad(why).into()),
     }
 }
 
@@ -97,18 +101,20 @@ async fn answer(
     let is_own = form.is_own();
     let (visitor, fields) = form.by_anybody();
     let parameters = Parameters::parse(&fields.request);
-    let (parameters, way) = match is_own {
-        true => (parameters, Way::Answered(fields.decision)),
+    let (parameters, source) = match is_own {
+        true => (parameters, RequestSource::Answered(fields.decision)),
         // The decision was made with another account. The user who has signed in since is asked.
-        false => (parameters.asking(), Way::Browser),
+        false => (parameters.asking(), RequestSource::Browser),
     };
     let user = visitor.user.as_ref();
-    let outcome = service::authorize(&visitor.app, parameters, user, way, false, &origin);
+    let outcome = service::authorize(&visitor.app, parameters, user, source, false, &origin);
     match outcome.await? {
-        Outcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
-        Outcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
-        Outcome::SignIn(parameters) => Ok(visitor.see_other(&sign_in(&visitor, &parameters))),
-        Outcome::Bad(why) => Err(bad(why).into()),
+        AuthorizeOutcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
+        AuthorizeOutcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
+        AuthorizeOutcome::SignIn(parameters) => {
+            Ok(visitor.see_other(&sign_in(&visitor, &parameters)))
+        }
+        AuthorizeOutcome::Bad(why) => Err(bad(why).into()),
     }
 }
 
@@ -120,29 +126,29 @@ struct ConsentPage<'a> {
     username: &'a str,
     /// The host to which the browser returns, or the scheme if there is no host.
     host: &'a str,
-    lines: Vec<Line>,
+    lines: Vec<ScopeDescription>,
     request: String,
 }
 
 async fn ask(
     visitor: &Visitor,
-    (good, parameters): &(Good, Parameters),
+    (valid, parameters): &(ValidRequest, Parameters),
 ) -> Result<HttpResponse, Error> {
-    let url = &good.reply_to.redirect_uri;
+    let url = &valid.reply_to.redirect_uri;
     let user = visitor.user.as_ref();
     let before = match user {
         Some(user) => {
-            let (id, client) = (user.account.id, &good.client.id);
+            let (id, client) = (user.account.id, &valid.client.id);
             consents::service::find_allowed(&visitor.app, id, client).await?
         }
         None => None,
     };
     let page = ConsentPage {
         frame: visitor.frame("Allow access"),
-        client: &good.client.name,
+        client: &valid.client.name,
         username: user.map_or("", |user| &user.account.username),
         host: url.host_str().unwrap_or(url.scheme()),
-        lines: scopes::lines(good.request.scope, before.unwrap_or_default()),
+        lines: scopes::lines(valid.request.scope, before.unwrap_or_default()),
         request: parameters.query(),
     };
     Ok(visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))

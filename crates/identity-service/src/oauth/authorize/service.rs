@@ -2,7 +2,7 @@ use secrecy::ExposeSecret as _;
 use url::Url;
 
 use super::answer::{AuthorizationError, ResponseRedirect};
-use super::decide::{AuthorizeStep, Way, next_step};
+use super::decide::{AuthorizeStep, RequestSource, next_step};
 use super::parameters::Parameters;
 use super::request::{self, AuthorizationRequest};
 use crate::app::App;
@@ -16,13 +16,13 @@ use crate::oauth::pkce::CodeChallenge;
 use crate::origin::RequestContext;
 
 /// The outcome of an authorization request.
-pub(super) enum Outcome {
+pub(super) enum AuthorizeOutcome {
     /// The browser brings a response to the client.
     Reply(Url),
     /// The sign-in page is shown, and returns with these parameters.
     SignIn(Parameters),
     /// The consent page is shown for this request, which had these parameters.
-    Ask(Box<(Good, Parameters)>),
+    Ask(Box<(ValidRequest, Parameters)>),
     /// The client or redirect URI is invalid, so only the user sees the error (RFC 6749 section 4.1.2.1).
     Bad(&'static str),
 }
@@ -33,44 +33,45 @@ pub(super) async fn authorize(
     app: &App,
     parameters: Parameters,
     user: Option<&CurrentUser>,
-    way: Way,
+    source: RequestSource,
     looks_only: bool,
     origin: &RequestContext,
-) -> Result<Outcome, Error> {
-    let good = match read(app, &parameters).await? {
-        Ok(good) => good,
+) -> Result<AuthorizeOutcome, Error> {
+    let valid = match read(app, &parameters).await? {
+        Ok(valid) => valid,
         Err(outcome) => return Ok(outcome),
     };
     let now = app.clock.now();
     let is_allowed = match user {
-        Some(user) => is_allowed(app, user, &good).await?,
+        Some(user) => is_allowed(app, user, &valid).await?,
         None => false,
     };
     let signed_in_at = user.map(|user| user.session.authenticated_at);
     let step = next_step(
-        &good.request,
-        way,
+        &valid.request,
+        source,
         signed_in_at,
         is_allowed,
         now.naive_utc(),
     );
     match (step, user) {
         (AuthorizeStep::Grant, Some(_)) if looks_only => {
-            Ok(Outcome::Reply(good.reply_to.redirect_uri))
+            Ok(AuthorizeOutcome::Reply(valid.reply_to.redirect_uri))
         }
-        (AuthorizeStep::Grant, Some(user)) => grant(app, user, good, way, origin).await,
-        (AuthorizeStep::Deny, Some(user)) => deny(app, user, good, origin).await,
-        (AuthorizeStep::Refuse(refusal), _) => Ok(good.refused(app, refusal)),
-        (AuthorizeStep::Ask, _) => Ok(Outcome::Ask(Box::new((good, parameters)))),
+        (AuthorizeStep::Grant, Some(user)) => grant(app, user, valid, source, origin).await,
+        (AuthorizeStep::Deny, Some(user)) => deny(app, user, valid, origin).await,
+        (AuthorizeStep::Refuse(refusal), _) => Ok(valid.refused(app, refusal)),
+        (AuthorizeStep::Ask, _) => Ok(AuthorizeOutcome::Ask(Box::new((valid, parameters)))),
         (AuthorizeStep::SignIn | AuthorizeStep::Grant | AuthorizeStep::Deny, _) => {
-            let anew = user.is_some() || good.request.wants_new_sign_in();
-            Ok(Outcome::SignIn(parameters.after_sign_in(anew, now)))
+            let anew = user.is_some() || valid.request.wants_new_sign_in();
+            let parameters = parameters.after_sign_in(anew, now);
+            Ok(AuthorizeOutcome::SignIn(parameters))
         }
     }
 }
 
 /// A valid request with its client.
-pub(super) struct Good {
+pub(super) struct ValidRequest {
     pub(super) client: OAuthClient,
     pub(super) request: AuthorizationRequest,
     /// The redirect URI exactly as in the request.
@@ -78,48 +79,53 @@ pub(super) struct Good {
     pub(super) reply_to: ResponseRedirect,
 }
 
-impl Good {
-    fn refused(&self, app: &App, refusal: AuthorizationError) -> Outcome {
-        Outcome::Reply(self.reply_to.refusal(refusal, &app.base_url))
+impl ValidRequest {
+    fn refused(&self, app: &App, refusal: AuthorizationError) -> AuthorizeOutcome {
+        AuthorizeOutcome::Reply(self.reply_to.refusal(refusal, &app.base_url))
     }
 }
 
 /// Reads and validates a request. The inner error is the outcome of an invalid one.
-async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome>, Error> {
+async fn read(
+    app: &App,
+    parameters: &Parameters,
+) -> Result<Result<ValidRequest, AuthorizeOutcome>, Error> {
     let id = match request::client_id(parameters) {
         Ok(id) => id,
-        Err(why) => return Ok(Err(Outcome::Bad(why))),
+        Err(why) => return Ok(Err(AuthorizeOutcome::Bad(why))),
     };
     let Some(mut client) = clients::service::find_client(app, id).await? else {
         let why = "There is no client with this client_id";
-        return Ok(Err(Outcome::Bad(why)));
+        return Ok(Err(AuthorizeOutcome::Bad(why)));
     };
     client.requires_pkce_s256 |= app.require_pkce_s256;
     let (redirect_uri, reply_to) = match request::reply_to(&client, parameters) {
         Ok(known) => known,
-        Err(why) => return Ok(Err(Outcome::Bad(why))),
+        Err(why) => return Ok(Err(AuthorizeOutcome::Bad(why))),
     };
-    Ok(
-        match AuthorizationRequest::parse(&client, parameters, app.allow_plain_pkce) {
-            Ok(request) => Ok(Good {
-                client,
-                request,
-                redirect_uri,
-                reply_to,
-            }),
-            Err(refusal) => Err(Outcome::Reply(reply_to.refusal(refusal, &app.base_url))),
-        },
-    )
+    match AuthorizationRequest::parse(&client, parameters, app.allow_plain_pkce) {
+        Ok(request) => Ok(Ok(ValidRequest {
+            client,
+            request,
+            redirect_uri,
+            reply_to,
+        })),
+        Err(refusal) => {
+            let url = reply_to.refusal(refusal, &app.base_url);
+            Ok(Err(AuthorizeOutcome::Reply(url)))
+        }
+    }
 }
 
-async fn is_allowed(app: &App, user: &CurrentUser, good: &Good) -> Result<bool, Error> {
-    if good.client.can_be_imitated_at(&good.reply_to.redirect_uri) {
+async fn is_allowed(app: &App, user: &CurrentUser, valid: &ValidRequest) -> Result<bool, Error> {
+    let client = &valid.client;
+    if client.can_be_imitated_at(&valid.reply_to.redirect_uri) {
         return Ok(false);
     }
-    if good.client.is_first_party {
+    if client.is_first_party {
         return Ok(true);
     }
-    let (id, scope) = (&good.client.id, good.request.scope);
+    let (id, scope) = (&client.id, valid.request.scope);
     consents::service::is_allowed(app, user.account.id, id, scope).await
 }
 
@@ -127,33 +133,33 @@ async fn is_allowed(app: &App, user: &CurrentUser, good: &Good) -> Result<bool, 
 async fn grant(
     app: &App,
     user: &CurrentUser,
-    good: Good,
-    way: Way,
+    valid: ValidRequest,
+    source: RequestSource,
     origin: &RequestContext,
-) -> Result<Outcome, Error> {
-    let allowed_by = match way {
-        Way::Browser => None,
-        Way::Answered(_) => Some("page"),
-        Way::Bearer => Some("access_token"),
+) -> Result<AuthorizeOutcome, Error> {
+    let allowed_by = match source {
+        RequestSource::Browser => None,
+        RequestSource::Answered(_) => Some("page"),
+        RequestSource::Bearer => Some("access_token"),
     };
     if allowed_by != Some("page") {
         // No user had to act for this code, so the rate is limited.
         app.limits
-            .check_silent_code(user.account.id, &good.client.id)?;
+            .check_silent_code(user.account.id, &valid.client.id)?;
     }
     let code = NewCode {
-        client_id: good.client.id,
-        redirect_uri: good.redirect_uri,
-        scope: good.request.scope,
-        nonce: good.request.nonce,
-        challenge: good.request.challenge,
+        client_id: valid.client.id,
+        redirect_uri: valid.redirect_uri,
+        scope: valid.request.scope,
+        nonce: valid.request.nonce,
+        challenge: valid.request.challenge,
     };
-    let asks = !good.client.is_first_party;
+    let asks = !valid.client.is_first_party;
     let pkce = code
         .challenge
         .as_ref()
         .map_or("none", CodeChallenge::method);
-    let is_other = good.client.pkce_seen.as_deref() != Some(pkce);
+    let is_other = valid.client.pkce_seen.as_deref() != Some(pkce);
     let origin = origin.clone().of(user);
     let user = user.clone();
     let code = app
@@ -170,21 +176,21 @@ async fn grant(
             codes::issue(tx, &user, &code)
         })
         .await?;
-    let url = good.reply_to.code(code.expose_secret(), &app.base_url);
-    Ok(Outcome::Reply(url))
+    let url = valid.reply_to.code(code.expose_secret(), &app.base_url);
+    Ok(AuthorizeOutcome::Reply(url))
 }
 
 async fn deny(
     app: &App,
     user: &CurrentUser,
-    good: Good,
+    valid: ValidRequest,
     origin: &RequestContext,
-) -> Result<Outcome, Error> {
-    let (user_id, client_id) = (user.account.id, good.client.id.clone());
+) -> Result<AuthorizeOutcome, Error> {
+    let (user_id, client_id) = (user.account.id, valid.client.id.clone());
     app.transact(&origin.clone().of(user), move |tx| {
         consents::service::deny(tx, user_id, &client_id, "page")
     })
     .await?;
     let refusal = AuthorizationError::new("access_denied", "the user denied the access");
-    Ok(good.refused(app, refusal))
+    Ok(valid.refused(app, refusal))
 }

@@ -19,7 +19,7 @@ const MAX_ID_CHARS: usize = 64;
 
 /// The credentials that a client presents.
 #[derive(PartialEq, Eq)]
-struct Presented {
+struct ClientCredentials {
     id: String,
     secret: Option<String>,
     /// The secret exactly as in the header, if decoding changes it. Some clients do not encode it.
@@ -38,10 +38,10 @@ pub(crate) async fn authenticate(
     form: &OAuthForm,
     origin: &RequestContext,
 ) -> Result<OAuthClient, OAuthError> {
-    let presented = presented(headers, form)?;
-    match registered(app, &presented).await? {
+    let credentials = credentials(headers, form)?;
+    match registered(app, &credentials).await? {
         Some(client) => Ok(client),
-        None => refuse(app, &presented, origin),
+        None => refuse(app, &credentials, origin),
     }
 }
 
@@ -53,42 +53,50 @@ pub(crate) async fn authenticate_known(
     form: &OAuthForm,
     origin: &RequestContext,
 ) -> Result<Arc<OAuthClient>, OAuthError> {
-    let presented = presented(headers, form)?;
-    if let Some(client) = known_client(app, &presented.id).filter(|client| presented.is(client)) {
+    let credentials = credentials(headers, form)?;
+    if let Some(client) = known_client(app, &credentials.id).filter(|client| credentials.is(client))
+    {
         return Ok(client);
     }
     // The cached client may be older than the secret, so the database decides before a refusal.
-    let ticket = app.memory.ticket();
-    let Some(client) = registered(app, &presented).await?.map(Arc::new) else {
-        return refuse(app, &presented, origin);
+    let ticket = app.cache.ticket();
+    let Some(client) = registered(app, &credentials).await?.map(Arc::new) else {
+        return refuse(app, &credentials, origin);
     };
     if let Some(ticket) = ticket {
-        app.memory.insert_client(ticket, &client);
+        app.cache.insert_client(ticket, &client);
     }
     Ok(client)
 }
 
 /// Finds the registered client to which the credentials belong.
-async fn registered(app: &App, presented: &Presented) -> Result<Option<OAuthClient>, OAuthError> {
-    let found = match presented.id.len() {
-        1..=MAX_ID_CHARS => find_client(app, &presented.id).await?,
+async fn registered(
+    app: &App,
+    credentials: &ClientCredentials,
+) -> Result<Option<OAuthClient>, OAuthError> {
+    let found = match credentials.id.len() {
+        1..=MAX_ID_CHARS => find_client(app, &credentials.id).await?,
         _ => None,
     };
     // Earlier failures do not matter: ids are public, and a secret is too long to guess. If failures were checked first,
     // anybody could lock out a client behind the same address.
-    Ok(found.filter(|client| presented.is(client)))
+    Ok(found.filter(|client| credentials.is(client)))
 }
 
-fn refuse<T>(app: &App, presented: &Presented, origin: &RequestContext) -> Result<T, OAuthError> {
+fn refuse<T>(
+    app: &App,
+    credentials: &ClientCredentials,
+    origin: &RequestContext,
+) -> Result<T, OAuthError> {
     let now = app.clock.now();
     app.limits
-        .check_client(origin.address, &presented.id, now)?;
+        .check_client(origin.address, &credentials.id, now)?;
     app.limits
-        .client_failed(origin.address, &presented.id, now)?;
+        .client_failed(origin.address, &credentials.id, now)?;
     Err(OAuthError::InvalidClient)
 }
 
-impl Presented {
+impl ClientCredentials {
     fn is(&self, client: &OAuthClient) -> bool {
         // Both secrets are compared in every case, so that the time reveals nothing.
         match (&self.secret, &self.raw_secret) {
@@ -101,10 +109,10 @@ impl Presented {
     }
 }
 
-fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthError> {
+fn credentials(headers: &HeaderMap, form: &OAuthForm) -> Result<ClientCredentials, OAuthError> {
     let mut authorizations = headers.get_all(AUTHORIZATION);
     let Some(authorization) = authorizations.next() else {
-        return Ok(Presented {
+        return Ok(ClientCredentials {
             id: form
                 .get("client_id")
                 .ok_or(OAuthError::InvalidClient)?
@@ -118,23 +126,23 @@ fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthEr
             "The header Authorization is repeated",
         ));
     }
-    let presented = basic(authorization.as_bytes()).ok_or(OAuthError::InvalidClient)?;
+    let credentials = basic(authorization.as_bytes()).ok_or(OAuthError::InvalidClient)?;
     if form.get("client_secret").is_some() {
         return Err(OAuthError::invalid_request(
             "The client authenticates in two ways at once",
         ));
     }
-    if form.get("client_id").is_some_and(|id| id != presented.id) {
+    if form.get("client_id").is_some_and(|id| id != credentials.id) {
         return Err(OAuthError::invalid_request(
             "client_id differs from the client that authenticates",
         ));
     }
-    Ok(presented)
+    Ok(credentials)
 }
 
 /// Parses `Basic` credentials. Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1), but many
 /// libraries send the secret unencoded. An id has no character that decoding changes.
-fn basic(header: &[u8]) -> Option<Presented> {
+fn basic(header: &[u8]) -> Option<ClientCredentials> {
     let (scheme, encoded) = std::str::from_utf8(header).ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("Basic") {
         return None;
@@ -143,7 +151,7 @@ fn basic(header: &[u8]) -> Option<Presented> {
     let (id, secret) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
     let raw = Some(secret).filter(|raw| !raw.is_empty() && !raw.contains('\0'));
     let decoded = raw.and_then(form_decode);
-    Some(Presented {
+    Some(ClientCredentials {
         id: form_decode(id)?,
         raw_secret: raw
             .map(str::to_owned)

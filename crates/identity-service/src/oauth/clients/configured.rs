@@ -8,7 +8,7 @@ use super::model::{ClientRow, OAuthClient};
 use super::queries;
 use super::{NewClient, ending};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::origin::{RequestChannel, RequestContext};
 use crate::tokens::SigningAlgorithm;
@@ -77,10 +77,10 @@ fn upsert(tx: &mut Transaction<'_>, configured: &ConfiguredClient) -> Result<boo
     queries::upsert(tx.db, &row)?;
     tx.client_changed(&row.id);
     let action = match &before {
-        Some(_) => Action::CLIENT_CHANGED,
-        None => Action::CLIENT_CREATED,
+        Some(_) => AuditAction::CLIENT_CHANGED,
+        None => AuditAction::CLIENT_CREATED,
     };
-    tx.audit(&Entry::new(action).details(json!({ "client_id": row.id })))?;
+    tx.audit(&NewAuditEntry::new(action).details(json!({ "client_id": row.id })))?;
     let before = before.map(OAuthClient::try_from).transpose()?;
     Ok(before.is_some_and(|before| {
         // The client's tokens carry its scopes and its first-party status.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::queries;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::oauth::consents;
 use crate::origin::{RequestChannel, RequestContext};
@@ -26,7 +26,7 @@ pub(crate) fn delete(tx: &mut Transaction<'_>, id: &str) -> Result<bool, Error> 
         return Ok(false);
     }
     tx.client_changed(id);
-    tx.audit(&Entry::new(Action::CLIENT_DELETED).details(json!({ "client_id": id })))?;
+    tx.audit(&NewAuditEntry::new(AuditAction::CLIENT_DELETED).details(json!({ "client_id": id })))?;
     Ok(true)
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn end_sessions(
 ) -> Result<usize, Error> {
     // The caller's own session may be among those that end, so it is not checked.
     let origin = RequestContext {
-        standing: None,
+        session_check: None,
         ..origin.clone()
     };
     let mut ended = 0;
@@ -92,7 +92,7 @@ fn end_batch(tx: &mut Transaction<'_>, id: &str) -> Result<usize, Error> {
     let mut by_user: BTreeMap<UserId, Vec<String>> = BTreeMap::new();
     for (sid, user_id) in ended {
         let details = json!({ "reason": "client_deleted", "client_id": id });
-        let entry = Entry::on(Action::SIGNED_OUT, user_id);
+        let entry = NewAuditEntry::on(AuditAction::SIGNED_OUT, user_id);
         tx.audit(&entry.session(&sid).details(details))?;
         by_user.entry(user_id).or_default().push(sid);
     }

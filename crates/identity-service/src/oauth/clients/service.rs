@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::model::{ClientRow, ClientWithSecret, OAuthClient, hash_secret};
 use super::{NewClient, ending, queries};
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::tokens::SigningAlgorithm;
@@ -26,7 +26,7 @@ pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClien
 
 /// Returns a client from the cache.
 pub(super) fn known_client(app: &App, id: &str) -> Option<Arc<OAuthClient>> {
-    app.memory.client(app.memory.ticket()?, id)
+    app.cache.client(app.cache.ticket()?, id)
 }
 
 /// Returns a client for an administrator.
@@ -61,7 +61,7 @@ pub(crate) async fn create(
         }
         queries::insert(tx.db, &row)?;
         let details = json!({ "client_id": row.id, "is_first_party": row.is_first_party });
-        tx.audit(&Entry::new(Action::CLIENT_CREATED).details(details))
+        tx.audit(&NewAuditEntry::new(AuditAction::CLIENT_CREATED).details(details))
     })
     .await?;
     Ok(ClientWithSecret { client, secret })
@@ -88,7 +88,7 @@ pub(crate) async fn rotate_secret(
             }
             tx.client_changed(&id);
             let details = json!({ "client_id": id });
-            tx.audit(&Entry::new(Action::CLIENT_SECRET_ROTATED).details(details))?;
+            tx.audit(&NewAuditEntry::new(AuditAction::CLIENT_SECRET_ROTATED).details(details))?;
             queries::find(tx.db, &id)?.ok_or(Error::ClientNotFound)
         })
         .await?;

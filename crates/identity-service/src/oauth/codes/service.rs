@@ -8,7 +8,7 @@ use super::model::{CodeRow, NewCodeRow};
 use super::queries;
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::links;
@@ -161,7 +161,7 @@ async fn replayed(
             return Ok(());
         };
         if sessions::queries::revoke(tx.db, &sid, tx.now.naive_utc())? {
-            let entry = Entry::on(Action::CODE_REPLAYED, user_id).session(&sid);
+            let entry = NewAuditEntry::on(AuditAction::CODE_REPLAYED, user_id).session(&sid);
             tx.audit(&entry.details(json!({ "client_id": client_id })))?;
             tx.end_descendants_and_publish(user_id, &[sid])?;
         }

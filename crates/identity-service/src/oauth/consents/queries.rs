@@ -104,20 +104,20 @@ pub(super) fn revoke_sessions(
     client_id: &str,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<String>> {
-    let standing = sessions::table
+    let unrevoked = sessions::table
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::kind.eq(Grant::CLIENT))
         .filter(sessions::client_id.eq(client_id))
         .filter(sessions::revoked_at.is_null());
     if let Db::Pg(conn) = db {
         // The rows are locked in the same order everywhere; otherwise a concurrent sign-out would deadlock.
-        standing
+        unrevoked
             .order(sessions::id)
             .select(sessions::id)
             .for_update()
             .load::<String>(conn)?;
     }
-    diesel::update(standing)
+    diesel::update(unrevoked)
         .set(sessions::revoked_at.eq(now))
         .returning(sessions::id)
         .get_results(db)

@@ -7,7 +7,7 @@ use super::queries;
 use super::wire::Application;
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::oauth::{codes, devices, scopes};
@@ -77,7 +77,7 @@ pub(crate) fn allow(
     let now = tx.now.naive_utc();
     queries::put_consent(tx.db, user_id, client_id, &allowed, now)?;
     let details = json!({ "client_id": client_id, "scope": scope.to_string(), "by": by });
-    tx.audit(&Entry::on(Action::ACCESS_ALLOWED, user_id).details(details))
+    tx.audit(&NewAuditEntry::on(AuditAction::ACCESS_ALLOWED, user_id).details(details))
 }
 
 /// Records that an account denied the request of a client.
@@ -88,7 +88,7 @@ pub(crate) fn deny(
     by: &'static str,
 ) -> Result<(), Error> {
     let details = json!({ "client_id": client_id, "by": by });
-    tx.audit(&Entry::on(Action::ACCESS_DENIED, user_id).details(details))
+    tx.audit(&NewAuditEntry::on(AuditAction::ACCESS_DENIED, user_id).details(details))
 }
 
 /// Lists the clients with a consent or a session for an account, by name.
@@ -140,7 +140,7 @@ pub(crate) async fn revoke_application(
             return Err(Error::ApplicationNotFound);
         }
         let details = json!({ "client_id": client_id });
-        tx.audit(&Entry::on(Action::ACCESS_REVOKED, user_id).details(details))?;
+        tx.audit(&NewAuditEntry::on(AuditAction::ACCESS_REVOKED, user_id).details(details))?;
         if ended.is_empty() {
             tx.publish_client_revoked(user_id, &client_id)?;
         }

@@ -15,14 +15,14 @@ const JITTER: TimeDelta = TimeDelta::milliseconds(500);
 
 /// The status of a device authorization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum DeviceStatus {
     Pending,
     Approved,
     Denied,
     Used,
 }
 
-impl Status {
+impl DeviceStatus {
     /// Returns the name in the database.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Status {
     }
 }
 
-impl FromStr for Status {
+impl FromStr for DeviceStatus {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {

@@ -7,16 +7,16 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
-use super::service::{self, Waiting};
+use super::service::{self, PendingDevice};
 use super::user_code::UserCode;
 use crate::error::Error;
 use crate::oauth::authorize::Decision;
 use crate::oauth::consents;
-use crate::oauth::scopes::{self, Line};
+use crate::oauth::scopes::{self, ScopeDescription};
 use crate::origin::RequestContext;
 use crate::pages::form::Form;
 use crate::pages::layout::PageFrame;
-use crate::pages::visitor::{Member, Visitor};
+use crate::pages::visitor::{SignedInVisitor, Visitor};
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/device").get(device_page).post(enter));
@@ -32,12 +32,12 @@ struct DevicePage<'a> {
 
 #[derive(Template)]
 #[template(path = "device_confirm.html")]
-struct ConfirmPage<'a> {
+struct DeviceConfirmPage<'a> {
     frame: PageFrame,
     client: &'a str,
     username: &'a str,
     user_code: String,
-    lines: Vec<Line>,
+    lines: Vec<ScopeDescription>,
 }
 
 #[derive(Template)]
@@ -61,27 +61,27 @@ struct DeviceForm {
     decision: Option<Decision>,
 }
 
-async fn device_page(member: Member, query: Query<DeviceQuery>) -> HttpResponse {
+async fn device_page(caller: SignedInVisitor, query: Query<DeviceQuery>) -> HttpResponse {
     // A link can prefill the field, but only with text that could be a code.
     let code = UserCode::parse(&query.0.user_code).map(|code| code.shown());
-    show_entry(&member.visitor, &code.unwrap_or_default(), None)
+    show_entry(&caller.visitor, &code.unwrap_or_default(), None)
 }
 
 async fn enter(form: Form<DeviceForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
-    let (member, fields) = form.by_member()?;
-    let (visitor, user) = (&member.visitor, &member.user);
+    let (caller, fields) = form.by_caller()?;
+    let (visitor, user) = (&caller.visitor, &caller.user);
     let Some(code) = UserCode::parse(&fields.user_code) else {
         return Ok(show_entry(visitor, &fields.user_code, Some(NO_CODE)));
     };
-    let Some(waiting) = service::find_waiting(&visitor.app, user, &code, &origin).await? else {
+    let Some(pending) = service::find_pending(&visitor.app, user, &code, &origin).await? else {
         return Ok(show_entry(visitor, &code.shown(), Some(UNKNOWN)));
     };
     let Some(decision) = fields.decision else {
-        return Ok(show_question(&member, &code, &waiting).await?);
+        return Ok(show_question(&caller, &code, &pending).await?);
     };
     let allow = decision == Decision::Allow;
-    let name = waiting.client.name.clone();
-    match service::settle(&visitor.app, user, code, waiting, allow, &origin).await? {
+    let name = pending.client.name.clone();
+    match service::settle(&visitor.app, user, code, pending, allow, &origin).await? {
         true => Ok(show_done(visitor, &name, allow)),
         false => Ok(show_entry(visitor, "", Some(UNKNOWN))),
     }
@@ -105,20 +105,20 @@ fn show_entry(visitor: &Visitor, user_code: &str, problem: Option<&'static str>)
 }
 
 async fn show_question(
-    member: &Member,
+    caller: &SignedInVisitor,
     code: &UserCode,
-    waiting: &Waiting,
+    pending: &PendingDevice,
 ) -> Result<HttpResponse, Error> {
-    let (app, id) = (&member.visitor.app, member.user.account.id);
-    let before = consents::service::find_allowed(app, id, &waiting.client.id).await?;
-    let page = ConfirmPage {
-        frame: member.visitor.frame("Allow access"),
-        client: &waiting.client.name,
-        username: &member.user.account.username,
+    let (app, id) = (&caller.visitor.app, caller.user.account.id);
+    let before = consents::service::find_allowed(app, id, &pending.client.id).await?;
+    let page = DeviceConfirmPage {
+        frame: caller.visitor.frame("Allow access"),
+        client: &pending.client.name,
+        username: &caller.user.account.username,
         user_code: code.shown(),
-        lines: scopes::lines(waiting.scope, before.unwrap_or_default()),
+        lines: scopes::lines(pending.scope, before.unwrap_or_default()),
     };
-    Ok(member.visitor.show(StatusCode::OK, &page))
+    Ok(caller.visitor.show(StatusCode::OK, &page))
 }
 
 fn show_done(visitor: &Visitor, client: &str, allowed: bool) -> HttpResponse {

@@ -3,7 +3,7 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 
-use super::model::{DeviceRow, PendingDeviceRow, Status};
+use super::model::{DeviceRow, DeviceStatus, PendingDeviceRow};
 use crate::columns::columns;
 use crate::schema::oauth_devices;
 
@@ -60,14 +60,14 @@ pub(super) fn note_poll(
 }
 
 /// Finds the pending device with this user code.
-pub(super) fn find_waiting(
+pub(super) fn find_pending(
     db: &mut Db,
     user_code: &str,
     now: NaiveDateTime,
 ) -> QueryResult<Option<PendingDeviceRow>> {
     oauth_devices::table
         .filter(oauth_devices::user_code.eq(user_code))
-        .filter(oauth_devices::status.eq(Status::Pending.as_str()))
+        .filter(oauth_devices::status.eq(DeviceStatus::Pending.as_str()))
         .filter(oauth_devices::expires_at.gt(now))
         .select(columns::<PendingDeviceRow>())
         .first(db)
@@ -76,7 +76,7 @@ pub(super) fn find_waiting(
 
 /// A user's decision about a device.
 pub(super) struct DeviceDecision<'a> {
-    pub(super) status: Status,
+    pub(super) status: DeviceStatus,
     pub(super) user_id: UserId,
     pub(super) session_id: &'a str,
     pub(super) auth_time: NaiveDateTime,
@@ -91,11 +91,11 @@ pub(super) fn settle(
     settlement: &DeviceDecision<'_>,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
-    let waiting = oauth_devices::table
+    let pending = oauth_devices::table
         .filter(oauth_devices::user_code.eq(user_code))
-        .filter(oauth_devices::status.eq(Status::Pending.as_str()))
+        .filter(oauth_devices::status.eq(DeviceStatus::Pending.as_str()))
         .filter(oauth_devices::expires_at.gt(now));
-    diesel::update(waiting)
+    diesel::update(pending)
         .set((
             oauth_devices::status.eq(settlement.status.as_str()),
             oauth_devices::user_id.eq(settlement.user_id.get()),
@@ -116,11 +116,11 @@ pub(super) fn use_up(
 ) -> QueryResult<bool> {
     let approved = oauth_devices::table
         .find(hash)
-        .filter(oauth_devices::status.eq(Status::Approved.as_str()))
+        .filter(oauth_devices::status.eq(DeviceStatus::Approved.as_str()))
         .filter(oauth_devices::expires_at.gt(now));
     diesel::update(approved)
         .set((
-            oauth_devices::status.eq(Status::Used.as_str()),
+            oauth_devices::status.eq(DeviceStatus::Used.as_str()),
             oauth_devices::session_id.eq(session_id),
         ))
         .execute(db)

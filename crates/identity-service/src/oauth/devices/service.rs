@@ -3,7 +3,7 @@ use chrono::TimeDelta;
 use secrecy::{ExposeSecret as _, SecretString};
 use service_kit::crypto::random_token;
 
-use super::model::{DeviceRow, INTERVAL_SECONDS, Status};
+use super::model::{DeviceRow, DeviceStatus, INTERVAL_SECONDS};
 use super::queries::{self, DeviceDecision, NewDevice};
 use super::user_code::UserCode;
 use super::wire::DeviceAuthorizationResponse;
@@ -51,7 +51,7 @@ pub(super) async fn begin(
                     user_code: code.as_str().to_owned(),
                     client_id,
                     scope: scope.to_string(),
-                    status: Status::Pending.as_str(),
+                    status: DeviceStatus::Pending.as_str(),
                     poll_seconds: INTERVAL_SECONDS,
                     created_at: now,
                     expires_at: now + DEVICE_LIFE,
@@ -76,31 +76,31 @@ pub(super) async fn begin(
 }
 
 /// A pending device authorization, for the user to decide.
-pub(super) struct Waiting {
+pub(super) struct PendingDevice {
     pub(super) client: OAuthClient,
     /// The requested scope, as far as the client may still have it.
     pub(super) scope: ScopeSet,
 }
 
 /// Finds the pending device with this user code. Attempts are limited.
-pub(super) async fn find_waiting(
+pub(super) async fn find_pending(
     app: &App,
     user: &CurrentUser,
     code: &UserCode,
     origin: &RequestContext,
-) -> Result<Option<Waiting>, Error> {
+) -> Result<Option<PendingDevice>, Error> {
     app.limits
         .check_user_code(user.account.id, origin.address)?;
     let (code, now) = (code.clone(), app.clock.now_naive());
     let row = app
-        .read(move |db| queries::find_waiting(db, code.as_str(), now))
+        .read(move |db| queries::find_pending(db, code.as_str(), now))
         .await?;
     let Some(row) = row else {
         return Ok(None);
     };
     let asked = scopes::read(&row.scope, "oauth_devices.scope")?;
     let client = clients::service::find_client(app, &row.client_id).await?;
-    Ok(client.map(|client| Waiting {
+    Ok(client.map(|client| PendingDevice {
         scope: asked.intersection(client.scope),
         client,
     }))
@@ -111,7 +111,7 @@ pub(super) async fn settle(
     app: &App,
     user: &CurrentUser,
     code: UserCode,
-    waiting: Waiting,
+    pending: PendingDevice,
     allow: bool,
     origin: &RequestContext,
 ) -> Result<bool, Error> {
@@ -122,20 +122,20 @@ pub(super) async fn settle(
         accounts::queries::lock_account(tx.db, user_id)?;
         let settlement = DeviceDecision {
             status: if allow {
-                Status::Approved
+                DeviceStatus::Approved
             } else {
-                Status::Denied
+                DeviceStatus::Denied
             },
             user_id,
             session_id: &session_id,
             auth_time,
-            scope: waiting.scope,
+            scope: pending.scope,
         };
         let now = tx.now.naive_utc();
         if !queries::settle(tx.db, code.as_str(), &settlement, now)? {
             return Ok(false);
         }
-        let Waiting { client, scope } = waiting;
+        let PendingDevice { client, scope } = pending;
         match allow {
             true => consents::service::allow(tx, user_id, &client.id, scope, BY)?,
             false => consents::service::deny(tx, user_id, &client.id, BY)?,
@@ -161,15 +161,15 @@ pub(crate) async fn redeem(
         .read(move |db| queries::find_device(db, &key, &client_id))
         .await?
         .ok_or_else(unknown)?;
-    let status: Status = row.status.parse()?;
-    if row.expires_at <= app.clock.now_naive() && status != Status::Used {
+    let status: DeviceStatus = row.status.parse()?;
+    if row.expires_at <= app.clock.now_naive() && status != DeviceStatus::Used {
         return Err(OAuthError::ExpiredToken);
     }
     match status {
-        Status::Pending => Err(wait(app, hash, &row).await?),
-        Status::Denied => Err(OAuthError::AccessDenied),
-        Status::Used => Err(unknown()),
-        Status::Approved => {
+        DeviceStatus::Pending => Err(wait(app, hash, &row).await?),
+        DeviceStatus::Denied => Err(OAuthError::AccessDenied),
+        DeviceStatus::Used => Err(unknown()),
+        DeviceStatus::Approved => {
             let grant = row.grant(client)?;
             let granted = grants::open(app, grant, origin, move |tx, session_id| {
                 let now = tx.now.naive_utc();

@@ -2,7 +2,7 @@ use auth_types::{Scope, ScopeSet};
 use chrono::NaiveDateTime;
 
 use super::wire::TokenResponse;
-use crate::access::{Access, ClientAccess, GrantRow};
+use crate::access::{ClientAccess, GrantRow, TokenAccess};
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::error::Error;
@@ -124,7 +124,7 @@ fn read_scope(grant: &GrantRow) -> Result<ScopeSet, Error> {
 impl Issue<'_> {
     async fn tokens(self, app: &App) -> Result<TokenResponse, OAuthError> {
         let (client, account) = (self.client, self.account);
-        let access = Access::Client(ClientAccess {
+        let access = TokenAccess::Client(ClientAccess {
             client_id: client.id.clone(),
             scope: self.scope,
             is_first_party: client.is_first_party,

@@ -17,7 +17,7 @@ use crate::pages::form::Form;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::DoneQuery;
 use crate::pages::text;
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 
 pub(super) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/account/applications").get(page))
@@ -28,11 +28,11 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
 #[template(path = "account/applications.html")]
 struct ApplicationsPage {
     frame: PageFrame,
-    applications: Vec<Listed>,
+    applications: Vec<ApplicationView>,
 }
 
 /// An application as the page shows it.
-struct Listed {
+struct ApplicationView {
     client_id: String,
     name: String,
     may: Vec<&'static str>,
@@ -40,7 +40,7 @@ struct Listed {
     last_used: Option<String>,
 }
 
-impl From<Application> for Listed {
+impl From<Application> for ApplicationView {
     fn from(application: Application) -> Self {
         let lines = scopes::lines(application.scope, ScopeSet::default()).into_iter();
         let last_used = application.last_used_at;
@@ -59,18 +59,18 @@ struct RevokeForm {
     client_id: String,
 }
 
-async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
-    let app = &member.visitor.app;
-    let found = service::list_applications(app, member.user.account.id).await?;
+async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+    let app = &caller.visitor.app;
+    let found = service::list_applications(app, caller.user.account.id).await?;
     let page = ApplicationsPage {
-        frame: member.visitor.frame("Applications").with(query.0.notices()),
-        applications: found.into_iter().map(Listed::from).collect(),
+        frame: caller.visitor.frame("Applications").with(query.0.notices()),
+        applications: found.into_iter().map(ApplicationView::from).collect(),
     };
-    Ok(member.visitor.show(StatusCode::OK, &page))
+    Ok(caller.visitor.show(StatusCode::OK, &page))
 }
 
 async fn revoke(form: Form<RevokeForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
-    let (Member { visitor, user }, RevokeForm { client_id }) = form.by_member()?;
+    let (SignedInVisitor { visitor, user }, RevokeForm { client_id }) = form.by_caller()?;
     service::revoke_application(&visitor.app, &user, client_id, &origin).await?;
     Ok(visitor.see_other("/account/applications?done=application"))
 }

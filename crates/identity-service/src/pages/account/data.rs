@@ -14,14 +14,14 @@ use crate::origin::RequestContext;
 use crate::pages::form::Form;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, FormMessages};
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::teams;
 use crate::teams::wire::Team;
 use crate::totp;
 
 #[derive(Template)]
 #[template(path = "account/delete.html")]
-struct DeletePage {
+struct DeleteAccountPage {
     frame: PageFrame,
     /// Teams of this owner with other members. They must be handed over or deleted first.
     kept: Vec<Team>,
@@ -38,51 +38,51 @@ struct DeletedPage {
 
 /// Returns the file of `GET /api/auth/export`. Each export is audited, so pages of other sites must not request it.
 pub(super) async fn export(
-    member: Member,
+    caller: SignedInVisitor,
     origin: RequestContext,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let headers: &HeaderMap = req.headers();
     check_site(headers)?;
-    let document = export::service::export(&member.visitor.app, &member.user, &origin).await?;
-    Ok(export::routes::as_file(&member.user, &document))
+    let document = export::service::export(&caller.visitor.app, &caller.user, &origin).await?;
+    Ok(export::routes::as_file(&caller.user, &document))
 }
 
-pub(super) async fn delete_page(member: Member) -> actix_web::Result<HttpResponse> {
-    show(&member, FormMessages::default()).await
+pub(super) async fn delete_page(caller: SignedInVisitor) -> actix_web::Result<HttpResponse> {
+    show(&caller, FormMessages::default()).await
 }
 
 pub(super) async fn delete(
     form: Form<DeleteAccountRequest>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (mut member, request) = form.by_member()?;
-    let app = member.visitor.app.clone();
-    match deletion::service::delete_account(&app, &member.user, request, &origin).await {
+    let (mut caller, request) = form.by_caller()?;
+    let app = caller.visitor.app.clone();
+    match deletion::service::delete_account(&app, &caller.user, request, &origin).await {
         Ok(()) => {
-            member.visitor.user = None;
+            caller.visitor.user = None;
             let page = DeletedPage {
-                frame: member.visitor.frame("Your account is deleted"),
+                frame: caller.visitor.frame("Your account is deleted"),
             };
-            let mut answer = member.visitor.show(StatusCode::OK, &page);
+            let mut answer = caller.visitor.show(StatusCode::OK, &page);
             set_cookie(&mut answer, &app.cookies.sign_out());
             Ok(answer)
         }
-        Err(error) => show(&member, notices::of(error, &["password", "totp_code"])?).await,
+        Err(error) => show(&caller, notices::of(error, &["password", "totp_code"])?).await,
     }
 }
 
-async fn show(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
-    let app = &member.visitor.app;
-    let id = member.user.account.id;
-    let mut own = teams::service::list_teams(app, &member.user).await?;
+async fn show(caller: &SignedInVisitor, notices: FormMessages) -> actix_web::Result<HttpResponse> {
+    let app = &caller.visitor.app;
+    let id = caller.user.account.id;
+    let mut own = teams::service::list_teams(app, &caller.user).await?;
     own.retain(|team| team.owner_id == id);
     let (kept, lost) = own.into_iter().partition(|team| team.member_count > 1);
-    let page = DeletePage {
-        frame: member.visitor.frame("Delete your account").with(notices),
+    let page = DeleteAccountPage {
+        frame: caller.visitor.frame("Delete your account").with(notices),
         kept,
         lost,
-        asks_code: totp::service::status(app, &member.user).await?.enabled,
+        asks_code: totp::service::status(app, &caller.user).await?.enabled,
     };
-    Ok(member.visitor.show(page.frame.status(), &page))
+    Ok(caller.visitor.show(page.frame.status(), &page))
 }

@@ -10,7 +10,7 @@ use crate::origin::RequestContext;
 use crate::pages::form::Form;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, DoneQuery, FormMessages};
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::totp;
 
 #[derive(Template)]
@@ -25,47 +25,46 @@ struct EmailPage<'a> {
 }
 
 pub(super) async fn page(
-    member: Member,
+    caller: SignedInVisitor,
     query: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let account = &member.user.account;
+    let account = &caller.user.account;
     // An unverified address is filled in already, so that its link can be sent again.
     let again = !account.email_verified && account.own_email().is_some();
     let email = if again { account.email.as_str() } else { "" };
-    show(&member, query.0.notices(), email).await
+    show(&caller, query.0.notices(), email).await
 }
 
 pub(super) async fn change(
     form: Form<ChangeEmailRequest>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, mut request) = form.by_member()?;
+    let (caller, mut request) = form.by_caller()?;
     let typed = request.email;
     request.email = typed.trim().to_owned();
-    let changed = email::change(&member.visitor.app, &member.user, request, &origin).await;
+    let changed = email::change(&caller.visitor.app, &caller.user, request, &origin).await;
     match changed {
-        Ok(()) => Ok(member.visitor.see_other("/account/email?done=email")),
+        Ok(()) => Ok(caller.visitor.see_other("/account/email?done=email")),
         Err(error) => {
             let notices = notices::of(error, &["email", "password", "totp_code"])?;
-            show(&member, notices, &typed).await
+            show(&caller, notices, &typed).await
         }
     }
 }
 
 async fn show(
-    member: &Member,
+    caller: &SignedInVisitor,
     notices: FormMessages,
     email: &str,
 ) -> actix_web::Result<HttpResponse> {
-    let account = &member.user.account;
+    let account = &caller.user.account;
+    let factor = totp::service::status(&caller.visitor.app, &caller.user).await?;
     let page = EmailPage {
-        frame: member.visitor.frame("E-mail address").with(notices),
+        frame: caller.visitor.frame("E-mail address").with(notices),
         current: account.own_email(),
         is_verified: account.email_verified,
         email,
-        asks_code: totp::service::status(&member.visitor.app, &member.user)
-            .await?
-            .enabled,
+        asks_code: factor.enabled,
     };
-    Ok(member.visitor.show(page.frame.status(), &page))
+    Ok(caller.visitor.show(page.frame.status(), &page))
 }

@@ -11,7 +11,7 @@ use crate::accounts::model::AccountRow;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::DoneQuery;
 use crate::pages::text;
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::sessions::list;
 use crate::sessions::wire::SessionsQuery;
 use crate::totp;
@@ -30,10 +30,10 @@ struct OverviewPage<'a> {
 }
 
 pub(super) async fn page(
-    member: Member,
+    caller: SignedInVisitor,
     query: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let Member { visitor, user } = member;
+    let SignedInVisitor { visitor, user } = caller;
     let app = &visitor.app;
     let one = SessionsQuery {
         limit: Some(1),

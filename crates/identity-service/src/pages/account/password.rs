@@ -12,12 +12,12 @@ use crate::pages::form::Form;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::totp;
 
 #[derive(Template)]
 #[template(path = "account/password.html")]
-struct PasswordPage {
+struct ChangePasswordPage {
     frame: PageFrame,
     asks_code: bool,
 }
@@ -32,41 +32,40 @@ pub(super) struct PasswordForm {
 }
 
 pub(super) async fn page(
-    member: Member,
+    caller: SignedInVisitor,
     query: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    show(&member, query.0.notices()).await
+    show(&caller, query.0.notices()).await
 }
 
 pub(super) async fn change(
     form: Form<PasswordForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, typed) = form.by_member()?;
+    let (caller, typed) = form.by_caller()?;
     if typed.new_password != typed.repeated {
         let notices = FormMessages::wrong("repeated", "This is not the same as the new password");
-        return show(&member, notices).await;
+        return show(&caller, notices).await;
     }
     let request = ChangePasswordRequest {
         current_password: typed.password,
         new_password: typed.new_password,
         totp_code: text::given(typed.totp_code),
     };
-    match password::change(&member.visitor.app, &member.user, request, &origin).await {
-        Ok(()) => Ok(member.visitor.see_other("/account/password?done=password")),
+    match password::change(&caller.visitor.app, &caller.user, request, &origin).await {
+        Ok(()) => Ok(caller.visitor.see_other("/account/password?done=password")),
         Err(error) => {
             let notices = notices::of(error, &["new_password", "password", "totp_code"])?;
-            show(&member, notices).await
+            show(&caller, notices).await
         }
     }
 }
 
-async fn show(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
-    let page = PasswordPage {
-        frame: member.visitor.frame("Password").with(notices),
-        asks_code: totp::service::status(&member.visitor.app, &member.user)
-            .await?
-            .enabled,
+async fn show(caller: &SignedInVisitor, notices: FormMessages) -> actix_web::Result<HttpResponse> {
+    let factor = totp::service::status(&caller.visitor.app, &caller.user).await?;
+    let page = ChangePasswordPage {
+        frame: caller.visitor.frame("Password").with(notices),
+        asks_code: factor.enabled,
     };
-    Ok(member.visitor.show(page.frame.status(), &page))
+    Ok(caller.visitor.show(page.frame.status(), &page))
 }

@@ -9,11 +9,11 @@ use crate::accounts::model::AccountRow;
 use crate::error::Error;
 use crate::limits::AccountLimit;
 use crate::origin::RequestContext;
-use crate::pages::form::{Empty, Form};
+use crate::pages::form::{EmptyForm, Form};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::photos::{public_url, service, upload};
 
 #[derive(Template)]
@@ -40,31 +40,31 @@ impl Avatar {
     }
 }
 
-pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> HttpResponse {
-    show(&member, query.0.notices())
+pub(super) async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> HttpResponse {
+    show(&caller, query.0.notices())
 }
 
 /// Replaces the extractor of forms, which cannot read files: the token is in the same body as the photo.
 pub(super) async fn upload(
-    member: Member,
+    caller: SignedInVisitor,
     origin: RequestContext,
     body: UnreadBody,
 ) -> actix_web::Result<HttpResponse> {
     check_site(body.headers())?;
-    let app = &member.visitor.app;
-    let user = &member.user;
+    let app = &caller.visitor.app;
+    let user = &caller.user;
     app.limits
         .check_account(AccountLimit::Photo, user.account.id)?;
     let body = body.of_account(user.account.id.get());
     let sent = match upload::read_form(body, app.photos.max_bytes).await {
         Ok(sent) => sent,
         Err(problem) if problem.status.is_client_error() => {
-            return Ok(show(&member, notices::of_problem(&problem, "photo")));
+            return Ok(show(&caller, notices::of_problem(&problem, "photo")));
         }
         Err(problem) => return Err(problem.into()),
     };
-    let token = member.visitor.open_token(sent.csrf.as_deref())?;
-    token.check_account(&member.visitor.account())?;
+    let token = caller.visitor.open_token(sent.csrf.as_deref())?;
+    token.check_account(&caller.visitor.account())?;
     let stored = match sent.photo {
         Some(file) if !file.is_empty() => {
             service::put(app, user.account.id, file, &origin.of(user)).await
@@ -72,25 +72,25 @@ pub(super) async fn upload(
         _ => Err(Error::Validation("photo must be chosen".into())),
     };
     match stored {
-        Ok(_) => Ok(member.visitor.see_other("/account/photo?done=photo")),
-        Err(error) => Ok(show(&member, notices::of(error, &["photo"])?)),
+        Ok(_) => Ok(caller.visitor.see_other("/account/photo?done=photo")),
+        Err(error) => Ok(show(&caller, notices::of(error, &["photo"])?)),
     }
 }
 
 pub(super) async fn remove(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (Member { visitor, user }, _) = form.by_member()?;
+    let (SignedInVisitor { visitor, user }, _) = form.by_caller()?;
     service::remove(&visitor.app, user.account.id, &origin.of(&user)).await?;
     Ok(visitor.see_other("/account/photo?done=photo-removed"))
 }
 
-fn show(member: &Member, notices: FormMessages) -> HttpResponse {
+fn show(caller: &SignedInVisitor, notices: FormMessages) -> HttpResponse {
     let page = PhotoPage {
-        frame: member.visitor.frame("Photo").with(notices),
-        portrait: Avatar::of(&member.user.account),
-        most_mebibytes: member.visitor.app.photos.max_bytes / (1024 * 1024),
+        frame: caller.visitor.frame("Photo").with(notices),
+        portrait: Avatar::of(&caller.user.account),
+        most_mebibytes: caller.visitor.app.photos.max_bytes / (1024 * 1024),
     };
-    member.visitor.show(page.frame.status(), &page)
+    caller.visitor.show(page.frame.status(), &page)
 }

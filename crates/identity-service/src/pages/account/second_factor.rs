@@ -12,7 +12,7 @@ use crate::origin::RequestContext;
 use crate::pages::form::Form;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, DoneQuery, FormMessages};
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::totp::service;
 use crate::totp::wire::{
     RecoveryCodes, TotpChangeRequest, TotpConfirmRequest, TotpSetup, TotpSetupRequest, TotpStatus,
@@ -44,7 +44,7 @@ struct StatusPage {
 /// Shows the secret for an authenticator app and asks for a code. Later attempts only ask for the code.
 #[derive(Template)]
 #[template(path = "account/second_factor_confirm.html")]
-struct ConfirmPage {
+struct TotpConfirmPage {
     frame: PageFrame,
     shown: Option<(TotpSetup, QrCodeImage)>,
 }
@@ -66,22 +66,22 @@ struct ChangePage {
     turns_off: bool,
 }
 
-async fn page(member: Member, query: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
-    show_status(&member, query.0.notices()).await
+async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
+    show_status(&caller, query.0.notices()).await
 }
 
 async fn set_up(
     form: Form<TotpSetupRequest>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, request) = form.by_member()?;
-    match service::set_up(&member.visitor.app, &member.user, request, &origin).await {
+    let (caller, request) = form.by_caller()?;
+    match service::set_up(&caller.visitor.app, &caller.user, request, &origin).await {
         Ok(made) => {
             let symbol = QrCodeImage::of(&made.otpauth_url)?;
             let shown = Some((made, symbol));
-            Ok(ask_code(&member, FormMessages::default(), shown))
+            Ok(ask_code(&caller, FormMessages::default(), shown))
         }
-        Err(error) => show_status(&member, notices::of(error, &["password"])?).await,
+        Err(error) => show_status(&caller, notices::of(error, &["password"])?).await,
     }
 }
 
@@ -89,107 +89,110 @@ async fn confirm(
     form: Form<TotpConfirmRequest>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, request) = form.by_member()?;
-    match service::confirm(&member.visitor.app, &member.user, &request, &origin).await {
-        Ok(codes) => Ok(show_codes(&member, codes, true)),
+    let (caller, request) = form.by_caller()?;
+    match service::confirm(&caller.visitor.app, &caller.user, &request, &origin).await {
+        Ok(codes) => Ok(show_codes(&caller, codes, true)),
         // The secret is not shown again: the app has it, or the user starts over.
         Err(error @ Error::InvalidCredentials) => {
-            Ok(ask_code(&member, notices::of(error, &["code"])?, None))
+            Ok(ask_code(&caller, notices::of(error, &["code"])?, None))
         }
-        Err(error) => show_status(&member, notices::of(error, &[])?).await,
+        Err(error) => show_status(&caller, notices::of(error, &[])?).await,
     }
 }
 
-async fn codes_page(member: Member) -> actix_web::Result<HttpResponse> {
-    show_change(&member, FormMessages::default(), false).await
+async fn codes_page(caller: SignedInVisitor) -> actix_web::Result<HttpResponse> {
+    show_change(&caller, FormMessages::default(), false).await
 }
 
 async fn renew_codes(
     form: Form<TotpChangeRequest>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, request) = form.by_member()?;
-    let app = &member.visitor.app;
-    match service::renew_codes(app, &member.user, request, &origin).await {
-        Ok(codes) => Ok(show_codes(&member, codes, false)),
+    let (caller, request) = form.by_caller()?;
+    let app = &caller.visitor.app;
+    match service::renew_codes(app, &caller.user, request, &origin).await {
+        Ok(codes) => Ok(show_codes(&caller, codes, false)),
         Err(error) => {
             let notices = notices::of(error, &["password", "totp_code"])?;
-            show_change(&member, notices, false).await
+            show_change(&caller, notices, false).await
         }
     }
 }
 
-async fn off_page(member: Member) -> actix_web::Result<HttpResponse> {
-    show_change(&member, FormMessages::default(), true).await
+async fn off_page(caller: SignedInVisitor) -> actix_web::Result<HttpResponse> {
+    show_change(&caller, FormMessages::default(), true).await
 }
 
 async fn switch_off(
     form: Form<TotpChangeRequest>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, request) = form.by_member()?;
-    let app = &member.visitor.app;
-    match service::disable(app, &member.user, request, &origin).await {
-        Ok(()) => Ok(member
+    let (caller, request) = form.by_caller()?;
+    let app = &caller.visitor.app;
+    match service::disable(app, &caller.user, request, &origin).await {
+        Ok(()) => Ok(caller
             .visitor
             .see_other("/account/second-factor?done=second-factor-off")),
         Err(error) => {
             let notices = notices::of(error, &["password", "totp_code"])?;
-            show_change(&member, notices, true).await
+            show_change(&caller, notices, true).await
         }
     }
 }
 
-async fn show_status(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
+async fn show_status(
+    caller: &SignedInVisitor,
+    notices: FormMessages,
+) -> actix_web::Result<HttpResponse> {
     let page = StatusPage {
-        frame: member.visitor.frame("Second factor").with(notices),
-        status: service::status(&member.visitor.app, &member.user).await?,
+        frame: caller.visitor.frame("Second factor").with(notices),
+        status: service::status(&caller.visitor.app, &caller.user).await?,
     };
-    Ok(member.visitor.show(page.frame.status(), &page))
+    Ok(caller.visitor.show(page.frame.status(), &page))
 }
 
 fn ask_code(
-    member: &Member,
+    caller: &SignedInVisitor,
     notices: FormMessages,
     shown: Option<(TotpSetup, QrCodeImage)>,
 ) -> HttpResponse {
-    let visitor = &member.visitor;
-    let page = ConfirmPage {
+    let visitor = &caller.visitor;
+    let page = TotpConfirmPage {
         frame: visitor.frame("Set up the second factor").with(notices),
         shown,
     };
     visitor.show(page.frame.status(), &page)
 }
 
-fn show_codes(member: &Member, codes: RecoveryCodes, is_new: bool) -> HttpResponse {
+fn show_codes(caller: &SignedInVisitor, codes: RecoveryCodes, is_new: bool) -> HttpResponse {
     let page = CodesPage {
-        frame: member.visitor.frame("Recovery codes"),
+        frame: caller.visitor.frame("Recovery codes"),
         codes,
         is_new,
     };
-    member.visitor.show(StatusCode::OK, &page)
+    caller.visitor.show(StatusCode::OK, &page)
 }
 
 /// Shows the confirmation if there is a second factor.
 async fn show_change(
-    member: &Member,
+    caller: &SignedInVisitor,
     notices: FormMessages,
     turns_off: bool,
 ) -> actix_web::Result<HttpResponse> {
-    let status = service::status(&member.visitor.app, &member.user).await?;
+    let status = service::status(&caller.visitor.app, &caller.user).await?;
     if !status.enabled {
-        return Ok(member.visitor.see_other("/account/second-factor"));
+        return Ok(caller.visitor.see_other("/account/second-factor"));
     }
     let title = match turns_off {
         true => "Switch the second factor off",
         false => "New recovery codes",
     };
     let page = ChangePage {
-        frame: member.visitor.frame(title).with(notices),
+        frame: caller.visitor.frame(title).with(notices),
         asks_code: true,
         turns_off,
     };
-    Ok(member.visitor.show(page.frame.status(), &page))
+    Ok(caller.visitor.show(page.frame.status(), &page))
 }
 
 /// A QR code as a single SVG path, which needs no style of its own.

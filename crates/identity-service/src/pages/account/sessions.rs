@@ -8,11 +8,11 @@ use service_kit::http::{Query, endpoint};
 use web_kit::cookies::set_cookie;
 
 use crate::origin::RequestContext;
-use crate::pages::form::{Empty, Form, IdForm};
+use crate::pages::form::{EmptyForm, Form, IdForm};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, ListQuery};
 use crate::pages::text::{self, Pager};
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::sessions::wire::{SessionEntry, SessionsQuery};
 use crate::sessions::{ending, list};
 
@@ -34,38 +34,41 @@ struct SessionsPage {
     pager: Pager,
 }
 
-async fn page(member: Member, query: Query<ListQuery>) -> actix_web::Result<HttpResponse> {
+async fn page(caller: SignedInVisitor, query: Query<ListQuery>) -> actix_web::Result<HttpResponse> {
     let ListQuery { done, offset } = query.0;
     let wanted = SessionsQuery {
         limit: Some(PAGE),
         offset: Some(offset),
     };
-    let found = list::list_sessions(&member.visitor.app, &member.user, wanted).await?;
+    let found = list::list_sessions(&caller.visitor.app, &caller.user, wanted).await?;
     let notices = notices::done(done.as_deref());
     let page = SessionsPage {
-        frame: member.visitor.frame("Sessions").with(notices),
+        frame: caller.visitor.frame("Sessions").with(notices),
         pager: Pager::by_offset(PATH, offset, PAGE, found.total),
         sessions: found.sessions,
         total: found.total,
     };
-    Ok(member.visitor.show(StatusCode::OK, &page))
+    Ok(caller.visitor.show(StatusCode::OK, &page))
 }
 
 async fn end(form: Form<IdForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
-    let (member, IdForm { id }) = form.by_member()?;
-    let is_this = id == member.user.token.session_id;
-    let app = &member.visitor.app;
-    ending::end_session(app, &member.user, id, &origin).await?;
+    let (caller, IdForm { id }) = form.by_caller()?;
+    let is_this = id == caller.user.token.session_id;
+    let app = &caller.visitor.app;
+    ending::end_session(app, &caller.user, id, &origin).await?;
     if is_this {
-        let mut answer = member.visitor.see_other("/login");
+        let mut answer = caller.visitor.see_other("/login");
         set_cookie(&mut answer, &app.cookies.sign_out());
         return Ok(answer);
     }
-    Ok(member.visitor.see_other("/account/sessions?done=session"))
+    Ok(caller.visitor.see_other("/account/sessions?done=session"))
 }
 
-async fn end_others(form: Form<Empty>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
-    let (member, _) = form.by_member()?;
-    ending::end_many(&member.visitor.app, &member.user, true, &origin).await?;
-    Ok(member.visitor.see_other("/account/sessions?done=sessions"))
+async fn end_others(
+    form: Form<EmptyForm>,
+    origin: RequestContext,
+) -> actix_web::Result<HttpResponse> {
+    let (caller, _) = form.by_caller()?;
+    ending::end_many(&caller.visitor.app, &caller.user, true, &origin).await?;
+    Ok(caller.visitor.see_other("/account/sessions?done=sessions"))
 }

@@ -13,14 +13,14 @@ use crate::credentials::reset;
 use crate::credentials::wire::ForgotRequest;
 use crate::error::Error;
 use crate::origin::RequestContext;
-use crate::pages::form::{Empty, Form};
+use crate::pages::form::{EmptyForm, Form};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, FormMessages};
 use crate::pages::visitor::Administrator;
 
 #[derive(Template)]
 #[template(path = "admin/confirm.html")]
-struct ConfirmPage<'a> {
+struct ActionConfirmPage<'a> {
     frame: PageFrame,
     username: &'a str,
     back: String,
@@ -32,14 +32,14 @@ struct ConfirmPage<'a> {
 
 #[derive(Template)]
 #[template(path = "admin/password.html")]
-struct PasswordPage<'a> {
+struct NewPasswordPage<'a> {
     frame: PageFrame,
     username: &'a str,
     back: String,
     password: &'a str,
 }
 
-struct Action {
+struct AdminAction {
     /// In the path.
     name: &'static str,
     title: &'static str,
@@ -59,8 +59,8 @@ enum AdminEffect {
     NewPassword,
 }
 
-const ACTIONS: [Action; 7] = [
-    Action {
+const ACTIONS: [AdminAction; 7] = [
+    AdminAction {
         name: "deactivate",
         title: "Deactivate the account",
         meaning: "All its sessions end at once, and nobody can sign in to it. Others do not see it any more. Nothing is deleted.",
@@ -68,7 +68,7 @@ const ACTIONS: [Action; 7] = [
         done: "deactivated",
         effect: AdminEffect::Active(false),
     },
-    Action {
+    AdminAction {
         name: "activate",
         title: "Activate the account",
         meaning: "Its owner can sign in again, and others see it again.",
@@ -76,7 +76,7 @@ const ACTIONS: [Action; 7] = [
         done: "activated",
         effect: AdminEffect::Active(true),
     },
-    Action {
+    AdminAction {
         name: "promote",
         title: "Make the account a SUPERADMIN",
         meaning: "It may then do everything that these pages can do: to all accounts, to clients and to keys.",
@@ -84,7 +84,7 @@ const ACTIONS: [Action; 7] = [
         done: "promoted",
         effect: AdminEffect::Role(AccountRole::Superadmin),
     },
-    Action {
+    AdminAction {
         name: "demote",
         title: "Make the account an ordinary one",
         meaning: "It loses these pages and everything on them.",
@@ -92,7 +92,7 @@ const ACTIONS: [Action; 7] = [
         done: "demoted",
         effect: AdminEffect::Role(AccountRole::User),
     },
-    Action {
+    AdminAction {
         name: "end-sessions",
         title: "End all sessions of the account",
         meaning: "Its owner is signed out on every device and in every application, and can sign in again.",
@@ -100,7 +100,7 @@ const ACTIONS: [Action; 7] = [
         done: "sessions-ended",
         effect: AdminEffect::EndSessions,
     },
-    Action {
+    AdminAction {
         name: "mail-reset",
         title: "Mail a link to a new password",
         meaning: "The mail goes to the account's address, if that is known to be its owner's. The password stays good until the link is used.",
@@ -108,7 +108,7 @@ const ACTIONS: [Action; 7] = [
         done: "reset-mailed",
         effect: AdminEffect::MailReset,
     },
-    Action {
+    AdminAction {
         name: "new-password",
         title: "Set a new password",
         meaning: "The password is made here and shown once, for you to tell its owner. The old one is good no more, and all sessions end.",
@@ -118,7 +118,7 @@ const ACTIONS: [Action; 7] = [
     },
 ];
 
-fn find_action(name: &str) -> Result<&'static Action, Problem> {
+fn find_action(name: &str) -> Result<&'static AdminAction, Problem> {
     let found = ACTIONS.iter().find(|action| action.name == name);
     found.ok_or_else(Problem::not_found)
 }
@@ -154,9 +154,9 @@ async fn run(
 }
 
 /// The account and the action in the path.
-type Segments = Path<(UserId, String)>;
+type ActionPath = Path<(UserId, String)>;
 
-pub(super) async fn ask(admin: Administrator, path: Segments) -> actix_web::Result<HttpResponse> {
+pub(super) async fn ask(admin: Administrator, path: ActionPath) -> actix_web::Result<HttpResponse> {
     let (id, action) = path.0;
     let action = find_action(&action)?;
     let user = service::get(&admin.visitor.app, id).await?;
@@ -164,8 +164,8 @@ pub(super) async fn ask(admin: Administrator, path: Segments) -> actix_web::Resu
 }
 
 pub(super) async fn act(
-    form: Form<Empty>,
-    path: Segments,
+    form: Form<EmptyForm>,
+    path: ActionPath,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
@@ -193,7 +193,7 @@ async fn new_password(
     origin: &RequestContext,
 ) -> Result<HttpResponse, Error> {
     let made = service::reset_password(&admin.visitor.app, id, None, origin).await?;
-    let page = PasswordPage {
+    let page = NewPasswordPage {
         frame: admin.visitor.frame("New password"),
         username: &made.user.user.username,
         back: path_of(id),
@@ -205,11 +205,11 @@ async fn new_password(
 fn show(
     admin: &Administrator,
     user: &AdminUser,
-    action: &Action,
+    action: &AdminAction,
     notices: FormMessages,
 ) -> HttpResponse {
     let back = path_of(user.user.id);
-    let page = ConfirmPage {
+    let page = ActionConfirmPage {
         frame: admin.visitor.frame(action.title).with(notices),
         username: &user.user.username,
         path: format!("{back}/{}", action.name),

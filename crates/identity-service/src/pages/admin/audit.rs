@@ -25,7 +25,7 @@ const PATH: &str = "/admin/audit";
 #[template(path = "admin/audit.html")]
 struct AuditPage<'a> {
     frame: PageFrame,
-    query: &'a AuditQuery,
+    query: &'a AuditFilterForm,
     entries: Vec<AuditEntry>,
     pager: Pager,
 }
@@ -33,7 +33,7 @@ struct AuditPage<'a> {
 /// The filter, as the page's form sends it: an empty field is no condition.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct AuditQuery {
+pub(super) struct AuditFilterForm {
     /// A username or an id, like `actor`.
     user: String,
     actor: String,
@@ -46,7 +46,7 @@ pub(super) struct AuditQuery {
 
 pub(super) async fn page(
     admin: Administrator,
-    query: Query<AuditQuery>,
+    query: Query<AuditFilterForm>,
 ) -> Result<HttpResponse, Error> {
     let (app, query) = (&admin.visitor.app, query.0);
     let (notices, entries, next) = match query.filter(app).await? {
@@ -68,7 +68,7 @@ pub(super) async fn page(
     Ok(admin.visitor.show(page.frame.status(), &page))
 }
 
-impl AuditQuery {
+impl AuditFilterForm {
     /// Returns the conditions, or the message about one that cannot be parsed.
     async fn filter(&self, app: &App) -> Result<Result<wire::AuditQuery, FormMessages>, Error> {
         let mut found = [None, None];

@@ -14,7 +14,7 @@ use crate::oauth::clients::model::{ClientWithSecret, OAuthClient};
 use crate::oauth::clients::service;
 use crate::oauth::clients::wire::CreateOAuthClientRequest;
 use crate::origin::RequestContext;
-use crate::pages::form::{Empty, Form};
+use crate::pages::form::{EmptyForm, Form};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
@@ -56,7 +56,7 @@ struct SecretPage<'a> {
 
 #[derive(Template)]
 #[template(path = "admin/client_confirm.html")]
-struct ConfirmPage<'a> {
+struct ClientConfirmPage<'a> {
     frame: PageFrame,
     client: &'a OAuthClient,
     deletes: bool,
@@ -191,7 +191,7 @@ pub(super) async fn ask_rotate(
 }
 
 pub(super) async fn rotate(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     id: Path<(String,)>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
@@ -211,7 +211,7 @@ pub(super) async fn ask_delete(
 }
 
 pub(super) async fn delete(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     id: Path<(String,)>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
@@ -236,7 +236,7 @@ async fn ask(
         true => "Delete the client",
         false => "Give the client a new secret",
     };
-    let page = ConfirmPage {
+    let page = ClientConfirmPage {
         frame: admin.visitor.frame(title).with(notices),
         client: &client,
         deletes,

@@ -7,12 +7,12 @@ use service_kit::http::Query;
 
 use crate::error::Error;
 use crate::origin::RequestContext;
-use crate::pages::form::{Empty, Form};
+use crate::pages::form::{EmptyForm, Form};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::DoneQuery;
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
-use crate::tokens::rotation::{self, Key, KeyState, Rotated, RotationKind};
+use crate::tokens::rotation::{self, Key, KeyState, RotatedKey, RotationKind};
 
 #[derive(Template)]
 #[template(path = "admin/keys.html")]
@@ -46,14 +46,14 @@ pub(super) async fn ask(admin: Administrator) -> HttpResponse {
 }
 
 pub(super) async fn rotate(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let origin = origin.of_admin(&admin.admin);
     let app = &admin.visitor.app;
     let rotation = rotation::rotate(app, &origin, RotationKind::Published).await?;
-    let changed = |key: &Rotated| key.changed;
+    let changed = |key: &RotatedKey| key.changed;
     let done = if changed(&rotation.es256) || rotation.rs256.as_ref().is_some_and(changed) {
         "rotated"
     } else {

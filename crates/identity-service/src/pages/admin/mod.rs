@@ -11,8 +11,8 @@ use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
 use web_kit::cookies::set_cookie;
 
-use super::form::{Empty, Form};
-use super::visitor::{Administrator, Member, sign_in_path};
+use super::form::{EmptyForm, Form};
+use super::visitor::{Administrator, SignedInVisitor, sign_in_path};
 use crate::origin::RequestContext;
 use crate::sessions::ending;
 
@@ -61,10 +61,10 @@ async fn home(admin: Administrator) -> HttpResponse {
 
 /// Ends a sign-in that is too old for administration, and starts a new one.
 async fn sign_in_again(
-    form: Form<Empty>,
+    form: Form<EmptyForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (Member { visitor, user }, _) = form.by_member()?;
+    let (SignedInVisitor { visitor, user }, _) = form.by_caller()?;
     ending::logout(&visitor.app, &user, None, &origin).await?;
     let mut answer = visitor.see_other(&sign_in_path(HOME));
     set_cookie(&mut answer, &visitor.app.cookies.sign_out());

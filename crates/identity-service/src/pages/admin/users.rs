@@ -6,9 +6,9 @@ use askama::Template;
 use auth_types::{AccountRole, PremiumTier, UserId};
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde::Deserialize;
-use service_kit::Problem;
-use service_kit::http::{Path, Query};
+use service_kit::http::Query;
 
+use crate::admin::routes::{UserPath, known};
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, SearchQuery, UpdateUserRequest};
 use crate::error::Error;
@@ -58,9 +58,6 @@ pub(super) struct PlanForm {
     #[serde(default)]
     until: String,
 }
-
-/// The account in the path. What is not an id counts as an unknown account.
-pub(super) type PathId = Result<Path<(UserId,)>, Problem>;
 
 pub(super) async fn list(
     admin: Administrator,
@@ -112,7 +109,7 @@ impl UsersQuery {
 
 pub(super) async fn page(
     admin: Administrator,
-    id: PathId,
+    id: UserPath,
     query: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let notices = query.0.notices();
@@ -121,7 +118,7 @@ pub(super) async fn page(
 
 pub(super) async fn change_plan(
     form: Form<PlanForm>,
-    id: PathId,
+    id: UserPath,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, typed) = form.by_administrator().await?;
@@ -186,8 +183,4 @@ async fn show(
         shown,
     };
     Ok(admin.visitor.show(page.frame.status(), &page))
-}
-
-pub(super) fn known(id: PathId) -> Result<UserId, Error> {
-    id.map(|Path((id,))| id).map_err(|_| Error::UserNotFound)
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::pages::form::Form;
-use crate::pages::visitor::{Member, Visitor};
+use crate::pages::visitor::{SignedInVisitor, Visitor};
 use crate::teams::access::{RequiredRole, TeamMember};
 use crate::teams::model::TeamRow;
 
@@ -33,8 +33,8 @@ impl<R: RequiredRole + 'static> FromRequest for TeamPageContext<R> {
     type Future = Extraction<Self>;
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (member, slug) = (Member::from_request(req, payload), slug_of(req));
-        Box::pin(async move { Ok(Self::find(member.await?, &slug).await?) })
+        let (caller, slug) = (SignedInVisitor::from_request(req, payload), slug_of(req));
+        Box::pin(async move { Ok(Self::find(caller.await?, &slug).await?) })
     }
 }
 
@@ -45,8 +45,8 @@ impl<T: DeserializeOwned + 'static, R: RequiredRole + 'static> FromRequest for T
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (form, slug) = (Form::<T>::from_request(req, payload), slug_of(req));
         Box::pin(async move {
-            let (member, typed) = form.await?.by_member()?;
-            let at_team = TeamPageContext::find(member, &slug).await?;
+            let (caller, typed) = form.await?.by_caller()?;
+            let at_team = TeamPageContext::find(caller, &slug).await?;
             Ok(Self { at_team, typed })
         })
     }
@@ -57,8 +57,8 @@ fn slug_of(req: &HttpRequest) -> String {
 }
 
 impl<R: RequiredRole> TeamPageContext<R> {
-    async fn find(member: Member, slug: &str) -> Result<Self, Error> {
-        let Member { visitor, user } = member;
+    async fn find(caller: SignedInVisitor, slug: &str) -> Result<Self, Error> {
+        let SignedInVisitor { visitor, user } = caller;
         let rank = R::of(TeamMember::find(&visitor.app, user, slug).await?)?;
         Ok(Self { visitor, rank })
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::at_team::{TeamForm, TeamPageContext};
 use crate::origin::RequestContext;
-use crate::pages::form::Empty;
+use crate::pages::form::EmptyForm;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, FormMessages};
 use crate::teams::access::{TeamMember, TeamOwner};
@@ -24,7 +24,7 @@ struct LeavePage<'a> {
 
 #[derive(Template)]
 #[template(path = "teams/delete.html")]
-struct DeletePage<'a> {
+struct DeleteTeamPage<'a> {
     frame: PageFrame,
     path: String,
     team_name: &'a str,
@@ -42,7 +42,7 @@ pub(super) async fn leave_page(at_team: TeamPageContext<TeamMember>) -> HttpResp
 }
 
 pub(super) async fn leave(
-    form: TeamForm<Empty, TeamMember>,
+    form: TeamForm<EmptyForm, TeamMember>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let at_team = form.at_team;
@@ -85,7 +85,7 @@ fn ask_delete(
     notices: FormMessages,
     typed: &str,
 ) -> HttpResponse {
-    let page = DeletePage {
+    let page = DeleteTeamPage {
         frame: at_team.visitor.frame("Delete the team").with(notices),
         path: at_team.path(),
         team_name: &at_team.team().name,

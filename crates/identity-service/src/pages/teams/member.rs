@@ -8,7 +8,7 @@ use service_kit::http::Path;
 
 use super::at_team::{TeamForm, TeamPageContext};
 use crate::origin::RequestContext;
-use crate::pages::form::Empty;
+use crate::pages::form::EmptyForm;
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, FormMessages};
 use crate::pages::text;
@@ -29,7 +29,7 @@ struct MemberPage<'a> {
 /// The confirmation of an action that is hard to undo.
 #[derive(Template)]
 #[template(path = "teams/confirm.html")]
-struct ConfirmPage<'a> {
+struct MemberConfirmPage<'a> {
     frame: PageFrame,
     /// The path of the member's page.
     back: String,
@@ -44,18 +44,18 @@ pub(super) struct RoleForm {
 }
 
 /// The team and the member in the path.
-type Segments = Path<(String, String)>;
+type MemberPath = Path<(String, String)>;
 
 pub(super) async fn page(
     at_team: TeamPageContext<TeamAdmin>,
-    path: Segments,
+    path: MemberPath,
 ) -> actix_web::Result<HttpResponse> {
     show(&at_team, &path.0.1, FormMessages::default()).await
 }
 
 pub(super) async fn change_role(
     form: TeamForm<RoleForm, TeamAdmin>,
-    path: Segments,
+    path: MemberPath,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, username) = (form.at_team, path.0.1);
@@ -94,14 +94,14 @@ async fn show(
 
 pub(super) async fn remove_page(
     at_team: TeamPageContext<TeamAdmin>,
-    path: Segments,
+    path: MemberPath,
 ) -> actix_web::Result<HttpResponse> {
     ask(&at_team, &path.0.1, FormMessages::default(), false).await
 }
 
 pub(super) async fn remove(
-    form: TeamForm<Empty, TeamAdmin>,
-    path: Segments,
+    form: TeamForm<EmptyForm, TeamAdmin>,
+    path: MemberPath,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, username) = (form.at_team, path.0.1);
@@ -118,14 +118,14 @@ pub(super) async fn remove(
 
 pub(super) async fn hand_over_page(
     at_team: TeamPageContext<TeamOwner>,
-    path: Segments,
+    path: MemberPath,
 ) -> actix_web::Result<HttpResponse> {
     ask(&at_team, &path.0.1, FormMessages::default(), true).await
 }
 
 pub(super) async fn hand_over(
-    form: TeamForm<Empty, TeamAdmin>,
-    path: Segments,
+    form: TeamForm<EmptyForm, TeamAdmin>,
+    path: MemberPath,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, username) = (form.at_team, path.0.1);
@@ -147,7 +147,7 @@ async fn ask<R: RequiredRole>(
         true => "Hand the team over",
         false => "Remove a member",
     };
-    let page = ConfirmPage {
+    let page = MemberConfirmPage {
         frame: at_team.visitor.frame(title).with(notices),
         back: format!("{}/members/{}", at_team.path(), member.username),
         team_name: &at_team.team().name,

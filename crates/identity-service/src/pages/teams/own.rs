@@ -14,7 +14,7 @@ use crate::pages::form::{Form, IdForm};
 use crate::pages::layout::PageFrame;
 use crate::pages::notices::{self, DoneQuery, FormMessages};
 use crate::pages::text;
-use crate::pages::visitor::Member;
+use crate::pages::visitor::SignedInVisitor;
 use crate::teams::service;
 use crate::teams::wire::{CreateTeamRequest, PageQuery, Team};
 
@@ -45,79 +45,79 @@ pub(super) struct NewTeamForm {
 }
 
 pub(super) async fn page(
-    member: Member,
+    caller: SignedInVisitor,
     query: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    show(&member, query.0.notices()).await
+    show(&caller, query.0.notices()).await
 }
 
-async fn show(member: &Member, notices: FormMessages) -> actix_web::Result<HttpResponse> {
-    let app = &member.visitor.app;
-    let waiting = answers::list_own(app, &member.user, PageQuery::default()).await?;
+async fn show(caller: &SignedInVisitor, notices: FormMessages) -> actix_web::Result<HttpResponse> {
+    let app = &caller.visitor.app;
+    let waiting = answers::list_own(app, &caller.user, PageQuery::default()).await?;
     let page = TeamsPage {
-        frame: member.visitor.frame("Teams").with(notices),
-        teams: service::list_teams(app, &member.user).await?,
+        frame: caller.visitor.frame("Teams").with(notices),
+        teams: service::list_teams(app, &caller.user).await?,
         invitations: waiting.invitations,
-        user_id: member.user.account.id,
+        user_id: caller.user.account.id,
     };
-    Ok(member.visitor.show(page.frame.status(), &page))
+    Ok(caller.visitor.show(page.frame.status(), &page))
 }
 
-pub(super) async fn create_page(member: Member) -> HttpResponse {
-    show_new(&member, FormMessages::default(), ("", "", ""))
+pub(super) async fn create_page(caller: SignedInVisitor) -> HttpResponse {
+    show_new(&caller, FormMessages::default(), ("", "", ""))
 }
 
 pub(super) async fn create(
     form: Form<NewTeamForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, typed) = form.by_member()?;
+    let (caller, typed) = form.by_caller()?;
     let request = CreateTeamRequest {
         name: typed.name.clone(),
         slug: typed.slug.trim().to_owned(),
         description: text::given(typed.description.replace("\r\n", "\n")),
     };
-    let made = service::create_team(&member.visitor.app, &member.user, request, &origin).await;
+    let made = service::create_team(&caller.visitor.app, &caller.user, request, &origin).await;
     match made {
         Ok(team) => {
             let path = format!("/teams/{}?done=team", team.slug);
-            Ok(member.visitor.see_other(&path))
+            Ok(caller.visitor.see_other(&path))
         }
         Err(error) => {
             let notices = notices::of(error, &["name", "slug", "description"])?;
             let typed = (&*typed.name, &*typed.slug, &*typed.description);
-            Ok(show_new(&member, notices, typed))
+            Ok(show_new(&caller, notices, typed))
         }
     }
 }
 
 fn show_new(
-    member: &Member,
+    caller: &SignedInVisitor,
     notices: FormMessages,
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
     let page = NewTeamPage {
-        frame: member.visitor.frame("New team").with(notices),
+        frame: caller.visitor.frame("New team").with(notices),
         name,
         slug,
         description,
     };
-    member.visitor.show(page.frame.status(), &page)
+    caller.visitor.show(page.frame.status(), &page)
 }
 
 pub(super) async fn accept(
     form: Form<IdForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, IdForm { id }) = form.by_member()?;
+    let (caller, IdForm { id }) = form.by_caller()?;
     let reference = InvitationRef::parse(id);
-    let app = &member.visitor.app;
-    match answers::accept(app, &member.user, reference, &origin).await {
+    let app = &caller.visitor.app;
+    match answers::accept(app, &caller.user, reference, &origin).await {
         Ok(joined) => {
             let path = format!("/teams/{}?done=joined", joined.team.slug);
-            Ok(member.visitor.see_other(&path))
+            Ok(caller.visitor.see_other(&path))
         }
-        Err(error) => show(&member, notices::of(error, &[])?).await,
+        Err(error) => show(&caller, notices::of(error, &[])?).await,
     }
 }
 
@@ -125,11 +125,11 @@ pub(super) async fn decline(
     form: Form<IdForm>,
     origin: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, IdForm { id }) = form.by_member()?;
+    let (caller, IdForm { id }) = form.by_caller()?;
     let reference = InvitationRef::parse(id);
-    let app = &member.visitor.app;
-    match answers::decline(app, &member.user, reference, &origin).await {
-        Ok(()) => Ok(member.visitor.see_other("/teams?done=declined")),
-        Err(error) => show(&member, notices::of(error, &[])?).await,
+    let app = &caller.visitor.app;
+    match answers::decline(app, &caller.user, reference, &origin).await {
+        Ok(()) => Ok(caller.visitor.see_other("/teams?done=declined")),
+        Err(error) => show(&caller, notices::of(error, &[])?).await,
     }
 }

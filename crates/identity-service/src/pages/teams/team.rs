@@ -26,12 +26,12 @@ struct TeamPage<'a> {
     path: String,
     team: &'a TeamRow,
     role: TeamRole,
-    members: Vec<Listed>,
+    members: Vec<MemberView>,
     total: i64,
     pager: Pager,
 }
 
-struct Listed {
+struct MemberView {
     member: Member,
     photo: Option<String>,
     initial: char,
@@ -53,7 +53,7 @@ pub(super) async fn page(
     };
     let found = members::list_members(&visitor.app, &member, wanted).await?;
     let (me, role) = (member.caller.account.id, member.role);
-    let listed = |listed: Member| Listed {
+    let listed = |listed: Member| MemberView {
         photo: on_this_host(&listed),
         initial: text::initial(&listed.username),
         is_me: listed.user_id == me,

@@ -1,5 +1,5 @@
+mod batcher;
 mod descent;
-mod gathered;
 mod rotation;
 
 use auth_types::{AccountRole, UserId};
@@ -8,16 +8,16 @@ use db_kit::Db;
 use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
+pub(crate) use batcher::RefreshBatcher;
 pub(crate) use descent::{end_descendants, list_ancestors, list_clients_without_session};
-pub(crate) use gathered::Refreshes;
-pub(crate) use rotation::Rotated;
-pub(super) use rotation::{Rotation, rotate};
+pub(crate) use rotation::RotatedSession;
+pub(super) use rotation::{RefreshRotation, rotate};
 
 use super::model::{IDLE_LIFE, NewSession, RefreshRow, SessionRow, SessionState};
 use crate::access::Grant;
 use crate::accounts::model::AccountRow;
 use crate::columns::columns;
-use crate::origin::Standing;
+use crate::origin::SessionCheck;
 use crate::schema::{oauth_clients, sessions, users};
 use crate::tokens::refresh::RefreshToken;
 
@@ -93,11 +93,14 @@ pub(crate) fn find_lineage(db: &mut Db, lineage: &str) -> QueryResult<Option<Ref
 }
 
 /// Finds the session of a lineage and its account. A rotation changes none of these columns.
-pub(super) fn find_lineage_account(db: &mut Db, lineage: &str) -> QueryResult<Option<Rotated>> {
+pub(super) fn find_lineage_account(
+    db: &mut Db,
+    lineage: &str,
+) -> QueryResult<Option<RotatedSession>> {
     sessions::table
         .inner_join(users::table)
         .filter(sessions::refresh_lineage.eq(lineage))
-        .select(columns::<Rotated>())
+        .select(columns::<RotatedSession>())
         .first(db)
         .optional()
 }
@@ -154,19 +157,19 @@ pub(crate) fn revoke_all(
     spared: Option<&str>,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<String>> {
-    let standing = sessions::table
+    let unrevoked = sessions::table
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::id.ne(spared.unwrap_or_default()))
         .filter(sessions::revoked_at.is_null());
     if let Db::Pg(conn) = db {
         // All callers lock in one order: a concurrent sign-out would otherwise deadlock with this.
-        standing
+        unrevoked
             .order(sessions::id)
             .select(sessions::id)
             .for_update()
             .load::<String>(conn)?;
     }
-    diesel::update(standing)
+    diesel::update(unrevoked)
         .set(sessions::revoked_at.eq(now))
         .returning(sessions::id)
         .get_results(db)
@@ -179,7 +182,7 @@ pub(crate) fn revoke_of_client(
     limit: i64,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<(String, UserId)>> {
-    let standing = sessions::table
+    let unrevoked = sessions::table
         .filter(sessions::client_id.eq(client_id))
         .filter(sessions::revoked_at.is_null())
         .order(sessions::id)
@@ -187,8 +190,8 @@ pub(crate) fn revoke_of_client(
         .select(sessions::id);
     let ids: Vec<String> = match db {
         // In the order of all code that ends several sessions.
-        Db::Pg(conn) => standing.for_update().load(conn)?,
-        Db::Sqlite(conn) => standing.load(conn)?,
+        Db::Pg(conn) => unrevoked.for_update().load(conn)?,
+        Db::Sqlite(conn) => unrevoked.load(conn)?,
     };
     diesel::update(sessions::table.filter(sessions::id.eq_any(ids)))
         .set(sessions::revoked_at.eq(now))
@@ -197,25 +200,25 @@ pub(crate) fn revoke_of_client(
 }
 
 /// Whether a session is not revoked, its account is active, and the required role still holds. The caller has checked expiry.
-pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> {
+pub(crate) fn may_change(db: &mut Db, check: &SessionCheck) -> QueryResult<bool> {
     let role = sessions::table
         .inner_join(users::table)
-        .filter(sessions::id.eq(&standing.session_id))
+        .filter(sessions::id.eq(&check.session_id))
         .filter(sessions::revoked_at.is_null())
         .filter(users::is_active.eq(true))
         .select(users::role)
         .first::<String>(db)
         .optional()?;
     let superadmin = AccountRole::Superadmin.as_str();
-    Ok(role.is_some_and(|role| !standing.superadmin || role == superadmin))
+    Ok(role.is_some_and(|role| !check.superadmin || role == superadmin))
 }
 
 /// Whether a session is not revoked. The caller has checked its expiry.
-pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
-    let standing = sessions::table
+pub(crate) fn is_unrevoked(db: &mut Db, session_id: &str) -> QueryResult<bool> {
+    let unrevoked = sessions::table
         .find(session_id)
         .filter(sessions::revoked_at.is_null());
-    diesel::select(exists(standing)).get_result(db)
+    diesel::select(exists(unrevoked)).get_result(db)
 }
 
 /// The most sessions over the limit that one sign-in ends. Data from before the limit may hold more, which later

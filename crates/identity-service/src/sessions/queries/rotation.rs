@@ -17,7 +17,7 @@ use crate::tokens::refresh::RefreshToken;
 
 /// A presented refresh token and its replacement.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::sessions) struct Rotation {
+pub(in crate::sessions) struct RefreshRotation {
     lineage: String,
     presented: String,
     successor: String,
@@ -35,7 +35,7 @@ pub(in crate::sessions) struct Rotation {
 /// A session whose token is rotated, and its account.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
-pub(crate) struct Rotated {
+pub(crate) struct RotatedSession {
     #[diesel(column_name = id)]
     pub(crate) session_id: String,
     /// When the owner last authenticated.
@@ -46,7 +46,7 @@ pub(crate) struct Rotated {
     pub(crate) account: AccountRow,
 }
 
-impl Rotation {
+impl RefreshRotation {
     pub(in crate::sessions) fn new(
         (presented, successor): (&RefreshToken, &RefreshToken),
         holder: TokenHolder<'_>,
@@ -72,19 +72,19 @@ impl Rotation {
     }
 }
 
-type RotatedSql = SqlTypeOf<(sessions::refresh_lineage, Columns<Rotated>)>;
+type RotatedSql = SqlTypeOf<(sessions::refresh_lineage, Columns<RotatedSession>)>;
 
 /// Replaces the presented refresh tokens that are current by their successors, and returns their sessions. `None`
 /// stands for a token that is not current or whose session is locked. On SQLite, all are `None`.
 pub(in crate::sessions) fn rotate_many(
     db: &mut Db,
-    rotations: &[Rotation],
-) -> QueryResult<Vec<Option<Rotated>>> {
-    let mut rotated: HashMap<String, Rotated> = HashMap::new();
+    rotations: &[RefreshRotation],
+) -> QueryResult<Vec<Option<RotatedSession>>> {
+    let mut rotated: HashMap<String, RotatedSession> = HashMap::new();
     if let Db::Pg(conn) = db {
         let rotate = diesel::sql_query(include_str!("rotate_many.postgres.sql"))
             .bind::<Text, _>(json::to_text(&rotations)?);
-        rotated.extend(cached::<RotatedSql, _>(rotate).load::<(String, Rotated)>(conn)?);
+        rotated.extend(cached::<RotatedSql, _>(rotate).load::<(String, RotatedSession)>(conn)?);
     }
     let lineages = rotations.iter().map(|rotation| &rotation.lineage);
     Ok(lineages.map(|lineage| rotated.remove(lineage)).collect())
@@ -92,7 +92,7 @@ pub(in crate::sessions) fn rotate_many(
 
 /// Replaces the presented refresh token by its successor if it is current; waits while the session is locked. This
 /// one statement decides every race: of all callers with the same token, one gets true.
-pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &Rotation) -> QueryResult<bool> {
+pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &RefreshRotation) -> QueryResult<bool> {
     let rotate = diesel::sql_query(include_str!("rotate.sql"))
         .bind::<Text, _>(&rotation.successor)
         .bind::<Text, _>(&rotation.presented)

@@ -10,7 +10,7 @@ use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::accounts::rules::Password;
 use crate::app::App;
-use crate::audit::{Action, Entry};
+use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::RequestContext;
@@ -22,7 +22,7 @@ use crate::transaction::Transaction;
 /// A signed-in caller who has just presented the password again, for changes that a stolen access token alone must
 /// not make.
 #[derive(Clone)]
-pub(crate) struct Proof {
+pub(crate) struct Reauthentication {
     user_id: UserId,
     session_id: String,
     username: String,
@@ -37,7 +37,7 @@ pub(crate) struct Proof {
     what: &'static str,
 }
 
-impl Proof {
+impl Reauthentication {
     /// Checks the password. `what` names the operation in the audit log.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Proof {
             .read(move |db| queries::find_hash(db, user_id))
             .await?
             .ok_or(Error::TokenRevoked)?;
-        let mut proof = Self {
+        let mut reauth = Self {
             user_id,
             session_id: caller.token.session_id.clone(),
             username,
@@ -73,14 +73,14 @@ impl Proof {
         let presented = Password::presented(password);
         match app
             .passwords
-            .verify(presented, Some(proof.stored.clone()))
+            .verify(presented, Some(reauth.stored.clone()))
             .await?
         {
             PasswordCheck::Right => {}
-            PasswordCheck::MatchNeedsRehash(better) => proof.better = better,
-            PasswordCheck::Wrong => return Err(proof.refuse(app, "password").await),
+            PasswordCheck::MatchNeedsRehash(better) => reauth.better = better,
+            PasswordCheck::Wrong => return Err(reauth.refuse(app, "password").await),
         }
-        Ok(proof)
+        Ok(reauth)
     }
 
     /// Counts the code as an attempt before it is checked. Called before the first transaction.
@@ -96,20 +96,20 @@ impl Proof {
     /// caller's session.
     ///
     /// # Errors
-    /// Those of `work` and of [`Proof::hold`].
+    /// Those of `work` and of [`Reauthentication::hold`].
     pub(crate) async fn transact<T, F>(self, app: &App, work: F) -> Result<T, Error>
     where
         F: FnOnce(&mut Transaction<'_>, &AccountRow, &str) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
-        let proof = self.with_attempt(app).await?;
-        let held = proof.clone();
-        let done = app.transact(&proof.origin, move |tx| {
+        let reauth = self.with_attempt(app).await?;
+        let held = reauth.clone();
+        let done = app.transact(&reauth.origin, move |tx| {
             let account = held.hold(tx)?;
             work(tx, &account, &held.session_id)
         });
         let done = done.await;
-        proof.settle(app, done).await
+        reauth.settle(app, done).await
     }
 
     /// Checks, inside a transaction, that everything presented is still valid, and uses up the code. Until the
@@ -124,7 +124,7 @@ impl Proof {
         if !accounts::queries::replace_hash(tx.db, id, &self.stored, &self.better)? {
             return Err(Error::InvalidCredentials);
         }
-        if !sessions::queries::stands(tx.db, &self.session_id)? {
+        if !sessions::queries::is_unrevoked(tx.db, &self.session_id)? {
             return Err(Error::TokenRevoked);
         }
         match totp::check(tx, &self.second_factors, id, self.totp_code.as_deref())? {
@@ -163,7 +163,7 @@ impl Proof {
     async fn refuse(&self, app: &App, wrong: &'static str) -> Error {
         app.limits
             .login_failed(self.origin.address, &self.username, app.clock.now());
-        let entry = Entry::on(Action::PASSWORD_REFUSED, self.user_id)
+        let entry = NewAuditEntry::on(AuditAction::PASSWORD_REFUSED, self.user_id)
             .session(&self.session_id)
             .details(json!({ "for": self.what, "wrong": wrong }));
         let recorded = app.transact(&self.origin, move |tx| tx.audit(&entry)).await;

@@ -9,7 +9,7 @@ const WINDOW: Duration = Duration::minutes(15);
 const REMEMBERED: u64 = 100_000;
 
 /// A wait that grows with consecutive failures and ends with a success or with time.
-pub(super) struct Waits<K> {
+pub(super) struct FailureBackoff<K> {
     free: u32,
     failures: moka::sync::Cache<K, Failures>,
 }
@@ -20,7 +20,7 @@ struct Failures {
     last: DateTime<Utc>,
 }
 
-impl<K: Hash + Eq + Send + Sync + 'static> Waits<K> {
+impl<K: Hash + Eq + Send + Sync + 'static> FailureBackoff<K> {
     /// Waits one second after `free` failures, doubled by each further one, up to 15 minutes.
     pub(super) fn after(free: u32) -> Self {
         Self {

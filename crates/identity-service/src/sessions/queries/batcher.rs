@@ -1,16 +1,16 @@
 use db_kit::{Db, Gather, Pool};
 
 use super::find_lineage_account;
-use super::rotation::{Rotated, Rotation, rotate_many};
+use super::rotation::{RefreshRotation, RotatedSession, rotate_many};
 
 /// Coalesces concurrent refreshes: on PostgreSQL their rotations into one statement, on both databases their reads.
 #[derive(Debug)]
-pub(crate) struct Refreshes {
-    pub(in crate::sessions) rotations: Gather<Rotation, Option<Rotated>>,
-    pub(in crate::sessions) sessions: Gather<String, Option<Rotated>>,
+pub(crate) struct RefreshBatcher {
+    pub(in crate::sessions) rotations: Gather<RefreshRotation, Option<RotatedSession>>,
+    pub(in crate::sessions) sessions: Gather<String, Option<RotatedSession>>,
 }
 
-impl Refreshes {
+impl RefreshBatcher {
     pub(crate) fn new(pool: &Pool) -> Self {
         let find = |db: &mut Db, lineages: &[String]| {
             let found = lineages
@@ -19,7 +19,8 @@ impl Refreshes {
             Ok(found.collect::<Result<_, _>>()?)
         };
         Self {
-            rotations: pool.gather_writes(|db, of| Ok(rotate_many(db, of)?), Rotation::owner),
+            rotations: pool
+                .gather_writes(|db, of| Ok(rotate_many(db, of)?), RefreshRotation::owner),
             sessions: pool.gather(find),
         }
     }

@@ -10,7 +10,7 @@ use super::layout::PageFrame;
 use super::visitor::Visitor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ResultMessage {
     /// This and the next four are pages below `/done/`.
     SignedOut,
     PasswordChanged,
@@ -27,7 +27,7 @@ pub(super) enum Said {
 }
 
 #[derive(Template)]
-#[template(path = "entry/said.html")]
+#[template(path = "entry/result.html")]
 struct ResultPage {
     frame: PageFrame,
     text: &'static str,
@@ -40,15 +40,15 @@ pub(super) async fn done_page(
     visitor: Visitor,
     what: Path<(String,)>,
 ) -> Result<HttpResponse, Problem> {
-    let said = match what.0.0.as_str() {
-        "signed-out" => Said::SignedOut,
-        "password-changed" => Said::PasswordChanged,
-        "email-confirmed" => Said::EmailConfirmed,
-        "link-requested" => Said::LinkRequested,
-        "invitation-declined" => Said::Declined,
+    let message = match what.0.0.as_str() {
+        "signed-out" => ResultMessage::SignedOut,
+        "password-changed" => ResultMessage::PasswordChanged,
+        "email-confirmed" => ResultMessage::EmailConfirmed,
+        "link-requested" => ResultMessage::LinkRequested,
+        "invitation-declined" => ResultMessage::Declined,
         _ => return Err(Problem::not_found()),
     };
-    Ok(say(&visitor, said))
+    Ok(show_result(&visitor, message))
 }
 
 /// Redirects `/` to the account page or the sign-in page.
@@ -59,10 +59,10 @@ pub(super) async fn home(visitor: Visitor) -> HttpResponse {
     }
 }
 
-pub(super) fn say(visitor: &Visitor, said: Said) -> HttpResponse {
-    let (title, text) = said.words();
-    let (next, next_text) = match (said, &visitor.user) {
-        (Said::DeadLink, _) => ("/forgot-password", "Ask for a new link"),
+pub(super) fn show_result(visitor: &Visitor, message: ResultMessage) -> HttpResponse {
+    let (title, text) = message.words();
+    let (next, next_text) = match (message, &visitor.user) {
+        (ResultMessage::DeadLink, _) => ("/forgot-password", "Ask for a new link"),
         (_, Some(_)) => ("/account", "Your account"),
         (_, None) => ("/login", "Sign in"),
     };
@@ -72,10 +72,10 @@ pub(super) fn say(visitor: &Visitor, said: Said) -> HttpResponse {
         next,
         next_text,
     };
-    visitor.show(said.status(), &page)
+    visitor.show(message.status(), &page)
 }
 
-impl Said {
+impl ResultMessage {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::SignedOut => ("You are signed out", "This browser knows you no longer."),

@@ -30,12 +30,12 @@ const CLIENTS: usize = 1_000;
 const ANSWERS: usize = 20_000;
 
 /// This process's cache of sessions, accounts, memberships and clients, used while the feed is alive.
-pub(crate) struct Memory {
+pub(crate) struct IdentityCache {
     sessions: Remembered<Uuid, SessionState>,
     users: Remembered<UserId, Arc<AccountRow>>,
     teams: Remembered<UserId, Arc<[TeamMembership]>>,
     clients: Remembered<String, Arc<OAuthClient>>,
-    answers: Remembered<Question, Arc<Answer>>,
+    answers: Remembered<AnswerKey, Arc<CachedAnswer>>,
     /// Grows with every change that is read. An insert holds the read lock, so that it cannot grow meanwhile.
     epoch: RwLock<u64>,
     /// Grows when the signing keys must be read again.
@@ -53,23 +53,23 @@ pub(crate) struct CacheTicket {
 
 /// The key of a cached response, with a SHA-256 of the token: no token stays in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Question {
+pub(crate) struct AnswerKey {
     hash: [u8; 32],
-    what: What,
+    kind: AnswerKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum What {
+enum AnswerKind {
     Validation { with_teams: bool },
     Introspection { sees_all: bool },
 }
 
-impl Question {
+impl AnswerKey {
     /// Returns the key of a validation: whether the token is valid, and whose it is.
     pub(crate) fn validation(token: &str, with_teams: bool) -> Self {
         Self {
             hash: sha256(token.as_bytes()),
-            what: What::Validation { with_teams },
+            kind: AnswerKind::Validation { with_teams },
         }
     }
 
@@ -78,14 +78,14 @@ impl Question {
         // No client id contains a line feed.
         Self {
             hash: sha256(format!("{}\n{token}", client.id).as_bytes()),
-            what: What::Introspection {
+            kind: AnswerKind::Introspection {
                 sees_all: client.may_introspect_any,
             },
         }
     }
 }
 
-struct Answer {
+struct CachedAnswer {
     body: Bytes,
     /// The times between which the response is true, unless something changes.
     from: DateTime<Utc>,
@@ -93,7 +93,7 @@ struct Answer {
     epoch: u64,
 }
 
-impl Memory {
+impl IdentityCache {
     /// Creates an empty cache, which stays empty unless `enabled`.
     pub(crate) fn new(enabled: bool) -> Self {
         Self {
@@ -145,10 +145,10 @@ impl Memory {
     pub(crate) fn answer(
         &self,
         ticket: CacheTicket,
-        question: &Question,
+        key: &AnswerKey,
         now: DateTime<Utc>,
     ) -> Option<Bytes> {
-        let answer = self.answers.get(question, ticket.given_at)?;
+        let answer = self.answers.get(key, ticket.given_at)?;
         let holds = answer.epoch == ticket.epoch && (answer.from..answer.until).contains(&now);
         holds.then(|| answer.body.clone())
     }
@@ -195,7 +195,7 @@ impl Memory {
     pub(crate) fn insert_answer(
         &self,
         ticket: CacheTicket,
-        question: Question,
+        key: AnswerKey,
         body: Vec<u8>,
         (from, until): (DateTime<Utc>, DateTime<Utc>),
     ) -> Bytes {
@@ -203,14 +203,13 @@ impl Memory {
         let body = Bytes::from(body.into_boxed_slice());
         let kept = body.clone();
         self.if_unchanged(ticket, || {
-            let answer = Answer {
+            let answer = CachedAnswer {
                 body: kept,
                 from,
                 until,
                 epoch: ticket.epoch,
             };
-            self.answers
-                .insert(question, Arc::new(answer), ticket.given_at);
+            self.answers.insert(key, Arc::new(answer), ticket.given_at);
         });
         body
     }

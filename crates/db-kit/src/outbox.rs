@@ -182,7 +182,7 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
                 .bind::<Array<Text>, _>(ids);
             cached::<(), _>(delete).execute(conn)
         }
-        Db::Sqlite(conn) => diesel::delete(pending(ids)).execute(conn),
+        Db::Sqlite(conn) => diesel::delete(rows_in_state(PENDING, ids)).execute(conn),
     }
 }
 
@@ -191,7 +191,7 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
 /// # Errors
 /// Any database error.
 pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
-    diesel::update(pending(ids))
+    diesel::update(rows_in_state(PENDING, ids))
         .set(outbox::state.eq(UNROUTABLE))
         .execute(db)
 }
@@ -219,13 +219,13 @@ pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     })
 }
 
-type Pending<'a> = diesel::dsl::Filter<
+type RowsInState<'a> = diesel::dsl::Filter<
     diesel::dsl::Filter<outbox::table, diesel::dsl::Eq<outbox::state, &'static str>>,
     diesel::dsl::EqAny<outbox::id, &'a [String]>,
 >;
 
-fn pending(ids: &[String]) -> Pending<'_> {
+fn rows_in_state<'a>(state: &'static str, ids: &'a [String]) -> RowsInState<'a> {
     outbox::table
-        .filter(outbox::state.eq(PENDING))
+        .filter(outbox::state.eq(state))
         .filter(outbox::id.eq_any(ids))
 }

@@ -2,7 +2,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp};
 
-use super::{PENDING, UNROUTABLE};
+use super::{PENDING, UNROUTABLE, rows_in_state};
 use crate::schema::outbox;
 use crate::{Db, cached};
 
@@ -54,8 +54,8 @@ pub fn list_unroutable(
 ///
 /// # Errors
 /// Any database error.
-pub fn retry_unroutable(db: &mut Db, ids: &[&str]) -> QueryResult<usize> {
-    diesel::update(unroutable(ids))
+pub fn retry_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
+    diesel::update(rows_in_state(UNROUTABLE, ids))
         .set(outbox::state.eq(PENDING))
         .execute(db)
 }
@@ -64,17 +64,6 @@ pub fn retry_unroutable(db: &mut Db, ids: &[&str]) -> QueryResult<usize> {
 ///
 /// # Errors
 /// Any database error.
-pub fn drop_unroutable(db: &mut Db, ids: &[&str]) -> QueryResult<usize> {
-    diesel::delete(unroutable(ids)).execute(db)
-}
-
-type Unroutable<'a> = diesel::dsl::Filter<
-    diesel::dsl::Filter<outbox::table, diesel::dsl::Eq<outbox::state, &'static str>>,
-    diesel::dsl::EqAny<outbox::id, Vec<&'a str>>,
->;
-
-fn unroutable<'a>(ids: &[&'a str]) -> Unroutable<'a> {
-    outbox::table
-        .filter(outbox::state.eq(UNROUTABLE))
-        .filter(outbox::id.eq_any(ids.to_vec()))
+pub fn drop_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
+    diesel::delete(rows_in_state(UNROUTABLE, ids)).execute(db)
 }

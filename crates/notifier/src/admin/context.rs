@@ -112,13 +112,7 @@ impl From<DeadLetterError> for Failure {
 /// first ones are a time). Any other id is returned unchanged.
 pub(super) fn short(id: &str) -> String {
     match Uuid::parse_str(id) {
-        Ok(uuid) => {
-            let digits = uuid.simple().to_string();
-            digits
-                .get(digits.len() - 12..)
-                .unwrap_or(&digits)
-                .to_owned()
-        }
+        Ok(uuid) => format!("{:012x}", uuid.as_u128() & 0xffff_ffff_ffff),
         Err(_) => id.to_owned(),
     }
 }

@@ -38,10 +38,9 @@ pub(crate) fn destination_wait(failures: i64) -> Duration {
 }
 
 fn step(waits: &[u64], count: i64) -> Duration {
-    let index = usize::try_from(count.max(1) - 1)
-        .unwrap_or(usize::MAX)
-        .min(waits.len().saturating_sub(1));
-    Duration::from_secs(waits.get(index).copied().unwrap_or_default())
+    let index = usize::try_from(count.max(1) - 1).unwrap_or(usize::MAX);
+    let wait = waits.get(index).or(waits.last());
+    Duration::from_secs(wait.copied().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -15,31 +15,15 @@ use crate::intake::{conclude, data, decode};
 
 /// Stores mails as deliveries. Mails that can never be sent become dead letters.
 #[derive(Clone)]
-pub(crate) struct Intake {
-    sealer: Sealer,
-    from: Mailbox,
-    ledger: DeliveryStore<Mails>,
-    wake: Arc<Notify>,
-    give_up_after: Duration,
+pub(super) struct Intake {
+    pub(super) sealer: Sealer,
+    pub(super) from: Mailbox,
+    pub(super) ledger: DeliveryStore<Mails>,
+    pub(super) wake: Arc<Notify>,
+    pub(super) give_up_after: Duration,
 }
 
 impl Intake {
-    pub(super) fn new(
-        sealer: Sealer,
-        from: Mailbox,
-        ledger: DeliveryStore<Mails>,
-        wake: Arc<Notify>,
-        give_up_after: Duration,
-    ) -> Self {
-        Self {
-            sealer,
-            from,
-            ledger,
-            wake,
-            give_up_after,
-        }
-    }
-
     /// Starts to consume mails.
     pub(super) fn consume(self, broker: &Broker) -> ConsumerHandle {
         broker.consume(

@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::Broker;
-use db_kit::DbError;
 use lettre::message::Mailbox;
 use service_kit::config::ConfigError;
 use service_kit::seal::Sealer;
@@ -29,7 +28,7 @@ pub(crate) use smtp::SmtpServer;
 use crate::config::{Config, PREFIX};
 use crate::delivery::{
     Attempt, AttemptReport, Deliveries, DeliveryStore, Medium, Policy, Reasons, Shared,
-    ShutdownSignal, Transitions, message_wait,
+    ShutdownSignal, message_wait,
 };
 use crate::metrics::Figures;
 use folder::Folder;
@@ -169,30 +168,23 @@ impl Post {
         let mails = Mails::new(config, sender, gate);
         let ledger = DeliveryStore::new(mails, figures, shared);
         let give_up_after = config.smtp.give_up_after();
-        match try_locked(&ledger, give_up_after).await {
+        // An earlier run could not decrypt them, and the operator may have added the key.
+        let locked = ledger.write(move |transitions| {
+            let now = transitions.at();
+            queries::try_locked(transitions.db, now, now + give_up_after)
+        });
+        match locked.await {
             Ok(0) => {}
             Ok(count) => log::info!("{count} mails that could not be opened will be retried"),
             Err(error) => log::warn!("mails are delayed by the database: {error}"),
         }
-        let intake = Intake::new(
+        let intake = Intake {
             sealer,
-            self.from,
-            ledger.clone(),
-            Arc::clone(&wake),
+            from: self.from,
+            ledger: ledger.clone(),
+            wake: Arc::clone(&wake),
             give_up_after,
-        );
+        };
         Deliveries::start(ledger, wake, intake.consume(broker))
     }
-}
-
-/// Makes mails due at once that an earlier run could not decrypt, because the operator may have added the key.
-async fn try_locked(
-    ledger: &DeliveryStore<Mails>,
-    give_up_after: Duration,
-) -> Result<usize, DbError> {
-    let work = move |transitions: &mut Transitions<'_, Mails>| {
-        let now = transitions.at();
-        queries::try_locked(transitions.db, now, now + give_up_after)
-    };
-    ledger.write(work).await
 }

@@ -81,10 +81,8 @@ pub(super) fn article(notice: &Notice) -> MessageContent<'_> {
 
 fn planned(started: &SessionStarted) -> MessageContent<'_> {
     let minutes = format!("{} min", started.planned_duration);
-    let (category, project) = (
-        TextPart::Theirs(&started.category),
-        project(&started.project),
-    );
+    let category = TextPart::Theirs(&started.category);
+    let project = project(&started.project);
     let until = TextPart::Time(started.expected_end_at);
     let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
     detail.extend(project.clone());
@@ -124,10 +122,8 @@ fn finished(submitted: &SessionSubmitted) -> MessageContent<'_> {
         1 => "1 day".to_owned(),
         days => format!("{days} days"),
     };
-    let (category, project) = (
-        TextPart::Theirs(&submitted.category),
-        project(&submitted.project),
-    );
+    let category = TextPart::Theirs(&submitted.category);
+    let project = project(&submitted.project);
     let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
     detail.extend(project.clone());
     detail.push(ours(&format!(", {points} points, a streak of {days}")));
@@ -148,10 +144,8 @@ fn finished(submitted: &SessionSubmitted) -> MessageContent<'_> {
 
 fn left(abandoned: &SessionAbandoned) -> MessageContent<'_> {
     let minutes = format!("{} min", abandoned.planned_duration);
-    let (category, project) = (
-        TextPart::Theirs(&abandoned.category),
-        project(&abandoned.project),
-    );
+    let category = TextPart::Theirs(&abandoned.category);
+    let project = project(&abandoned.project);
     let ended = TextPart::Time(abandoned.expected_end_at);
     let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
     detail.extend(project.clone());

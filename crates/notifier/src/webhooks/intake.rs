@@ -89,10 +89,8 @@ fn store(
     request_id: Option<String>,
     call: Call,
 ) -> QueryResult<()> {
-    let (id, webhook) = (
-        call.due.delivery_id.to_string(),
-        call.due.webhook_id.to_string(),
-    );
+    let id = call.due.delivery_id.to_string();
+    let webhook = call.due.webhook_id.to_string();
     transitions.store(NewDelivery {
         kind: "call".to_owned(),
         revision: call.due.revision,
@@ -109,10 +107,8 @@ fn replay(
     request_id: Option<String>,
     replayed: &WebhookReplayed,
 ) -> QueryResult<()> {
-    let (id, webhook) = (
-        replayed.delivery_id.to_string(),
-        replayed.webhook_id.to_string(),
-    );
+    let id = replayed.delivery_id.to_string();
+    let webhook = replayed.webhook_id.to_string();
     let (at, give_up_at) = (transitions.at(), transitions.at() + GIVE_UP_AFTER);
     let destination = BTreeSet::from([webhook.clone()]);
     transitions.lock(&destination)?;

@@ -90,15 +90,6 @@ impl Medium {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Filter {
-    state: DeliveryStateFilter,
-    medium: Option<Medium>,
-    project: Option<i64>,
-    before: Option<String>,
-    limit: i64,
-}
-
 pub(super) async fn run(context: &Context, args: DeliveriesArgs) -> Result<ExitCode, Failure> {
     match args.command {
         None => list(context, args.list).await?,
@@ -113,19 +104,11 @@ pub(super) async fn run(context: &Context, args: DeliveriesArgs) -> Result<ExitC
 }
 
 async fn list(context: &Context, args: ListArgs) -> Result<(), Failure> {
-    let filter = Filter {
-        state: args.state,
-        medium: args.only,
-        project: args.project,
-        before: args.before.map(|id| id.to_string()),
-        // One more shows whether there is a next page.
-        limit: args.limit + 1,
-    };
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let found = context
         .pool
-        .read::<_, DbError, _>(move |db| Ok(queries::list(db, &filter)?))
+        .read::<_, DbError, _>(move |db| Ok(queries::list(db, &args)?))
         .await?;
-    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let listed = Listed::of(found, limit, context.clock.now());
     context.show(&listed, Listed::text)
 }
@@ -159,10 +142,8 @@ async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
         )));
     }
     let now = context.clock.now_naive();
-    let media = Medium::value_variants().iter().copied();
-    let medium = media
-        .clone()
-        .find(|medium| medium.name() == delivery.medium);
+    let mut media = Medium::value_variants().iter().copied();
+    let medium = media.find(|medium| medium.name() == delivery.medium);
     let medium = medium.unwrap_or(Medium::Chat);
     let moved = context
         .pool

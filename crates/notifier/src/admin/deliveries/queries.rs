@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use super::{DeliveryStateFilter, Filter, Medium};
+use super::{DeliveryStateFilter, ListArgs, Medium};
 use crate::delivery::{LOCKED, PENDING, UNKNOWN, expect};
 use crate::schema::deliveries;
 
@@ -24,30 +24,31 @@ pub(super) struct Delivery {
     pub(super) settled_at: Option<NaiveDateTime>,
 }
 
-/// Lists the deliveries that match the filter, newest first. Ids are in the order of time, so their index serves.
-pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<Delivery>> {
+/// Lists the selected deliveries, newest first, and one more if there is a next page. Ids are in the order of time, so
+/// their index serves.
+pub(super) fn list(db: &mut Db, args: &ListArgs) -> QueryResult<Vec<Delivery>> {
     let mut query = deliveries::table
         .order(deliveries::id.desc())
-        .limit(filter.limit)
+        .limit(args.limit + 1)
         .select(Delivery::as_select())
         .into_boxed();
-    query = match filter.state {
+    query = match args.state {
         DeliveryStateFilter::Waiting => query.filter(deliveries::settled_at.is_null()),
         DeliveryStateFilter::Delivered => query.filter(deliveries::state.eq("delivered")),
         DeliveryStateFilter::Failed => query.filter(deliveries::state.eq("failed")),
         DeliveryStateFilter::Skipped => query.filter(deliveries::state.eq("skipped")),
         DeliveryStateFilter::All => query,
     };
-    if let Some(medium) = filter.medium {
+    if let Some(medium) = args.only {
         query = query.filter(deliveries::medium.eq(medium.name()));
     }
-    if let Some(project) = filter.project {
+    if let Some(project) = args.project {
         query = query
             .filter(deliveries::medium.eq(Medium::Chat.name()))
             .filter(deliveries::destination_id.eq(project.to_string()));
     }
-    if let Some(before) = &filter.before {
-        query = query.filter(deliveries::id.lt(before));
+    if let Some(before) = args.before {
+        query = query.filter(deliveries::id.lt(before.to_string()));
     }
     query.load(db)
 }

@@ -65,10 +65,12 @@ impl Entry {
 
     /// Returns the time until the next attempt.
     fn next(&self) -> String {
-        match self.next_attempt_at {
-            Some(at) => until(at - self.now),
-            None => String::new(),
-        }
+        let next = self.next_attempt_at;
+        next.map(|at| until(at - self.now)).unwrap_or_default()
+    }
+
+    fn reason(&self) -> String {
+        line(self.reason.as_deref().unwrap_or_default(), 500)
     }
 
     pub(super) fn text(&self) -> String {
@@ -86,19 +88,10 @@ impl Entry {
             ("next", next),
             ("expires", time(self.give_up_at)),
             ("settled", time(self.settled_at)),
-            (
-                "reason",
-                self.reason
-                    .as_deref()
-                    .map(|why| line(why, 500))
-                    .unwrap_or_default(),
-            ),
+            ("reason", self.reason()),
             (
                 "request",
-                self.request_id
-                    .as_deref()
-                    .map(|id| line(id, 128))
-                    .unwrap_or_default(),
+                line(self.request_id.as_deref().unwrap_or_default(), 128),
             ),
         ];
         let filled = record(fields);
@@ -135,11 +128,7 @@ impl Listed {
                 entry.state.clone(),
                 entry.attempts.to_string(),
                 entry.next(),
-                entry
-                    .reason
-                    .as_deref()
-                    .map(|why| line(why, 500))
-                    .unwrap_or_default(),
+                entry.reason(),
             ]
         });
         let columns = [

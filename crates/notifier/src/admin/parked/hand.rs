@@ -21,7 +21,7 @@ pub(super) struct DeadLetterCursor {
     told: Instant,
 }
 
-enum CursorSource {
+pub(super) enum CursorSource {
     Queue(Box<DeadLetterCheckout>),
     Outbox {
         part: &'static str,
@@ -31,16 +31,7 @@ enum CursorSource {
 }
 
 impl DeadLetterCursor {
-    pub(super) fn of_queue(hand: DeadLetterCheckout, total: u64) -> Self {
-        Self::new(CursorSource::Queue(Box::new(hand)), total)
-    }
-
-    pub(super) fn of_outbox(part: &'static str, pool: Pool, total: u64) -> Self {
-        let after = None;
-        Self::new(CursorSource::Outbox { part, pool, after }, total)
-    }
-
-    fn new(hand: CursorSource, total: u64) -> Self {
+    pub(super) fn new(hand: CursorSource, total: u64) -> Self {
         Self {
             hand,
             total,
@@ -72,9 +63,8 @@ impl DeadLetterCursor {
                 });
                 let rows = rows.await?;
                 *after = rows.last().map(|row| row.id.clone());
-                let part = *part;
-                let rows = rows.into_iter();
-                rows.map(|row| Entry::of_outbox(part, row)).collect()
+                let entry = |row| Entry::of_outbox(part, row);
+                rows.into_iter().map(entry).collect()
             }
         };
         self.seen += u64::try_from(entries.len()).unwrap_or_default();
@@ -100,11 +90,8 @@ impl DeadLetterCursor {
             CursorSource::Queue(hand) => Ok(hand.send_back(&messages(entries)).await?),
             CursorSource::Outbox { pool, .. } => {
                 let ids = ids(entries);
-                let set = pool.write_tx::<_, DbError, _>(move |db| {
-                    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                    Ok(outbox::retry_unroutable(db, &ids)?)
-                });
-                set.await?;
+                pool.write_tx::<_, DbError, _>(move |db| Ok(outbox::retry_unroutable(db, &ids)?))
+                    .await?;
                 Ok(entries.iter().map(|_| Ok(())).collect())
             }
         }
@@ -117,11 +104,8 @@ impl DeadLetterCursor {
             CursorSource::Queue(hand) => hand.discard(&messages(entries)).await?,
             CursorSource::Outbox { pool, .. } => {
                 let ids = ids(entries);
-                let dropped = pool.write_tx::<_, DbError, _>(move |db| {
-                    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                    Ok(outbox::drop_unroutable(db, &ids)?)
-                });
-                dropped.await?;
+                pool.write_tx::<_, DbError, _>(move |db| Ok(outbox::drop_unroutable(db, &ids)?))
+                    .await?;
             }
         }
         Ok(())

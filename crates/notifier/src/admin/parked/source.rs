@@ -2,7 +2,7 @@ use broker::{BrokerUrl, DeadLetterError, DeadLetterQueue};
 use db_kit::{DbError, Pool, outbox};
 
 use super::super::context::{Context, Failure};
-use super::hand::DeadLetterCursor;
+use super::hand::{CursorSource, DeadLetterCursor};
 
 /// A place where dead letters are stored.
 pub(super) enum DeadLetterSource {
@@ -44,10 +44,15 @@ impl DeadLetterSource {
 
     /// Starts an iteration over the first `total` dead letters.
     pub(super) async fn walk(&self, total: u64) -> Result<DeadLetterCursor, Failure> {
-        Ok(match self {
-            Self::Queue(queue) => DeadLetterCursor::of_queue(queue.take().await?, total),
-            Self::Outbox(part, pool) => DeadLetterCursor::of_outbox(part, pool.clone(), total),
-        })
+        let source = match self {
+            Self::Queue(queue) => CursorSource::Queue(Box::new(queue.take().await?)),
+            Self::Outbox(part, pool) => CursorSource::Outbox {
+                part,
+                pool: pool.clone(),
+                after: None,
+            },
+        };
+        Ok(DeadLetterCursor::new(source, total))
     }
 
     pub(super) async fn close(self) {

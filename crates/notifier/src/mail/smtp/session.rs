@@ -72,8 +72,9 @@ impl SmtpClient {
 
     /// Connects, encrypts and signs in.
     pub(in crate::mail) async fn open(&self) -> Stepped<SmtpSession> {
-        let connection = self.in_time(Step::Connect, self.connect()).await?;
-        let connection = self.in_time(Step::SignIn, self.sign_in(connection)).await?;
+        let connection = in_time(self.patience, Step::Connect, self.connect()).await?;
+        let signed_in = self.sign_in(connection);
+        let connection = in_time(self.patience, Step::SignIn, signed_in).await?;
         Ok(SmtpSession {
             connection,
             patience: self.patience,
@@ -92,8 +93,7 @@ impl SmtpClient {
         let patience = Some(self.patience);
         let mut connection =
             AsyncSmtpConnection::connect_tokio1(address, patience, &self.hello, wrapped, None)
-                .await
-                .map_err(|error| failure(&error))?;
+                .await?;
         let upgrade = match security {
             TlsMode::Required if !connection.can_starttls() => {
                 let cause = "it offers no STARTTLS, and unencrypted mail is not allowed";
@@ -104,10 +104,7 @@ impl SmtpClient {
             TlsMode::Wrapped | TlsMode::Never => false,
         };
         if upgrade {
-            connection
-                .starttls(self.tls.clone(), &self.hello)
-                .await
-                .map_err(|error| failure(&error))?;
+            connection.starttls(self.tls.clone(), &self.hello).await?;
         }
         Ok(connection)
     }
@@ -125,21 +122,11 @@ impl SmtpClient {
                         let cause = "it offers no supported authentication method";
                         Failure::Unacceptable(cause.to_owned())
                     } else {
-                        failure(&error)
+                        error.into()
                     }
                 })?;
         }
         Ok(connection)
-    }
-
-    async fn in_time<T>(
-        &self,
-        step: Step,
-        work: impl Future<Output = Result<T, Failure>>,
-    ) -> Stepped<T> {
-        let done = timeout(self.patience, work).await;
-        done.unwrap_or(Err(Failure::Silent))
-            .map_err(|failure| (step, failure))
     }
 }
 
@@ -173,13 +160,11 @@ impl SmtpSession {
     /// Sends the content of the offered mail.
     pub(in crate::mail) async fn hand_over(&mut self, mail: &ComposedMail) -> Stepped<()> {
         let content = self.connection.message(&mail.bytes);
-        let answer = match timeout(self.patience, content).await {
-            Ok(Ok(response)) if !response.has_code(354) => return Ok(()),
-            Ok(Ok(_)) => odd(),
-            Ok(Err(error)) => failure(&error),
-            Err(_) => Failure::Silent,
-        };
-        Err((Step::Content, answer))
+        let response = in_time(self.patience, Step::Content, content).await?;
+        if response.has_code(354) {
+            return Err((Step::Content, odd()));
+        }
+        Ok(())
     }
 
     /// Resets the session after a refused mail. Returns false when the connection is unusable.
@@ -195,12 +180,19 @@ impl SmtpSession {
     }
 
     async fn ask(&mut self, step: Step, command: String) -> Stepped<u16> {
-        let answer = match timeout(self.patience, self.connection.command(command)).await {
-            Ok(Ok(response)) => return Ok(response.code().into()),
-            Ok(Err(error)) => failure(&error),
-            Err(_) => Failure::Silent,
-        };
-        Err((step, answer))
+        let response = in_time(self.patience, step, self.connection.command(command)).await?;
+        Ok(response.code().into())
+    }
+}
+
+async fn in_time<T, E: Into<Failure>>(
+    patience: Duration,
+    step: Step,
+    work: impl Future<Output = Result<T, E>>,
+) -> Stepped<T> {
+    match timeout(patience, work).await {
+        Ok(done) => done.map_err(|error| (step, error.into())),
+        Err(_) => Err((step, Failure::Silent)),
     }
 }
 
@@ -212,22 +204,24 @@ fn odd() -> Failure {
     Failure::Broken("an unexpected response".to_owned())
 }
 
-fn failure(error: &Error) -> Failure {
-    if let Some(code) = error.status() {
-        let words = error.source().map(ToString::to_string).unwrap_or_default();
-        let enhanced = words
-            .split_whitespace()
-            .next()
-            .filter(|word| is_enhanced(word));
-        return Failure::Code(code.into(), enhanced.map(str::to_owned));
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        if let Some(code) = error.status() {
+            let words = error.source().map(ToString::to_string).unwrap_or_default();
+            let enhanced = words
+                .split_whitespace()
+                .next()
+                .filter(|word| is_enhanced(word));
+            return Self::Code(code.into(), enhanced.map(str::to_owned));
+        }
+        if error.is_timeout() {
+            return Self::Silent;
+        }
+        if mentions_certificate(&error) {
+            return Self::Unacceptable(in_our_words(&error));
+        }
+        Self::Broken(in_our_words(&error))
     }
-    if error.is_timeout() {
-        return Failure::Silent;
-    }
-    if mentions_certificate(error) {
-        return Failure::Unacceptable(in_our_words(error));
-    }
-    Failure::Broken(in_our_words(error))
 }
 
 /// Whether a word is an enhanced status code, such as `5.1.1` (RFC 3463).
@@ -240,14 +234,8 @@ fn is_enhanced(word: &str) -> bool {
 }
 
 fn mentions_certificate(error: &Error) -> bool {
-    let mut source = error.source();
-    while let Some(cause) = source {
-        if cause.to_string().contains("certificate") {
-            return true;
-        }
-        source = cause.source();
-    }
-    false
+    let mut causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.any(|cause| cause.to_string().contains("certificate"))
 }
 
 /// Returns the innermost cause, unless it is text from the server.

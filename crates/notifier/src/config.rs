@@ -167,20 +167,15 @@ impl Config {
     /// # Errors
     /// One line that names the key.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if !(1..=72).contains(&self.chat.give_up_hours) {
-            return Err(ConfigError::rule(format!(
-                "{PREFIX}__CHAT__GIVE_UP_HOURS must be 1 to 72"
-            )));
-        }
-        if !(1..=168).contains(&self.smtp.give_up_hours) {
-            return Err(ConfigError::rule(format!(
-                "{PREFIX}__SMTP__GIVE_UP_HOURS must be 1 to 168"
-            )));
-        }
-        if !(1..=600).contains(&self.smtp.timeout_seconds) {
-            return Err(ConfigError::rule(format!(
-                "{PREFIX}__SMTP__TIMEOUT_SECONDS must be 1 to 600"
-            )));
+        for (key, value, most) in [
+            ("CHAT__GIVE_UP_HOURS", self.chat.give_up_hours, 72),
+            ("SMTP__GIVE_UP_HOURS", self.smtp.give_up_hours, 168),
+            ("SMTP__TIMEOUT_SECONDS", self.smtp.timeout_seconds, 600),
+        ] {
+            if !(1..=most).contains(&value) {
+                let rule = format!("{PREFIX}__{key} must be 1 to {most}");
+                return Err(ConfigError::rule(rule));
+            }
         }
         self.smtp.server()?;
         self.smtp.sender()?;

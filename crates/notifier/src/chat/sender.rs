@@ -6,7 +6,7 @@ use service_kit::seal::Sealer;
 use super::addresses::Addresses;
 use super::model::Kind;
 use crate::delivery::{Answer, Attempt, DeliveryRow};
-use crate::providers::{self, Call, Chat, Method, Notice, PostOutcome};
+use crate::providers::{self, Call, Chat, Notice, PostOutcome};
 use crate::reach::forbidden;
 
 /// Decrypts the address of a chat and posts to it. The address is in plain text only here.
@@ -69,11 +69,8 @@ impl Sender {
 
     async fn make(&self, call: &Call) -> Result<guard::Answer, GuardError> {
         let url = self.guard.check_url(&call.url)?;
-        let bearer = call.bearer.as_ref();
-        match call.method {
-            Method::Post => self.guard.post_json(&url, &call.body, bearer).await,
-            Method::Put => self.guard.put_json(&url, &call.body, bearer).await,
-        }
+        let (method, bearer) = (call.method.clone(), call.bearer.as_ref());
+        self.guard.send_json(method, &url, &call.body, bearer).await
     }
 
     fn open(&self, attempt: &Attempt) -> Result<ChatDestination, String> {

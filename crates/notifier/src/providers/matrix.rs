@@ -6,13 +6,13 @@ use event_types::ChatAddress;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use service_kit::guard::Answer;
+use service_kit::guard::{Answer, Method};
 
 use super::answers::{self, PostOutcome};
 use super::article::article;
 use super::escape::{Markup, quote};
 use super::tongue::MarkupDialect;
-use super::{Call, Chat, Method, Notice};
+use super::{Call, Chat, Notice};
 
 /// An event has at most 64 KiB in total, and contains each text twice.
 const NOTE_LIMIT: usize = 2_800;
@@ -75,7 +75,7 @@ impl Chat for Matrix {
             encode(transaction)
         );
         Some(Call {
-            method: Method::Put,
+            method: Method::PUT,
             url,
             bearer: Some(SecretString::from(access_token.as_str())),
             body,

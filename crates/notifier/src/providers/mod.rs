@@ -16,7 +16,7 @@ mod tongue;
 mod zulip;
 
 pub(crate) use answers::PostOutcome;
-pub(crate) use provider::{Call, Chat, Method, Notice};
+pub(crate) use provider::{Call, Chat, Notice};
 
 use event_types::{ChatDestination, ChatProvider};
 

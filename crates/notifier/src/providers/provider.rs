@@ -7,7 +7,7 @@ use event_types::{
 };
 use secrecy::SecretString;
 use serde_json::Value;
-use service_kit::guard::Answer;
+use service_kit::guard::{Answer, Method};
 
 use super::answers::{self, PostOutcome};
 
@@ -32,13 +32,6 @@ pub(crate) struct Call {
     pub(crate) bearer: Option<SecretString>,
     /// The JSON body.
     pub(crate) body: Value,
-}
-
-/// The HTTP method of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
-    Post,
-    Put,
 }
 
 impl Notice {
@@ -71,7 +64,7 @@ pub(crate) trait Chat: Sync {
             return None;
         };
         Some(Call {
-            method: Method::Post,
+            method: Method::POST,
             url: self.hook_url(webhook_url),
             bearer: None,
             body,

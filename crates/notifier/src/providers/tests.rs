@@ -13,6 +13,7 @@ use event_types::{
 };
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use service_kit::guard::Method;
 
 use super::*;
 use words::Words;
@@ -86,13 +87,13 @@ fn each_chat_is_called_with_its_own_url_method_and_credentials() {
     let hooks = ChatProvider::ALL.into_iter();
     for provider in hooks.filter(|it| !matches!(it, ChatProvider::Discord | ChatProvider::Matrix)) {
         let call = made(provider);
-        assert_eq!((call.method, call.url.as_str()), (Method::Post, HOOK));
+        assert_eq!((call.method, call.url.as_str()), (Method::POST, HOOK));
         assert!(call.bearer.is_none());
         assert_eq!(call.body.get("channel"), None, "none is named");
     }
     assert_eq!(made(ChatProvider::Discord).url, format!("{HOOK}&wait=true"));
     let call = made(ChatProvider::Matrix);
-    assert_eq!(call.method, Method::Put);
+    assert_eq!(call.method, Method::PUT);
     assert_eq!(
         call.url,
         "https://matrix.example/_matrix/client/v3/rooms/%21ab%2Fc%3Amatrix%2Eexample/send/m.room.message/event%2D1"

@@ -18,8 +18,9 @@ use std::{
 
 use actix_web::http::header::HttpDate;
 use ipnet::IpNet;
+pub use reqwest::Method;
 use reqwest::{
-    Client, Method, RequestBuilder, Response,
+    Client, RequestBuilder, Response,
     header::{ACCEPT, DATE, HeaderMap, HeaderName, RETRY_AFTER},
     redirect::Policy,
 };
@@ -150,27 +151,8 @@ impl GuardedClient {
         }
     }
 
-    /// Posts `body` as JSON, with `bearer` as the authorization of the call.
-    pub async fn post_json(
-        &self,
-        url: &Url,
-        body: &serde_json::Value,
-        bearer: Option<&SecretString>,
-    ) -> Result<Answer, GuardError> {
-        self.send_json(Method::POST, url, body, bearer).await
-    }
-
-    /// Puts `body` as JSON, with `bearer` as the authorization of the call.
-    pub async fn put_json(
-        &self,
-        url: &Url,
-        body: &serde_json::Value,
-        bearer: Option<&SecretString>,
-    ) -> Result<Answer, GuardError> {
-        self.send_json(Method::PUT, url, body, bearer).await
-    }
-
-    async fn send_json(
+    /// Sends `body` as JSON, with `bearer` as the authorization of the call.
+    pub async fn send_json(
         &self,
         method: Method,
         url: &Url,

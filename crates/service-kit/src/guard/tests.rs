@@ -10,7 +10,9 @@ use tokio::{
 };
 use url::Url;
 
-use super::{GuardError, GuardOptions, GuardedClient, address::is_public, resolver::Lookup};
+use super::{
+    GuardError, GuardOptions, GuardedClient, Method, address::is_public, resolver::Lookup,
+};
 
 mod answers;
 
@@ -153,7 +155,9 @@ async fn a_private_address_is_refused_in_every_spelling_and_behind_a_name() {
         "http://localhost/",
     ] {
         let url = client.check_url(url).expect(url);
-        let result = client.post_json(&url, &serde_json::Value::Null, None).await;
+        let result = client
+            .send_json(Method::POST, &url, &serde_json::Value::Null, None)
+            .await;
         assert_eq!(result, Err(GuardError::ForbiddenAddress), "{url}");
     }
 }
@@ -224,7 +228,7 @@ async fn a_name_that_changes_its_mind_is_called_where_it_was_checked_or_not_at_a
     let client = GuardedClient::asking(lookup, options(&["127.0.0.1/32"])).unwrap();
     let url = Url::parse(&format!("http://rebind.example:{port}/")).unwrap();
     let call = async || {
-        let answer = client.post_json(&url, &serde_json::Value::Null, None);
+        let answer = client.send_json(Method::POST, &url, &serde_json::Value::Null, None);
         answer.await.map(|answer| answer.status)
     };
     assert_eq!(call().await, Ok(200));
@@ -256,7 +260,7 @@ async fn an_allowed_network_is_allowed_and_its_neighbour_is_not() {
         let before = came.load(Ordering::SeqCst);
         let client = allowing(&networks);
         let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
-        let answer = client.post_json(&url, &serde_json::Value::Null, None);
+        let answer = client.send_json(Method::POST, &url, &serde_json::Value::Null, None);
         let status = answer.await.map(|answer| answer.status);
         assert_eq!(status, expected, "{networks:?}");
         let calls = usize::from(expected.is_ok());
@@ -277,7 +281,7 @@ async fn a_proxy_in_the_environment_is_not_asked() {
     if let Ok(target) = std::env::var(TARGET) {
         let client = allowing(&["127.0.0.0/8"]);
         let url = Url::parse(&target).unwrap();
-        let answer = client.post_json(&url, &serde_json::Value::Null, None);
+        let answer = client.send_json(Method::POST, &url, &serde_json::Value::Null, None);
         assert_eq!(answer.await.unwrap().status, 200);
         return;
     }

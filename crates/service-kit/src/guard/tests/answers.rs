@@ -14,7 +14,7 @@ use tokio::{
 use url::Url;
 
 use super::{allowing, options};
-use crate::guard::{Answer, GuardError, GuardOptions, GuardedClient, retry_after};
+use crate::guard::{Answer, GuardError, GuardOptions, GuardedClient, Method, retry_after};
 
 #[tokio::test]
 async fn a_body_that_comes_by_drops_is_cut_at_the_time_limit_and_the_status_holds() {
@@ -162,7 +162,7 @@ async fn post(address: SocketAddr) -> Result<Answer, GuardError> {
     let client = impatient();
     let url = Url::parse(&format!("http://{address}/hook")).unwrap();
     client
-        .post_json(&url, &serde_json::json!({"text": "hi"}), None)
+        .send_json(Method::POST, &url, &serde_json::json!({"text": "hi"}), None)
         .await
 }
 
@@ -204,7 +204,10 @@ async fn a_message_is_put_with_its_authorization_and_the_same_guard() {
     let token = "opaque".into();
     let body = serde_json::json!({"body": "hi"});
     let url = Url::parse(&format!("http://{address}/room")).unwrap();
-    let answer = client.put_json(&url, &body, Some(&token)).await.unwrap();
+    let answer = client
+        .send_json(Method::PUT, &url, &body, Some(&token))
+        .await
+        .unwrap();
     assert_eq!(answer.status, 200);
     let request = server.await.unwrap();
     assert!(request.starts_with("PUT /room HTTP/1.1\r\n"), "{request}");
@@ -218,6 +221,8 @@ async fn a_message_is_put_with_its_authorization_and_the_same_guard() {
     );
 
     let strict = allowing(&[]);
-    let refused = strict.put_json(&url, &body, Some(&token)).await;
+    let refused = strict
+        .send_json(Method::PUT, &url, &body, Some(&token))
+        .await;
     assert_eq!(refused, Err(GuardError::ForbiddenAddress));
 }

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use service_kit::config::{
     BrokerConfig, CommaList, ConfigError, CorsConfig, DatabaseConfig, HttpGuardConfig,
-    RateLimitsConfig, SecretKey, SecretsConfig, is_base_url, public_url,
+    RateLimitsConfig, SecretKey, SecretsConfig, is_base_url, public_url, refuse_zeros,
 };
 use service_kit::http::Inside;
 use service_kit::start::Home;
@@ -267,11 +267,16 @@ impl Config {
                 "IDENTITY__PASSWORD__MIN_STRENGTH must be 0 to 4",
             ));
         }
-        if self.tokens.access_ttl_seconds == 0 {
-            return Err(ConfigError::rule(
-                "IDENTITY__TOKENS__ACCESS_TTL_SECONDS must be at least 1",
-            ));
-        }
+        let zeros = [
+            ("WORKERS", self.workers == Some(0)),
+            ("HOUSEKEEPING_SECONDS", self.housekeeping_seconds == 0),
+            ("DATABASE__POOL_SIZE", self.database.pool_size == 0),
+            (
+                "TOKENS__ACCESS_TTL_SECONDS",
+                self.tokens.access_ttl_seconds == 0,
+            ),
+        ];
+        refuse_zeros("IDENTITY", &zeros)?;
         for (key, most) in [
             ("MAX_OWNED", self.teams.max_owned),
             ("MAX_JOINED", self.teams.max_joined),

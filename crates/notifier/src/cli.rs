@@ -46,7 +46,10 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
     match args.command.unwrap_or(Command::Serve) {
         Command::Serve => runtime()?.block_on(serve(config))?,
         Command::Migrate => runtime()?.block_on(migrate(&config))?,
-        Command::CheckConfig => config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?,
+        Command::CheckConfig => {
+            config.home().check(&config.database)?;
+            config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?;
+        }
         Command::Healthcheck => runtime()?.block_on(cli::healthcheck(config.listen))?,
         Command::Admin(args) => {
             let caller = AdminInvocation {

@@ -7,6 +7,7 @@ use lettre::message::Mailbox;
 use serde::Deserialize;
 use service_kit::config::{
     self, BrokerConfig, ConfigError, DatabaseConfig, HttpGuardConfig, SecretText, SecretsConfig,
+    refuse_zeros,
 };
 use service_kit::start::Home;
 
@@ -167,6 +168,8 @@ impl Config {
     /// # Errors
     /// One line that names the key.
     pub fn check(&self) -> Result<(), ConfigError> {
+        let is_zero = self.database.pool_size == 0;
+        refuse_zeros(PREFIX, &[("DATABASE__POOL_SIZE", is_zero)])?;
         for (key, value, most) in [
             ("CHAT__GIVE_UP_HOURS", self.chat.give_up_hours, 72),
             ("SMTP__GIVE_UP_HOURS", self.smtp.give_up_hours, 168),

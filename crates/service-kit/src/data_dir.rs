@@ -43,10 +43,14 @@ pub fn resolve(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
     path.canonicalize().map_err(failed(path))
 }
 
-/// Returns the absolute path of the data directory, without creating it.
+/// Returns the absolute path of the data directory, without creating it. Anything else at this path is an error.
 pub fn locate(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
     let path = given.unwrap_or(Path::new(DEFAULT));
-    std::path::absolute(path).map_err(failed(path))
+    match fs::metadata(path) {
+        Ok(found) if !found.is_dir() => Err(failed(path)(ErrorKind::NotADirectory.into())),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(path)(error)),
+        _ => std::path::absolute(path).map_err(failed(path)),
+    }
 }
 
 /// Returns the key in the file `name` of the directory. The first call creates it, with mode 0600.

@@ -92,6 +92,17 @@ impl Home {
         data_dir::resolve(self.0.as_deref())
     }
 
+    /// Checks the directory without creating it, if the database is in it.
+    ///
+    /// # Errors
+    /// [`DataDirError`] when something else is at its path.
+    pub fn check(&self, config: &DatabaseConfig) -> Result<(), DataDirError> {
+        match &config.url {
+            Some(_) => Ok(()),
+            None => data_dir::locate(self.0.as_deref()).map(drop),
+        }
+    }
+
     /// Opens the configured database, else the SQLite file `NAME.db` in the directory.
     ///
     /// # Errors

@@ -41,6 +41,6 @@ pub use crate::schema::assert_same_schema;
 pub use crate::strict_chats::{chat_answer, chat_digest, chat_settings, chat_wait};
 pub use crate::tls::TlsProxy;
 pub use crate::unread::assert_ends_quietly_unread;
-pub use crate::unwritten::assert_check_config_writes_nothing;
+pub use crate::unwritten::{assert_check_config_reports, assert_check_config_writes_nothing};
 pub use crate::wait::wait_until;
 pub use crate::web::{FakePage, FakeWebServer};

@@ -31,6 +31,30 @@ pub fn assert_check_config_writes_nothing(program: &str, variables: &[(&str, &st
     }
 }
 
+/// Runs `PROGRAM check-config` with each of the keys set to 0, and with a file as the data directory. The program has to report
+/// each of these faults in one line.
+pub fn assert_check_config_reports(program: &str, variables: &[(&str, &str)], zeros: &[&str]) {
+    let refusal = |args: &[&str], key: Option<&str>| {
+        let mut command = Command::new(program);
+        command.arg("check-config").args(args);
+        command.envs(variables.iter().copied().chain(key.map(|key| (key, "0"))));
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{program} {key:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{program} {key:?}: {text}");
+        text
+    };
+    for key in zeros {
+        let text = refusal(&[], Some(key));
+        let rule = format!("{key} must be at least 1");
+        assert!(text.contains(&rule), "{program}: {text}");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let text = refusal(&["--data-dir", path], None);
+    assert!(text.contains(path), "{program}: {text}");
+}
+
 fn listing(folder: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

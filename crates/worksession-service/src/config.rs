@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use service_kit::config::{
     self, BrokerConfig, CommaList, ConfigError, CorsConfig, DatabaseConfig, HttpGuardConfig,
-    RateLimitsConfig, SecretText, SecretsConfig, is_base_url, public_url,
+    RateLimitsConfig, SecretText, SecretsConfig, is_base_url, public_url, refuse_zeros,
 };
 use service_kit::http::{Inside, Limits};
 use service_kit::names::is_readable;
@@ -197,7 +197,7 @@ impl LeaderboardConfig {
 pub struct AuditConfig {
     /// The hour, 0 to 23 in UTC, at which the stored totals of some users are compared with their sessions.
     pub hour: u8,
-    /// The number of users that are compared each night.
+    /// The number of users that are compared each night; 0 compares none.
     pub users: u32,
 }
 
@@ -245,6 +245,13 @@ impl Config {
                 "must be an http:// or https:// URL with a host, without a query, and with only plain path segments",
             );
         }
+        let zeros = [
+            ("WORKERS", self.workers == Some(0)),
+            ("SWEEP_SECONDS", self.sweep_seconds == 0),
+            ("DATABASE__POOL_SIZE", self.database.pool_size == 0),
+        ];
+        refuse_zeros(PREFIX, &zeros)?;
+        refuse_zeros(PREFIX, &self.limits.zeros())?;
         if self.auth.remember_ms > 1_000 {
             return refuse("AUTH__REMEMBER_MS", "must be at most 1000");
         }

@@ -68,7 +68,8 @@ fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Command::Migrate => runtime()?.block_on(migrate(&config))?,
         Command::Healthcheck => runtime()?.block_on(healthcheck(config.listen))?,
         Command::Admin(args) => return Ok(run_admin(args, &config, ADMIN)),
-        Command::CheckConfig | Command::Openapi => {}
+        Command::CheckConfig => config.home().check(&config.database)?,
+        Command::Openapi => {}
     }
     Ok(ExitCode::SUCCESS)
 }

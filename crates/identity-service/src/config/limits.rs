@@ -1,27 +1,27 @@
 use serde::Deserialize;
-use service_kit::config::ConfigError;
+use service_kit::config::{ConfigError, refuse_zeros};
 use service_kit::http::Limits;
 
 /// `[identity.limits]`: the sizes, in bytes, and times beyond which requests are rejected.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Maximum size of a JSON body in bytes; 413 beyond it.
+    /// Maximum size of a JSON body in bytes, at least 1; 413 beyond it.
     pub json_bytes: usize,
-    /// Maximum size of all header lines together in bytes; 431 beyond it.
+    /// Maximum size of all header lines together in bytes, at least 1; 431 beyond it.
     pub header_bytes: usize,
-    /// Seconds within which a body must arrive; 408 after that.
+    /// Seconds within which a body must arrive, at least 1; 408 after that.
     pub body_seconds: u64,
     /// MiB of memory for all bodies over 64 KiB that are received at the same time, including photos being fetched;
     /// 503 beyond it. If not set, 3/16 of the memory limit (that of the control group, or half of the machine's
     /// memory), between 16 and 256. At least as large as the largest body.
     pub large_bodies_mib: Option<u32>,
-    /// Maximum number of open connections; further ones wait. If not set, one for each 128 KiB of the memory limit,
-    /// between 256 and 50,000.
+    /// Maximum number of open connections, at least 1; further ones wait. If not set, one for each 128 KiB of the memory
+    /// limit, between 256 and 50,000.
     pub connections: Option<usize>,
-    /// Maximum size of a photo in bytes, uploaded or fetched; 413 beyond it.
+    /// Maximum size of a photo in bytes, at least 1, uploaded or fetched; 413 beyond it.
     pub photo_bytes: usize,
-    /// Maximum size of a profile's JSON body in bytes, which may hold a photo; 413 beyond it.
+    /// Maximum size of a profile's JSON body in bytes, at least 1, which may hold a photo; 413 beyond it.
     pub profile_json_bytes: usize,
 }
 
@@ -59,6 +59,12 @@ impl LimitsConfig {
     }
 
     pub(super) fn check(self) -> Result<(), ConfigError> {
+        let zeros = [
+            ("LIMITS__PHOTO_BYTES", self.photo_bytes == 0),
+            ("LIMITS__PROFILE_JSON_BYTES", self.profile_json_bytes == 0),
+        ];
+        refuse_zeros("IDENTITY", &zeros)?;
+        refuse_zeros("IDENTITY", &self.general().zeros())?;
         let largest = self.profile_json_bytes.max(self.photo_bytes);
         let mib = self.large_bodies_mib.map(usize::try_from);
         if mib.is_some_and(|mib| mib.unwrap_or(usize::MAX).saturating_mul(1 << 20) < largest) {

@@ -55,6 +55,13 @@ fn an_invalid_value_is_refused_and_its_key_named() {
     assert!(refusal("IDENTITY__PASSWORD__BCRYPT_COST", "16").contains("BCRYPT_COST"));
     assert!(refusal("IDENTITY__PASSWORD__MIN_STRENGTH", "5").contains("MIN_STRENGTH"));
     assert!(refusal("IDENTITY__TOKENS__ACCESS_TTL_SECONDS", "0").contains("ACCESS_TTL_SECONDS"));
+    for off in [
+        "IDENTITY__HSTS_SECONDS",
+        "IDENTITY__KEYS__ROTATE_DAYS",
+        "IDENTITY__DRAIN_SECONDS",
+    ] {
+        assert!(read(&[(off, "0")]).is_ok(), "{off}");
+    }
     assert!(refusal("IDENTITY__BASE_URL", "ftp://h").contains("BASE_URL"));
     assert!(refusal("IDENTITY__TEAMS__MAX_OWNED", "0").contains("MAX_OWNED"));
     assert!(refusal("IDENTITY__TEAMS__MAX_JOINED", "1001").contains("MAX_JOINED"));

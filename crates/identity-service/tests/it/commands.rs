@@ -80,6 +80,24 @@ fn openapi_and_migrate_run_without_a_server() {
 }
 
 #[test]
+fn checking_the_configuration_reports_zeros_and_a_file_as_the_data_directory() {
+    let zeros = [
+        "IDENTITY__WORKERS",
+        "IDENTITY__HOUSEKEEPING_SECONDS",
+        "IDENTITY__DATABASE__POOL_SIZE",
+        "IDENTITY__TOKENS__ACCESS_TTL_SECONDS",
+        "IDENTITY__LIMITS__JSON_BYTES",
+        "IDENTITY__LIMITS__HEADER_BYTES",
+        "IDENTITY__LIMITS__BODY_SECONDS",
+        "IDENTITY__LIMITS__LARGE_BODIES_MIB",
+        "IDENTITY__LIMITS__CONNECTIONS",
+        "IDENTITY__LIMITS__PHOTO_BYTES",
+        "IDENTITY__LIMITS__PROFILE_JSON_BYTES",
+    ];
+    test_kit::assert_check_config_reports(env!("CARGO_BIN_EXE_identity-service"), &[], &zeros);
+}
+
+#[test]
 fn checking_the_configuration_writes_nothing() {
     test_kit::assert_check_config_writes_nothing(env!("CARGO_BIN_EXE_identity-service"), &[]);
 }

@@ -47,6 +47,15 @@ pub(crate) fn refusal(stage: &Stage, args: &[&str]) -> String {
 }
 
 #[test]
+fn checking_the_configuration_reports_zeros_and_a_file_as_the_data_directory() {
+    test_kit::assert_check_config_reports(
+        env!("CARGO_BIN_EXE_notifier"),
+        &[("NOTIFIER__BROKER__URL", "amqp://127.0.0.1")],
+        &["NOTIFIER__DATABASE__POOL_SIZE"],
+    );
+}
+
+#[test]
 fn checking_the_configuration_writes_nothing() {
     test_kit::assert_check_config_writes_nothing(
         env!("CARGO_BIN_EXE_notifier"),

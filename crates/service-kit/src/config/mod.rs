@@ -70,6 +70,17 @@ pub fn hsts_seconds(base_url: Option<&Url>, configured: u64) -> u64 {
     }
 }
 
+/// Rejects 0 for those keys of a part with which it cannot work then. Each key comes with whether its value is 0.
+///
+/// # Errors
+/// [`ConfigError`] with the first such key and its smallest value.
+pub fn refuse_zeros(prefix: &str, keys: &[(&str, bool)]) -> Result<(), ConfigError> {
+    match keys.iter().find(|(_, is_zero)| *is_zero) {
+        Some((key, _)) => Err(ConfigError(format!("{prefix}__{key} must be at least 1"))),
+        None => Ok(()),
+    }
+}
+
 /// Loads the configuration of a part from the environment of the process and, if one is given, a file.
 ///
 /// `prefix` is that of the part, such as `IDENTITY`: `IDENTITY__DATABASE__POOL_SIZE=4` sets `database.pool_size`, and so does

@@ -19,18 +19,32 @@ use crate::Problem;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// The maximum size of a JSON body in bytes. A larger one receives 413.
+    /// The maximum size of a JSON body in bytes, at least 1. A larger one receives 413.
     pub json_bytes: usize,
-    /// The maximum size of all headers together in bytes. Larger ones receive 431.
+    /// The maximum size of all headers together in bytes, at least 1. Larger ones receive 431.
     pub header_bytes: usize,
-    /// Seconds within which a body must arrive. A slower one receives 408.
+    /// Seconds within which a body must arrive, at least 1. A slower one receives 408.
     pub body_seconds: u64,
-    /// MiB of memory for all bodies over 64 KiB that are received at the same time. Further ones receive 503. If not set, 3/16 of
-    /// the memory limit (of the control group, else half of the machine's memory), from 16 to 256.
+    /// MiB of memory for all bodies over 64 KiB that are received at the same time, at least 1. Further ones receive 503. If not
+    /// set, 3/16 of the memory limit (of the control group, else half of the machine's memory), from 16 to 256.
     pub large_bodies_mib: Option<u32>,
-    /// Connections that may be open at the same time; further ones wait. If not set, one for each 128 KiB of the memory limit,
-    /// from 256 to 50,000.
+    /// Connections that may be open at the same time, at least 1; further ones wait. If not set, one for each 128 KiB of the
+    /// memory limit, from 256 to 50,000.
     pub connections: Option<usize>,
+}
+
+impl Limits {
+    /// Returns the keys of the limits, each with whether it is 0, which would reject every request or body.
+    #[must_use]
+    pub fn zeros(&self) -> [(&'static str, bool); 5] {
+        [
+            ("LIMITS__JSON_BYTES", self.json_bytes == 0),
+            ("LIMITS__HEADER_BYTES", self.header_bytes == 0),
+            ("LIMITS__BODY_SECONDS", self.body_seconds == 0),
+            ("LIMITS__LARGE_BODIES_MIB", self.large_bodies_mib == Some(0)),
+            ("LIMITS__CONNECTIONS", self.connections == Some(0)),
+        ]
+    }
 }
 
 impl Default for Limits {

@@ -303,6 +303,9 @@ async fn an_invalid_setting_stops_the_start_with_one_line_that_names_it() {
         ("NOTIFIER__BROKER__URL", "redis://nowhere"),
         ("IDENTITY__PASSWORD__BCRYPT_COST", "99"),
         ("WORKSESSION__SECRETS__ENCRYPTION_KEY", "c2hvcnQ="),
+        ("IDENTITY__HOUSEKEEPING_SECONDS", "0"),
+        ("WORKSESSION__SWEEP_SECONDS", "0"),
+        ("NOTIFIER__DATABASE__POOL_SIZE", "0"),
     ] {
         for command in ["serve", "check-config"] {
             let mut env = quick();
@@ -391,6 +394,18 @@ async fn the_demo_data_is_created_once_and_its_sign_in_works() {
         assert!(process.terminate().success());
     }
     assert_eq!(seen[0], seen[1]);
+}
+
+#[test]
+fn checking_the_configuration_reports_zeros_and_a_file_as_the_data_directory() {
+    let zeros = [
+        "IDENTITY__DATABASE__POOL_SIZE",
+        "IDENTITY__WORKERS",
+        "WORKSESSION__DATABASE__POOL_SIZE",
+        "WORKSESSION__LIMITS__JSON_BYTES",
+        "NOTIFIER__DATABASE__POOL_SIZE",
+    ];
+    test_kit::assert_check_config_reports(env!("CARGO_BIN_EXE_holdfast"), &[], &zeros);
 }
 
 #[test]

@@ -60,7 +60,10 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
     match command {
         Command::Serve => cli::runtime()?.block_on(serve(config))?,
         Command::Migrate => cli::runtime()?.block_on(migrate(&config))?,
-        Command::CheckConfig => config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?,
+        Command::CheckConfig => {
+            config.home().check(&config.database)?;
+            config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?;
+        }
         Command::Healthcheck => cli::runtime()?.block_on(cli::healthcheck(config.listen))?,
         Command::Admin(args) => return Ok(run_admin(args, &config)),
         Command::Openapi => {}

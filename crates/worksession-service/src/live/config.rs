@@ -1,5 +1,5 @@
 use serde::Deserialize;
-use service_kit::config::ConfigError;
+use service_kit::config::{ConfigError, refuse_zeros};
 
 use crate::config::PREFIX;
 
@@ -7,9 +7,10 @@ use crate::config::PREFIX;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LiveConfig {
-    /// The maximum number of event streams (`GET /api/events`) that this process keeps open. Further ones receive 503.
+    /// The maximum number of event streams (`GET /api/events`) that this process keeps open, at least 1. Further ones
+    /// receive 503.
     pub streams: usize,
-    /// The maximum number of event streams per user that this process keeps open. Further ones receive 429.
+    /// The maximum number of event streams per user that this process keeps open, at least 1. Further ones receive 429.
     pub streams_per_user: usize,
     /// Seconds between two heartbeats on a stream, 1 to 60.
     pub heartbeat_seconds: u64,
@@ -34,6 +35,11 @@ impl Default for LiveConfig {
 impl LiveConfig {
     /// Checks the ranges. The error is one line that names the key.
     pub(crate) fn check(self) -> Result<(), ConfigError> {
+        let zeros = [
+            ("LIVE__STREAMS", self.streams == 0),
+            ("LIVE__STREAMS_PER_USER", self.streams_per_user == 0),
+        ];
+        refuse_zeros(PREFIX, &zeros)?;
         for (key, value, most) in [
             ("HEARTBEAT_SECONDS", self.heartbeat_seconds, 60),
             // This limits how long a revoked token still receives events.

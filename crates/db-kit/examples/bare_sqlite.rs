@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use db_kit::cached;
+use db_kit::statement;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text};
@@ -50,26 +50,27 @@ fn main() {
 
 fn two_inserts(db: &mut SqliteConnection, n: i64) -> QueryResult<()> {
     let id = uuid::Uuid::now_v7().to_string();
-    let a = diesel::sql_query("INSERT INTO a VALUES ($1, $2, $3, datetime('now'))")
+    let a = statement::<()>("INSERT INTO a VALUES ($1, $2, $3, datetime('now'))")
         .bind::<Text, _>(&id)
         .bind::<BigInt, _>(n % 2_000)
         .bind::<Text, _>("x".repeat(250));
-    cached::<(), _>(a).execute(db)?;
-    let b = diesel::sql_query("INSERT INTO b VALUES ($1, $2, datetime('now'))")
+    a.execute(db)?;
+    let b = statement::<()>("INSERT INTO b VALUES ($1, $2, datetime('now'))")
         .bind::<Text, _>(&id)
         .bind::<Text, _>("x".repeat(900));
-    cached::<(), _>(b).execute(db)?;
+    b.execute(db)?;
     Ok(())
 }
 
 fn eight_upserts(db: &mut SqliteConnection, n: i64) -> QueryResult<()> {
     for kind in 1..=8 {
-        let upsert = diesel::sql_query(
+        statement::<()>(
             "INSERT INTO r VALUES ($1, $2, 0, 25) \
              ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25",
-        );
-        let upsert = upsert.bind::<Integer, _>(kind).bind::<BigInt, _>(n % 2_000);
-        cached::<(), _>(upsert).execute(db)?;
+        )
+        .bind::<Integer, _>(kind)
+        .bind::<BigInt, _>(n % 2_000)
+        .execute(db)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use diesel::sql_types::{Array, BigInt, Text, Timestamp};
 use uuid::Uuid;
 
 use crate::schema::inbox;
-use crate::{Db, cached, on_backend};
+use crate::{Db, on_backend, statement};
 
 /// Records an event for a consumer. Returns false if it was recorded before and must not take effect again.
 ///
@@ -44,15 +44,14 @@ pub fn record_all(
     match db {
         Db::Pg(conn) if event_ids.len() > 1 => {
             let ids: Vec<String> = event_ids.iter().map(Uuid::to_string).collect();
-            let insert = diesel::sql_query(
+            let insert = statement::<Text>(
                 "INSERT INTO inbox (consumer, event_id, received_at) SELECT $1, event_id, $2 \
                  FROM unnest($3) AS event_id ON CONFLICT DO NOTHING RETURNING event_id",
-            );
-            let insert = insert
-                .bind::<Text, _>(consumer)
-                .bind::<Timestamp, _>(now)
-                .bind::<Array<Text>, _>(ids);
-            let inserted: Vec<String> = cached::<Text, _>(insert).load(conn)?;
+            )
+            .bind::<Text, _>(consumer)
+            .bind::<Timestamp, _>(now)
+            .bind::<Array<Text>, _>(ids);
+            let inserted: Vec<String> = insert.load(conn)?;
             let ids = inserted.iter().map(|id| id.parse());
             Ok(ids.filter_map(Result::ok).collect())
         }
@@ -84,11 +83,10 @@ pub fn oldest(db: &mut Db) -> QueryResult<Option<NaiveDateTime>> {
 /// # Errors
 /// Any database error.
 pub fn forget_before(db: &mut Db, until: NaiveDateTime, most: i64) -> QueryResult<usize> {
-    let oldest = diesel::sql_query(
+    statement::<()>(
         "DELETE FROM inbox WHERE (consumer, event_id) IN \
          (SELECT consumer, event_id FROM inbox WHERE received_at < $1 ORDER BY received_at LIMIT $2)",
     )
     .bind::<Timestamp, _>(until)
-    .bind::<BigInt, _>(most);
-    cached::<(), _>(oldest).execute(db)
+    .bind::<BigInt, _>(most).execute(db)
 }

@@ -10,7 +10,6 @@ use pq_sys as _;
 
 mod as_utc;
 mod batcher;
-mod cached;
 mod connection;
 mod error;
 mod gather;
@@ -22,20 +21,21 @@ pub mod outbox;
 mod pool;
 mod round_trips;
 mod schema;
+mod statement;
 mod transaction;
 mod url;
 mod workers;
 mod writer;
 
 pub use as_utc::AsUtc;
-pub use cached::{Cached, cached};
 pub use connection::{Backend, Db};
 pub use error::{DbError, is_unique_violation};
 pub use gather::Gather;
 pub use migrations::Migrations;
-pub use named::{bind_named, execute_named};
+pub use named::{NamedValues, bind_named, execute_named};
 pub use pool::{Pool, PoolOptions, PoolUsage};
 pub use round_trips::counted;
+pub use statement::{Statement, statement};
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};
 pub use workers::{JobError, Workers};
 

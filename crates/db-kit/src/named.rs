@@ -1,12 +1,33 @@
 use diesel::prelude::*;
-use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::result::Error;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::sqlite::{Sqlite, SqliteConnection};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cached;
+use crate::Statement;
+
+/// The values of a statement's named parameters, in the order in which SQLite numbers them.
+#[derive(Debug)]
+pub struct NamedValues(Vec<NamedValue>);
+
+#[derive(Debug)]
+enum NamedValue {
+    Text(Option<String>),
+    Integer(i64),
+    Bool(bool),
+}
+
+impl QueryFragment<Sqlite> for NamedValues {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.0.iter().try_for_each(|value| match value {
+            NamedValue::Text(text) => out.push_bind_param_value_only::<Nullable<Text>, _>(text),
+            NamedValue::Integer(number) => out.push_bind_param_value_only::<BigInt, _>(number),
+            NamedValue::Bool(flag) => out.push_bind_param_value_only::<Bool, _>(flag),
+        })
+    }
+}
 
 /// Runs a SQLite statement once for each row, with the parameters of [`bind_named`].
 ///
@@ -19,7 +40,7 @@ pub fn execute_named(
 ) -> QueryResult<()> {
     let names = names(text);
     for row in rows {
-        cached::<(), _>(bind(text, &names, row)?).execute(conn)?;
+        Statement::<(), _>::new(text, values(&names, row)?).execute(conn)?;
     }
     Ok(())
 }
@@ -29,36 +50,33 @@ pub fn execute_named(
 ///
 /// # Errors
 /// When the row lacks a parameter's field, or the field has another type.
-pub fn bind_named(
+pub fn bind_named<R>(
     text: &'static str,
     row: &impl Serialize,
-) -> QueryResult<BoxedSqlQuery<'static, Sqlite, SqlQuery>> {
-    bind(text, &names(text), row)
+) -> QueryResult<Statement<R, NamedValues>> {
+    Ok(Statement::new(text, values(&names(text), row)?))
 }
 
-fn bind(
-    text: &'static str,
-    names: &[&str],
-    row: &impl Serialize,
-) -> QueryResult<BoxedSqlQuery<'static, Sqlite, SqlQuery>> {
+fn values(names: &[&str], row: &impl Serialize) -> QueryResult<NamedValues> {
     let fields =
         serde_json::to_value(row).map_err(|error| Error::SerializationError(Box::new(error)))?;
-    let mut statement = diesel::sql_query(text).into_boxed::<Sqlite>();
-    for name in names {
-        statement = match fields.get(name) {
-            Some(Value::String(value)) => statement.bind::<Text, _>(value.clone()),
-            Some(Value::Number(value)) if value.is_i64() => {
-                statement.bind::<Nullable<BigInt>, _>(value.as_i64())
-            }
-            Some(Value::Bool(value)) => statement.bind::<Bool, _>(*value),
-            Some(Value::Null) => statement.bind::<Nullable<Text>, _>(None::<String>),
-            _ => {
-                let reason = format!("the row has no text, integer, bool or null for :{name}");
-                return Err(Error::QueryBuilderError(reason.into()));
-            }
-        };
-    }
-    Ok(statement)
+    let value = |name: &&str| match fields.get(name) {
+        Some(Value::String(text)) => Ok(NamedValue::Text(Some(text.clone()))),
+        Some(Value::Null) => Ok(NamedValue::Text(None)),
+        Some(Value::Bool(flag)) => Ok(NamedValue::Bool(*flag)),
+        Some(Value::Number(number)) if number.is_i64() => {
+            Ok(NamedValue::Integer(number.as_i64().unwrap_or_default()))
+        }
+        _ => {
+            let reason = format!("the row has no text, integer, bool or null for :{name}");
+            Err(Error::QueryBuilderError(reason.into()))
+        }
+    };
+    names
+        .iter()
+        .map(value)
+        .collect::<Result<_, _>>()
+        .map(NamedValues)
 }
 
 /// Returns the parameters of a statement, each once, in the order in which SQLite numbers them. A colon in such a statement

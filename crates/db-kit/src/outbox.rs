@@ -12,7 +12,7 @@ use serde::Serialize;
 use uuid::{NoContext, Uuid};
 
 use crate::schema::outbox;
-use crate::{COUNTED, Db, cached};
+use crate::{COUNTED, Db, statement};
 
 pub use aside::{
     UnroutableRow, count_unroutable, drop_unroutable, list_unroutable, retry_unroutable,
@@ -144,17 +144,17 @@ pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
             let keys: Vec<&str> = rows.iter().map(|row| row.routing_key).collect();
             let bodies: Vec<&str> = rows.iter().map(|row| row.body.as_str()).collect();
             let times: Vec<NaiveDateTime> = rows.iter().map(|row| row.created_at).collect();
-            let insert = diesel::sql_query(
+            statement::<()>(
                 "INSERT INTO outbox (id, exchange, routing_key, body, created_at) \
                  SELECT * FROM unnest($1, $2, $3, $4, $5)",
-            );
-            let insert = insert
-                .bind::<Array<Text>, _>(ids)
-                .bind::<Array<Text>, _>(exchanges)
-                .bind::<Array<Text>, _>(keys)
-                .bind::<Array<Text>, _>(bodies)
-                .bind::<Array<Timestamp>, _>(times);
-            cached::<(), _>(insert).execute(conn).map(drop)
+            )
+            .bind::<Array<Text>, _>(ids)
+            .bind::<Array<Text>, _>(exchanges)
+            .bind::<Array<Text>, _>(keys)
+            .bind::<Array<Text>, _>(bodies)
+            .bind::<Array<Timestamp>, _>(times)
+            .execute(conn)
+            .map(drop)
         }
         _ => rows.iter().try_for_each(|row| insert(db, row)),
     }
@@ -171,17 +171,14 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
     match db {
         // In this form, PostgreSQL scans the range once and looks up each id in a hash of the given ones. A condition that can
         // become a join, or an array, makes it compare each id with one after the other.
-        Db::Pg(conn) => {
-            let delete = diesel::sql_query(
-                "DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN $1 AND $2 \
+        Db::Pg(conn) => statement::<()>(
+            "DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN $1 AND $2 \
                  AND (id IN (SELECT unnest($3))) IS TRUE",
-            );
-            let delete = delete
-                .bind::<Text, _>(first)
-                .bind::<Text, _>(last)
-                .bind::<Array<Text>, _>(ids);
-            cached::<(), _>(delete).execute(conn)
-        }
+        )
+        .bind::<Text, _>(first)
+        .bind::<Text, _>(last)
+        .bind::<Array<Text>, _>(ids)
+        .execute(conn),
         Db::Sqlite(conn) => diesel::delete(rows_in_state(PENDING, ids)).execute(conn),
     }
 }
@@ -202,15 +199,16 @@ pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
 /// Any database error.
 pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     // The state is a literal: with a parameter, SQLite does not see that the index applies.
-    let pending = diesel::sql_query(
+    let pending = statement::<BigInt>(
         "SELECT count(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'pending' LIMIT $1) AS counted",
-    );
-    let pending = cached::<BigInt, _>(pending.bind::<BigInt, _>(COUNTED)).get_result(db)?;
+    )
+    .bind::<BigInt, _>(COUNTED)
+    .get_result(db)?;
     // Ids sort by time.
-    let oldest = diesel::sql_query(
+    let oldest = statement::<Timestamp>(
         "SELECT created_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 1",
     );
-    let oldest = cached::<Timestamp, _>(oldest).get_result(db).optional()?;
+    let oldest = oldest.get_result(db).optional()?;
     let unroutable = count_unroutable(db)?;
     Ok(OutboxStats {
         pending,

@@ -4,7 +4,7 @@ use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::{PENDING, UNROUTABLE, rows_in_state};
 use crate::schema::outbox;
-use crate::{Db, cached};
+use crate::{Db, statement};
 
 /// An unroutable event.
 #[derive(Debug, Clone, Queryable)]
@@ -27,8 +27,8 @@ pub struct UnroutableRow {
 /// Any database error.
 pub fn count_unroutable(db: &mut Db) -> QueryResult<i64> {
     // A literal state, as in [`super::stats`].
-    let count = diesel::sql_query("SELECT count(*) FROM outbox WHERE state = 'unroutable'");
-    cached::<BigInt, _>(count).get_result(db)
+    let count = statement::<BigInt>("SELECT count(*) FROM outbox WHERE state = 'unroutable'");
+    count.get_result(db)
 }
 
 /// Lists unroutable rows whose id is greater than `after`, in the order of their ids, which is that of time.
@@ -40,14 +40,13 @@ pub fn list_unroutable(
     after: Option<&str>,
     limit: i64,
 ) -> QueryResult<Vec<UnroutableRow>> {
-    let rows = diesel::sql_query(
+    statement::<(Text, Text, Text, Text, Timestamp)>(
         "SELECT id, exchange, routing_key, body, created_at FROM outbox \
          WHERE state = 'unroutable' AND id > $1 ORDER BY id LIMIT $2",
-    );
-    let rows = rows
-        .bind::<Text, _>(after.unwrap_or_default())
-        .bind::<BigInt, _>(limit);
-    cached::<(Text, Text, Text, Text, Timestamp), _>(rows).load(db)
+    )
+    .bind::<Text, _>(after.unwrap_or_default())
+    .bind::<BigInt, _>(limit)
+    .load(db)
 }
 
 /// Marks unroutable rows as pending, so that the relay publishes them again. Returns their number.

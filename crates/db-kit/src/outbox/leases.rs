@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Text};
 
 use super::OutboxRow;
 use crate::schema::outbox_leases;
-use crate::{Db, cached};
+use crate::{Db, statement};
 
 /// Leases up to `limit` free rows with ids greater than `after`, the oldest first. Call it in a write transaction. [`end_lease`]
 /// with the same `batch_id` ends the lease.
@@ -81,10 +81,9 @@ fn take_turn(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => {
             // The key is the table's, not the database's: another schema may have an outbox of its own.
-            let lock = diesel::sql_query(
-                "SELECT pg_advisory_xact_lock('outbox_leases'::regclass::oid::bigint)",
-            );
-            cached::<(), _>(lock).execute(conn).map(drop)
+            statement::<()>("SELECT pg_advisory_xact_lock('outbox_leases'::regclass::oid::bigint)")
+                .execute(conn)
+                .map(drop)
         }
         Db::Sqlite(_) => Ok(()),
     }
@@ -187,25 +186,21 @@ impl Gap<'_> {
     fn rows(&self, db: &mut Db, limit: i64) -> QueryResult<Vec<Row>> {
         type Columns = (Text, Text, Text, Text);
         match self.before {
-            Some(before) => {
-                let oldest = diesel::sql_query(
-                    "SELECT id, exchange, routing_key, body FROM outbox \
+            Some(before) => statement::<Columns>(
+                "SELECT id, exchange, routing_key, body FROM outbox \
                      WHERE state = 'pending' AND id > $1 AND id < $2 ORDER BY id LIMIT $3",
-                );
-                let oldest = oldest
-                    .bind::<Text, _>(self.after)
-                    .bind::<Text, _>(before)
-                    .bind::<BigInt, _>(limit);
-                cached::<Columns, _>(oldest).load(db)
-            }
-            None => {
-                let oldest = diesel::sql_query(
-                    "SELECT id, exchange, routing_key, body FROM outbox \
+            )
+            .bind::<Text, _>(self.after)
+            .bind::<Text, _>(before)
+            .bind::<BigInt, _>(limit)
+            .load(db),
+            None => statement::<Columns>(
+                "SELECT id, exchange, routing_key, body FROM outbox \
                      WHERE state = 'pending' AND id > $1 ORDER BY id LIMIT $2",
-                );
-                let oldest = oldest.bind::<Text, _>(self.after).bind::<BigInt, _>(limit);
-                cached::<Columns, _>(oldest).load(db)
-            }
+            )
+            .bind::<Text, _>(self.after)
+            .bind::<BigInt, _>(limit)
+            .load(db),
         }
     }
 

@@ -148,8 +148,8 @@ async fn sqlite_keeps_prepared_statements_and_its_connections_share_no_lock() {
         return;
     }
     let options = fresh.pool.read::<_, DbError, _>(|db| {
-        let options = diesel::sql_query("SELECT compile_options FROM pragma_compile_options");
-        let options = db_kit::cached::<Text, _>(options);
+        let options =
+            db_kit::statement::<Text>("SELECT compile_options FROM pragma_compile_options");
         match db {
             Db::Sqlite(conn) => Ok(options.load::<String>(conn)?),
             Db::Pg(_) => Ok(Vec::new()),

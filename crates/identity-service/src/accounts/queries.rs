@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
@@ -37,21 +37,20 @@ pub(crate) struct EmailClaim {
 /// Claims an e-mail address. A temporary claim succeeds if no claim is in force; a permanent one fails only if
 /// another account has a permanent claim. Returns whether it succeeded.
 pub(crate) fn claim_email(db: &mut Db, claim: &EmailClaim) -> QueryResult<bool> {
-    let insert = diesel::sql_query(
+    let insert = statement::<()>(
         "INSERT INTO email_claims (email_lower, user_id, expires_at, confirmed) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (email_lower) DO UPDATE \
          SET user_id = excluded.user_id, expires_at = excluded.expires_at, confirmed = excluded.confirmed \
          WHERE CASE WHEN excluded.expires_at IS NULL \
          THEN email_claims.user_id = excluded.user_id OR email_claims.expires_at IS NOT NULL \
          ELSE email_claims.expires_at <= $5 END",
-    );
-    let insert = insert
-        .bind::<Text, _>(&claim.email_lower)
-        .bind::<BigInt, _>(claim.user_id)
-        .bind::<Nullable<Timestamp>, _>(claim.expires_at)
-        .bind::<Bool, _>(claim.confirmed)
-        .bind::<Timestamp, _>(claim.now);
-    let claimed = cached::<(), _>(insert).execute(db)?;
+    )
+    .bind::<Text, _>(&claim.email_lower)
+    .bind::<BigInt, _>(claim.user_id)
+    .bind::<Nullable<Timestamp>, _>(claim.expires_at)
+    .bind::<Bool, _>(claim.confirmed)
+    .bind::<Timestamp, _>(claim.now);
+    let claimed = insert.execute(db)?;
     Ok(claimed == 1)
 }
 

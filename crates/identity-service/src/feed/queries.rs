@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use db_kit::{Backend, Db, cached, on_backend};
+use db_kit::{Backend, Db, on_backend, statement};
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -57,8 +57,8 @@ pub(super) fn position(db: &mut Db) -> QueryResult<Position> {
     match db {
         Db::Pg(conn) => {
             let running =
-                diesel::sql_query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
-            let oldest = cached::<BigInt, _>(running).get_result(conn)?;
+                statement::<BigInt>("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
+            let oldest = running.get_result(conn)?;
             Ok(Position::Transaction(oldest))
         }
         Db::Sqlite(conn) => changes::table
@@ -106,8 +106,8 @@ pub(super) fn has_changes(db: &mut Db, version: &mut i64) -> QueryResult<bool> {
             Ok(any)
         }
         Db::Sqlite(conn) => {
-            let data_version = diesel::sql_query("PRAGMA data_version");
-            let now: i64 = cached::<BigInt, _>(data_version).get_result(conn)?;
+            let data_version = statement::<BigInt>("PRAGMA data_version");
+            let now: i64 = data_version.get_result(conn)?;
             Ok(std::mem::replace(version, now) != now)
         }
     }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamp};
@@ -72,18 +72,18 @@ pub(super) fn delete_outlived(
     now: NaiveDateTime,
 ) -> QueryResult<usize> {
     let before = now - outlived.kept;
-    let delete = diesel::sql_query(outlived.statement).bind::<Timestamp, _>(before);
-    cached::<(), _>(delete).execute(db)
+    statement::<()>(outlived.statement)
+        .bind::<Timestamp, _>(before)
+        .execute(db)
 }
 
 /// Takes the housekeeping lock until the transaction ends. Returns false if another replica holds it: two replicas
 /// that delete the same rows in different orders would deadlock.
 pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
     match db {
-        Db::Pg(conn) => {
-            let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1)");
-            cached::<Bool, _>(lock.bind::<BigInt, _>(LOCK_KEY)).get_result(conn)
-        }
+        Db::Pg(conn) => statement::<Bool>("SELECT pg_try_advisory_xact_lock($1)")
+            .bind::<BigInt, _>(LOCK_KEY)
+            .get_result(conn),
         // The transaction holds the write lock.
         Db::Sqlite(_) => Ok(true),
     }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text};
 
@@ -66,15 +66,14 @@ pub(crate) fn set(
         .get_result(db)
         .optional()?;
     if owner.is_some() {
-        let replace = diesel::sql_query(
+        statement::<()>(
             "INSERT INTO profile_photos (user_id, content_type, bytes) VALUES ($1, $2, $3) \
              ON CONFLICT (user_id) DO UPDATE SET content_type = excluded.content_type, bytes = excluded.bytes",
-        );
-        let replace = replace
-            .bind::<BigInt, _>(id)
-            .bind::<Text, _>(photo.content_type)
-            .bind::<Binary, _>(&photo.bytes);
-        cached::<(), _>(replace).execute(db)?;
+        )
+        .bind::<BigInt, _>(id)
+        .bind::<Text, _>(photo.content_type)
+        .bind::<Binary, _>(&photo.bytes)
+        .execute(db)?;
     }
     Ok(owner)
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text, Timestamp};
 
@@ -16,17 +16,17 @@ pub(super) fn take_turn(
     confirmed: bool,
     now: i64,
 ) -> QueryResult<Option<i64>> {
-    let take = diesel::sql_query(
+    statement::<BigInt>(
         "UPDATE totp_factors SET failed_codes = failed_codes + 1, \
          next_code_at_ms = CASE WHEN failed_codes < 4 THEN 0 WHEN failed_codes < 21 \
          THEN $1 + 1000 * (1 << CAST(failed_codes - 4 AS INTEGER)) ELSE $1 + 86400000 END \
          WHERE user_id = $2 AND (confirmed_at IS NOT NULL) = $3 AND next_code_at_ms <= $1 RETURNING failed_codes",
-    );
-    let take = take
-        .bind::<BigInt, _>(now)
-        .bind::<BigInt, _>(user_id)
-        .bind::<Bool, _>(confirmed);
-    cached::<BigInt, _>(take).get_result(db).optional()
+    )
+    .bind::<BigInt, _>(now)
+    .bind::<BigInt, _>(user_id)
+    .bind::<Bool, _>(confirmed)
+    .get_result(db)
+    .optional()
 }
 
 /// Finds when an account's next code may be checked. `None` without such a factor.
@@ -96,16 +96,15 @@ pub(super) fn set_up(
     sealed: &str,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
-    let set_up = diesel::sql_query(
+    let set_up = statement::<()>(
         "INSERT INTO totp_factors (user_id, secret_sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT (user_id) DO UPDATE \
          SET secret_sealed = excluded.secret_sealed, created_at = excluded.created_at, failed_codes = 0, \
          next_code_at_ms = 0 WHERE totp_factors.confirmed_at IS NULL",
-    );
-    let set_up = set_up
-        .bind::<BigInt, _>(user_id)
-        .bind::<Text, _>(sealed)
-        .bind::<Timestamp, _>(now);
-    let stored = cached::<(), _>(set_up).execute(db)?;
+    )
+    .bind::<BigInt, _>(user_id)
+    .bind::<Text, _>(sealed)
+    .bind::<Timestamp, _>(now);
+    let stored = set_up.execute(db)?;
     Ok(stored == 1)
 }
 

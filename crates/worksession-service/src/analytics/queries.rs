@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDate;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text};
 
@@ -15,7 +15,7 @@ pub(super) fn months(
     months: DateRange,
     group: Group,
 ) -> QueryResult<Vec<(NaiveDate, String)>> {
-    let months = diesel::sql_query(
+    let months = statement::<(Date, Text)>(
         "SELECT month, CASE $1 WHEN 'hour' THEN by_hour WHEN 'category' THEN by_category WHEN 'project' THEN by_project \
           ELSE by_day END \
          FROM user_month WHERE user_id = $2 AND month BETWEEN $3 AND $4 ORDER BY month",
@@ -24,7 +24,7 @@ pub(super) fn months(
     .bind::<BigInt, _>(user)
     .bind::<Date, _>(months.from)
     .bind::<Date, _>(months.to);
-    cached::<(Date, Text), _>(months).load(db)
+    months.load(db)
 }
 
 /// Returns the breakdowns of the user's days in two ranges, by hour, category or project.
@@ -34,7 +34,7 @@ pub(super) fn days(
     [early, late]: [DateRange; 2],
     group: Group,
 ) -> QueryResult<Vec<String>> {
-    let days = diesel::sql_query(
+    statement::<Text>(
         "SELECT CASE $1 WHEN 'hour' THEN by_hour WHEN 'category' THEN by_category ELSE by_project END \
          FROM user_day WHERE user_id = $2 AND day BETWEEN $3 AND $4 \
          UNION ALL SELECT CASE $1 WHEN 'hour' THEN by_hour WHEN 'category' THEN by_category ELSE by_project END \
@@ -45,6 +45,5 @@ pub(super) fn days(
     .bind::<Date, _>(early.from)
     .bind::<Date, _>(early.to)
     .bind::<Date, _>(late.from)
-    .bind::<Date, _>(late.to);
-    cached::<Text, _>(days).load(db)
+    .bind::<Date, _>(late.to).load(db)
 }

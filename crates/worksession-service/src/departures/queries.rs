@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached, on_backend};
+use db_kit::{Db, on_backend, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 
@@ -71,12 +71,13 @@ pub(super) fn close(db: &mut Db, gone: Erasure) -> QueryResult<usize> {
 /// Deletes up to `limit` of the user's sessions, with their flags and notifications, and returns their number. The caller
 /// holds [`lock_deletion`](crate::sessions::queries::lock_deletion).
 pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
-    let delete = diesel::sql_query(
+    let delete = statement::<Text>(
         "DELETE FROM sessions WHERE session_id IN (SELECT session_id FROM sessions WHERE user_id = $1 LIMIT $2) \
          RETURNING session_id",
-    );
-    let delete = delete.bind::<BigInt, _>(user).bind::<BigInt, _>(limit);
-    let ids: Vec<String> = cached::<Text, _>(delete).load(db)?;
+    )
+    .bind::<BigInt, _>(user)
+    .bind::<BigInt, _>(limit);
+    let ids: Vec<String> = delete.load(db)?;
     if !ids.is_empty() {
         // Writers of these rows lock the session's row or its deletion, so no more can be added now.
         diesel::delete(session_flags::table.filter(session_flags::session_id.eq_any(&ids)))
@@ -113,10 +114,10 @@ pub(super) fn delete_owned(db: &mut Db, user: UserId, limit: i64) -> QueryResult
         if room <= 0 {
             break;
         }
-        let delete = diesel::sql_query(text)
+        let delete = statement::<()>(text)
             .bind::<BigInt, _>(user)
             .bind::<BigInt, _>(room);
-        deleted += cached::<(), _>(delete).execute(db)?;
+        deleted += delete.execute(db)?;
     }
     // Integrations of teams stay, paused.
     deleted += diesel::update(webhooks::table.filter(webhooks::created_by.eq(user.get())))
@@ -136,14 +137,13 @@ pub(super) fn delete_events(db: &mut Db, user: UserId, limit: i64) -> QueryResul
         format!("%\"user\":{{\"id\":{user},%"),
         format!("%\"user_id\":{user},%"),
     );
-    let delete = diesel::sql_query(
+    statement::<()>(
         "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox \
          WHERE (routing_key LIKE 'session.%' AND body LIKE $1) \
          OR (routing_key = 'webhook.due.v1' AND body LIKE $2) LIMIT $3)",
-    );
-    let delete = delete
-        .bind::<Text, _>(session)
-        .bind::<Text, _>(call)
-        .bind::<BigInt, _>(limit);
-    cached::<(), _>(delete).execute(db)
+    )
+    .bind::<Text, _>(session)
+    .bind::<Text, _>(call)
+    .bind::<BigInt, _>(limit)
+    .execute(db)
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached, on_backend};
+use db_kit::{Db, on_backend, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
@@ -60,7 +60,7 @@ fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()
     fn column<'a, T>(rows: &'a [Notification], of: impl Fn(&'a Notification) -> T) -> Vec<T> {
         rows.iter().map(of).collect()
     }
-    let record = diesel::sql_query(
+    statement::<()>(
         "INSERT INTO notifications (event_id, session_id, team_project_id, outcome, reason, settled_at) \
          SELECT new.* FROM unnest($1, $2, $3, $4, $5, $6) \
           AS new (event_id, session_id, team_project_id, outcome, reason, settled_at) \
@@ -68,13 +68,13 @@ fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()
          ORDER BY sessions.session_id LIMIT 1) AS next WHERE next.session_id = new.session_id \
          ON CONFLICT (session_id, event_id) DO UPDATE \
          SET outcome = excluded.outcome, reason = excluded.reason, settled_at = excluded.settled_at",
-    );
-    let record = record
-        .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
-        .bind::<Array<Text>, _>(column(rows, |row| row.session_id.as_str()))
-        .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.team_project_id))
-        .bind::<Array<Text>, _>(column(rows, |row| row.outcome))
-        .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.reason.as_deref()))
-        .bind::<Array<Timestamp>, _>(column(rows, |row| row.settled_at));
-    cached::<(), _>(record).execute(conn).map(drop)
+    )
+    .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
+    .bind::<Array<Text>, _>(column(rows, |row| row.session_id.as_str()))
+    .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.team_project_id))
+    .bind::<Array<Text>, _>(column(rows, |row| row.outcome))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.reason.as_deref()))
+    .bind::<Array<Timestamp>, _>(column(rows, |row| row.settled_at))
+    .execute(conn)
+    .map(drop)
 }

@@ -1,5 +1,5 @@
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
@@ -22,20 +22,19 @@ type Columns = (
 
 /// Lists the flags that match the filter, newest first.
 pub(super) fn list(db: &mut Db, filter: &FlagFilter) -> QueryResult<Vec<FlagEntry>> {
-    let list = diesel::sql_query(
+    statement::<Columns>(
         "SELECT f.id, f.session_id, f.user_id, s.username, f.kind, f.severity, f.kind, f.amount, f.state, f.decision, \
           f.decided_at, f.created_at, s.credited_minutes \
          FROM session_flags f JOIN sessions s ON s.session_id = f.session_id \
          WHERE ($1 IS NULL OR f.state = $1) AND (NOT $2 OR f.severity = 'suspect') \
           AND ($3 IS NULL OR f.user_id = $3) AND ($4 IS NULL OR f.id < $4) ORDER BY f.id DESC LIMIT $5",
-    );
-    let list = list
-        .bind::<Nullable<Text>, _>(filter.state.map(FlagState::name))
-        .bind::<Bool, _>(filter.suspect)
-        .bind::<Nullable<BigInt>, _>(filter.user)
-        .bind::<Nullable<BigInt>, _>(filter.before)
-        .bind::<BigInt, _>(filter.limit);
-    cached::<Columns, _>(list).load(db)
+    )
+    .bind::<Nullable<Text>, _>(filter.state.map(FlagState::name))
+    .bind::<Bool, _>(filter.suspect)
+    .bind::<Nullable<BigInt>, _>(filter.user)
+    .bind::<Nullable<BigInt>, _>(filter.before)
+    .bind::<BigInt, _>(filter.limit)
+    .load(db)
 }
 
 pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagEntry>> {
@@ -58,19 +57,18 @@ pub(super) fn decide(
     seq: i64,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
-    let decide = diesel::sql_query(
+    statement::<()>(
         "UPDATE session_flags SET state = $1, decision = $2, decided_at = $3 WHERE id = $4",
-    );
-    let decide = decide
-        .bind::<Text, _>(state.name())
-        .bind::<Text, _>(decision)
-        .bind::<Timestamp, _>(now)
-        .bind::<BigInt, _>(flag.id);
-    cached::<(), _>(decide).execute(db)?;
+    )
+    .bind::<Text, _>(state.name())
+    .bind::<Text, _>(decision)
+    .bind::<Timestamp, _>(now)
+    .bind::<BigInt, _>(flag.id)
+    .execute(db)?;
     let change =
-        diesel::sql_query("UPDATE sessions SET seq = $1, changed_at = $2 WHERE session_id = $3")
+        statement::<()>("UPDATE sessions SET seq = $1, changed_at = $2 WHERE session_id = $3")
             .bind::<BigInt, _>(seq)
             .bind::<Timestamp, _>(now)
             .bind::<Text, _>(&flag.session_id);
-    cached::<(), _>(change).execute(db).map(drop)
+    change.execute(db).map(drop)
 }

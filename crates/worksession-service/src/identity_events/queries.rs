@@ -1,6 +1,6 @@
 use auth_types::TeamId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamp};
 
@@ -12,15 +12,14 @@ pub(super) fn heed(
     told_at: NaiveDateTime,
     deleted: bool,
 ) -> QueryResult<bool> {
-    let heed = diesel::sql_query(
+    let heed = statement::<()>(
         "INSERT INTO teams AS t (team_id, told_at, deleted) VALUES ($1, $2, $3) \
          ON CONFLICT (team_id) DO UPDATE SET told_at = excluded.told_at, deleted = excluded.deleted \
          WHERE NOT t.deleted AND (excluded.deleted OR t.told_at <= excluded.told_at)",
-    );
-    let heed = heed
-        .bind::<BigInt, _>(team)
-        .bind::<Timestamp, _>(told_at)
-        .bind::<Bool, _>(deleted);
-    let heeded = cached::<(), _>(heed).execute(db)?;
+    )
+    .bind::<BigInt, _>(team)
+    .bind::<Timestamp, _>(told_at)
+    .bind::<Bool, _>(deleted);
+    let heeded = heed.execute(db)?;
     Ok(heeded == 1)
 }

@@ -1,10 +1,10 @@
 use auth_types::{TeamId, UserId};
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::{Backend, Db, cached, json};
+use db_kit::{Backend, Db, json, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
-use crate::sessions::Status;
+use crate::sessions::SessionStatus;
 use crate::sessions::record::{RecordRow, RecordSql};
 
 /// The limit of a read of changes. A result of this size is incomplete.
@@ -58,13 +58,13 @@ pub(super) struct UpdateWindow {
 
 /// Returns up to [`MOST_HEADS`] sessions of all users that changed in the range.
 pub(super) fn heads(db: &mut Db, window: UpdateWindow) -> QueryResult<Vec<UpdateHead>> {
-    let heads = diesel::sql_query(
-        "SELECT session_id, seq, status FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001",
-    );
-    let heads = heads
-        .bind::<Timestamp, _>(window.after)
-        .bind::<Timestamp, _>(window.now + AHEAD);
-    cached::<(Text, BigInt, Text), _>(heads).load(db)
+    statement::<(Text, BigInt, Text)>(
+        "SELECT session_id, seq, status FROM sessions \
+         WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001",
+    )
+    .bind::<Timestamp, _>(window.after)
+    .bind::<Timestamp, _>(window.now + AHEAD)
+    .load(db)
 }
 
 /// Returns these sessions in their current state. Each statement sees its own moment.
@@ -75,8 +75,8 @@ pub(super) fn updates(db: &mut Db, ids: &[String]) -> QueryResult<Vec<UpdateRow>
     };
     let mut rows = Vec::with_capacity(ids.len());
     for ids in ids.chunks(AT_ONCE) {
-        let news = diesel::sql_query(text).bind::<Text, _>(json::to_text(&ids)?);
-        rows.extend(cached::<NewsSql, _>(news).load::<NewsRow>(db)?);
+        let changed = statement::<UpdateSql>(text).bind::<Text, _>(json::to_text(&ids)?);
+        rows.extend(changed.load::<UpdateRow>(db)?);
     }
     Ok(rows)
 }
@@ -90,21 +90,21 @@ pub(super) fn missed(
     window: UpdateWindow,
 ) -> QueryResult<Option<Vec<UpdateRow>>> {
     let until = window.now + AHEAD;
-    let all = diesel::sql_query(
-        "SELECT COUNT(*) FROM (SELECT 1 FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001) AS changed",
-    );
-    let all = all
-        .bind::<Timestamp, _>(window.after)
-        .bind::<Timestamp, _>(until);
-    let all: i64 = cached::<BigInt, _>(all).get_result(db)?;
+    let all: i64 = statement::<BigInt>(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM sessions \
+         WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001) AS changed",
+    )
+    .bind::<Timestamp, _>(window.after)
+    .bind::<Timestamp, _>(until)
+    .get_result(db)?;
     if usize::try_from(all).is_ok_and(|all| all >= MOST_HEADS) {
         return Ok(None);
     }
     let teams: String = teams.iter().map(|team| format!(",{team}")).collect();
-    let missed = diesel::sql_query(include_str!("missed.sql"))
-        .bind::<Timestamp, _>(span.after)
+    let missed = statement::<UpdateSql>(include_str!("missed.sql"))
+        .bind::<Timestamp, _>(window.after)
         .bind::<Timestamp, _>(until)
         .bind::<BigInt, _>(user)
         .bind::<Text, _>(teams + ",");
-    cached::<UpdateSql, _>(missed).load(db).map(Some)
+    missed.load(db).map(Some)
 }

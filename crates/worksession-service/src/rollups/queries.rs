@@ -1,6 +1,6 @@
 use auth_types::{TeamId, UserId};
 use chrono::NaiveDate;
-use db_kit::{Db, cached, json};
+use db_kit::{Db, json, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text};
 use serde::Serialize;
@@ -43,8 +43,8 @@ pub(crate) fn user_totals(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<
     let arguments: Vec<_> = arguments.collect();
     let mut totals = Vec::new();
     for arguments in json::arguments(db, &arguments)? {
-        let found = diesel::sql_query(text).bind::<Text, _>(arguments);
-        totals.extend(cached::<UserTotalsSql, _>(found).load::<UserTotals>(db)?);
+        let found = statement::<UserTotalsSql>(text).bind::<Text, _>(arguments);
+        totals.extend(found.load::<UserTotals>(db)?);
     }
     Ok(totals)
 }
@@ -55,16 +55,15 @@ pub(super) fn old_boards(
     [day, week, month]: [NaiveDate; 3],
     limit: i64,
 ) -> QueryResult<Vec<(i64, String, NaiveDate)>> {
-    let old = diesel::sql_query(
+    statement::<(BigInt, Text, Date)>(
         "SELECT DISTINCT scope, period, start FROM board WHERE (period = 'day' AND start < $1) \
          OR (period = 'week' AND start < $2) OR (period = 'month' AND start < $3) LIMIT $4",
-    );
-    let old = old
-        .bind::<Date, _>(day)
-        .bind::<Date, _>(week)
-        .bind::<Date, _>(month)
-        .bind::<BigInt, _>(limit);
-    cached::<(BigInt, Text, Date), _>(old).load(db)
+    )
+    .bind::<Date, _>(day)
+    .bind::<Date, _>(week)
+    .bind::<Date, _>(month)
+    .bind::<BigInt, _>(limit)
+    .load(db)
 }
 
 pub(super) fn drop_board(

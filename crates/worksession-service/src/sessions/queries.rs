@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
@@ -10,10 +10,10 @@ use super::model::{NewFlag, SessionRow, SessionSql};
 use crate::schema::{session_flags, sessions};
 
 pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<Option<SessionRow>> {
-    let find = diesel::sql_query(include_str!("find.sql"))
+    let find = statement::<SessionSql>(include_str!("find.sql"))
         .bind::<Text, _>(session_id)
         .bind::<BigInt, _>(user);
-    cached::<SessionSql, _>(find).get_result(db).optional()
+    find.get_result(db).optional()
 }
 
 /// Returns up to `limit` open sessions whose planned end is `open_after` or earlier. All sweepers use the same order
@@ -23,15 +23,14 @@ pub(super) fn overdue(
     open_after: NaiveDateTime,
     limit: i32,
 ) -> QueryResult<Vec<(UserId, String)>> {
-    let overdue = diesel::sql_query(
+    statement::<(BigInt, Text)>(
         "SELECT user_id, session_id FROM sessions \
          WHERE status IN ('running', 'awaiting_submit') AND expected_end_at <= $1 \
          ORDER BY user_id, session_id LIMIT $2",
-    );
-    let overdue = overdue
-        .bind::<Timestamp, _>(open_after)
-        .bind::<Integer, _>(limit);
-    cached::<(BigInt, Text), _>(overdue).load(db)
+    )
+    .bind::<Timestamp, _>(open_after)
+    .bind::<Integer, _>(limit)
+    .load(db)
 }
 
 /// Marks an open session as abandoned, as its user's change `seq`; none when a submit or another sweeper came first.
@@ -41,11 +40,11 @@ pub(super) fn abandon(
     seq: i64,
     now: NaiveDateTime,
 ) -> QueryResult<Option<SessionRow>> {
-    let abandon = diesel::sql_query(include_str!("abandon.sql"))
+    let abandon = statement::<SessionSql>(include_str!("abandon.sql"))
         .bind::<BigInt, _>(seq)
         .bind::<Timestamp, _>(now)
         .bind::<Text, _>(session_id);
-    cached::<SessionSql, _>(abandon).get_result(db).optional()
+    abandon.get_result(db).optional()
 }
 
 /// Counts a submit whose locked fields differ from an open session, and returns the count; none if it is not open.
@@ -114,7 +113,5 @@ pub(crate) fn lock_deletion(db: &mut Db, lock: DeletionLock) -> QueryResult<()> 
             "SELECT pg_advisory_xact_lock('sessions'::regclass::oid::bigint)"
         }
     };
-    cached::<Text, _>(diesel::sql_query(text))
-        .execute(conn)
-        .map(drop)
+    statement::<Text>(text).execute(conn).map(drop)
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
@@ -12,11 +12,12 @@ use crate::sessions::record::{RecordRow, RecordSql};
 /// Takes the user's next change number, and locks the user's data until the transaction ends. Call it before taking
 /// any other lock.
 pub(crate) fn bump(db: &mut Db, user: UserId) -> QueryResult<i64> {
-    let bump = diesel::sql_query(
+    statement::<BigInt>(
         "INSERT INTO user_sync AS u (user_id, seq) VALUES ($1, 1) \
          ON CONFLICT (user_id) DO UPDATE SET seq = u.seq + 1 RETURNING seq",
-    );
-    cached::<BigInt, _>(bump.bind::<BigInt, _>(user)).get_result(db)
+    )
+    .bind::<BigInt, _>(user)
+    .get_result(db)
 }
 
 /// The most changes in one response.
@@ -57,8 +58,8 @@ pub(super) fn since(db: &mut Db, user: UserId, since: SyncCursor) -> QueryResult
         Nullable<ProjectSql>,
         Nullable<PreferencesSql>,
     );
-    let since = diesel::sql_query(include_str!("since.sql"))
+    let since = statement::<Row>(include_str!("since.sql"))
         .bind::<BigInt, _>(user)
         .bind::<BigInt, _>(since.seq());
-    cached::<Row, _>(since).load(db)
+    since.load(db)
 }

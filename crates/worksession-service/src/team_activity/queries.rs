@@ -1,6 +1,6 @@
 use auth_types::TeamId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
@@ -13,14 +13,15 @@ pub(super) fn members(
     team: TeamId,
     since: NaiveDateTime,
 ) -> QueryResult<Vec<ActiveMember>> {
-    let sums = diesel::sql_query(
+    statement::<((BigInt, Text), BigInt, BigInt, BigInt)>(
         "SELECT user_id, max(username), count(*), sum(planned_duration), sum(credited_minutes) \
          FROM team_projects t JOIN sessions s ON s.project_id = 'team_' || t.id AND s.team_id IS NOT NULL \
           AND started_at >= $1 \
          WHERE t.team_id = $2 GROUP BY user_id ORDER BY 5 DESC, 1 LIMIT 200",
-    );
-    let sums = sums.bind::<Timestamp, _>(since).bind::<BigInt, _>(team);
-    cached::<((BigInt, Text), BigInt, BigInt, BigInt), _>(sums).load(db)
+    )
+    .bind::<Timestamp, _>(since)
+    .bind::<BigInt, _>(team)
+    .load(db)
 }
 
 type RunningSql = (
@@ -41,17 +42,16 @@ pub(super) fn running(
     since: NaiveDateTime,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<RunningSession>> {
-    let running = diesel::sql_query(
+    let running = statement::<RunningSql>(
         "SELECT session_id, user_id, username, project_id, project_name, category, planned_duration, \
           started_at, expected_end_at \
          FROM team_projects t JOIN sessions s ON s.project_id = 'team_' || t.id AND s.team_id IS NOT NULL \
           AND started_at >= $1 \
          WHERE t.team_id = $2 AND status || '' = 'running' AND expected_end_at > $3 \
          ORDER BY started_at, session_id LIMIT 200",
-    );
-    let running = running
-        .bind::<Timestamp, _>(since)
-        .bind::<BigInt, _>(team)
-        .bind::<Timestamp, _>(now);
-    cached::<RunningSql, _>(running).load(db)
+    )
+    .bind::<Timestamp, _>(since)
+    .bind::<BigInt, _>(team)
+    .bind::<Timestamp, _>(now);
+    running.load(db)
 }

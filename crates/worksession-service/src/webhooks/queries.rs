@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use auth_types::{TeamId, UserId};
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached, on_backend};
+use db_kit::{Db, on_backend, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
@@ -23,7 +23,7 @@ pub(super) struct NewWebhook {
 /// Inserts a webhook into its owner's first free slot; none when all are taken. If several requests take a slot at
 /// once, one gets it and the others violate the table's constraint.
 pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<WebhookId>> {
-    let insert = diesel::sql_query(
+    let insert = statement::<BigInt>(
         "INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
           created_at, updated_at, secret_changed_at, created_by, client_id, session_id) \
          SELECT $1, $2, column1, $3, $4, $5, 1, 'active', $6, $6, $6, $7, $8, $9 \
@@ -43,7 +43,7 @@ pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<Webhoo
         .bind::<Nullable<BigInt>, _>(new.maker.created_by)
         .bind::<Nullable<Text>, _>(&new.maker.client_id)
         .bind::<Nullable<Text>, _>(&new.maker.session_id);
-    let ids: Vec<i64> = cached::<BigInt, _>(insert).load(db)?;
+    let ids: Vec<i64> = insert.load(db)?;
     Ok(ids.first().copied().and_then(WebhookId::new))
 }
 
@@ -233,12 +233,11 @@ pub(super) fn subscribers(
     db: &mut Db,
     (user, team): (UserId, Option<TeamId>),
 ) -> QueryResult<Vec<WebhookSubscriber>> {
-    let subscribers = diesel::sql_query(
+    statement::<(BigInt, BigInt, Text)>(
         "SELECT id, revision, events FROM webhooks WHERE status = 'active' AND user_id = $1 \
          UNION ALL SELECT id, revision, events FROM webhooks WHERE status = 'active' AND team_id = $2",
-    );
-    let subscribers = subscribers
-        .bind::<BigInt, _>(user)
-        .bind::<Nullable<BigInt>, _>(team);
-    cached::<(BigInt, BigInt, Text), _>(subscribers).load(db)
+    )
+    .bind::<BigInt, _>(user)
+    .bind::<Nullable<BigInt>, _>(team)
+    .load(db)
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp};
 
@@ -30,16 +30,16 @@ pub(super) fn put_consent(
     scope: &str,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
-    let put = diesel::sql_query(
+    statement::<()>(
         "INSERT INTO oauth_consents (user_id, client_id, scope, created_at, updated_at) VALUES ($1, $2, $3, $4, $4) \
          ON CONFLICT (user_id, client_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at",
-    );
-    let put = put
-        .bind::<BigInt, _>(user_id)
-        .bind::<Text, _>(client_id)
-        .bind::<Text, _>(scope)
-        .bind::<Timestamp, _>(now);
-    cached::<(), _>(put).execute(db).map(drop)
+    )
+    .bind::<BigInt, _>(user_id)
+    .bind::<Text, _>(client_id)
+    .bind::<Text, _>(scope)
+    .bind::<Timestamp, _>(now)
+    .execute(db)
+    .map(drop)
 }
 
 /// Deletes a consent. Returns false if there was none.

@@ -2,7 +2,7 @@
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached, json};
+use db_kit::{Db, json, statement};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::{Text, Timestamp};
@@ -16,21 +16,21 @@ pub(crate) fn end_descendants(
     ended: &[String],
     now: NaiveDateTime,
 ) -> QueryResult<Vec<String>> {
-    let end = diesel::sql_query(match db {
+    statement::<Text>(match db {
         Db::Pg(_) => include_str!("end_descendants.postgres.sql"),
         Db::Sqlite(_) => include_str!("end_descendants.sqlite.sql"),
-    });
-    let end = end
-        .bind::<Timestamp, _>(now)
-        .bind::<Text, _>(json::to_text(&ended)?);
-    cached::<Text, _>(end).load(db)
+    })
+    .bind::<Timestamp, _>(now)
+    .bind::<Text, _>(json::to_text(&ended)?)
+    .load(db)
 }
 
 /// Lists the SSO sessions that a session is or descends from, each with its expiry, nearest first. The list is empty
 /// for a sign-in at the product itself.
 pub(crate) fn list_ancestors(db: &mut Db, sid: &str) -> QueryResult<Vec<(String, NaiveDateTime)>> {
-    let ancestors = diesel::sql_query(include_str!("ancestors.sql")).bind::<Text, _>(sid);
-    cached::<(Text, Timestamp), _>(ancestors).load(db)
+    let ancestors =
+        statement::<(Text, Timestamp)>(include_str!("ancestors.sql")).bind::<Text, _>(sid);
+    ancestors.load(db)
 }
 
 /// Lists the OAuth clients of these ended sessions that may no longer have integrations. They have no other live session

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached, json};
+use db_kit::{Db, json, statement};
 use diesel::dsl::SqlTypeOf;
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text, Timestamp};
@@ -82,9 +82,9 @@ pub(in crate::sessions) fn rotate_many(
 ) -> QueryResult<Vec<Option<RotatedSession>>> {
     let mut rotated: HashMap<String, RotatedSession> = HashMap::new();
     if let Db::Pg(conn) = db {
-        let rotate = diesel::sql_query(include_str!("rotate_many.postgres.sql"))
+        let rotate = statement::<RotatedSql>(include_str!("rotate_many.postgres.sql"))
             .bind::<Text, _>(json::to_text(&rotations)?);
-        rotated.extend(cached::<RotatedSql, _>(rotate).load::<(String, RotatedSession)>(conn)?);
+        rotated.extend(rotate.load::<(String, RotatedSession)>(conn)?);
     }
     let lineages = rotations.iter().map(|rotation| &rotation.lineage);
     Ok(lineages.map(|lineage| rotated.remove(lineage)).collect())
@@ -93,7 +93,7 @@ pub(in crate::sessions) fn rotate_many(
 /// Replaces the presented refresh token by its successor if it is current; waits while the session is locked. This
 /// one statement decides every race: of all callers with the same token, one gets true.
 pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &RefreshRotation) -> QueryResult<bool> {
-    let rotate = diesel::sql_query(include_str!("rotate.sql"))
+    let rotate = statement::<()>(include_str!("rotate.sql"))
         .bind::<Text, _>(&rotation.successor)
         .bind::<Text, _>(&rotation.presented)
         .bind::<Timestamp, _>(rotation.now)
@@ -102,6 +102,6 @@ pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &RefreshRotation) -> Qu
         .bind::<Nullable<Text>, _>(&rotation.user_agent)
         .bind::<Text, _>(&rotation.lineage)
         .bind::<Nullable<Text>, _>(&rotation.client_id);
-    let rotated = cached::<(), _>(rotate).execute(db)?;
+    let rotated = rotate.execute(db)?;
     Ok(rotated == 1)
 }

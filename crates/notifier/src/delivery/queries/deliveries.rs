@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::NaiveDateTime;
-use db_kit::{COUNTED, Db, DbBackend, cached, json};
+use db_kit::{COUNTED, Db, DbBackend, json, statement};
 use diesel::dsl::max;
 use diesel::expression::BoxableExpression;
 use diesel::prelude::*;
@@ -20,8 +20,8 @@ pub(crate) fn insert(db: &mut Db, rows: &[NewDelivery]) -> QueryResult<HashSet<S
     };
     let mut new = HashSet::new();
     for rows in json::arguments(db, rows)? {
-        let insert = diesel::sql_query(text).bind::<Text, _>(rows);
-        let ids = cached::<(Text,), _>(insert).load::<(String,)>(db)?;
+        let insert = statement::<(Text,)>(text).bind::<Text, _>(rows);
+        let ids = insert.load::<(String,)>(db)?;
         new.extend(ids.into_iter().map(|(id,)| id));
     }
     Ok(new)
@@ -47,8 +47,7 @@ pub(crate) fn start(db: &mut Db, attempts: &[Attempt]) -> QueryResult<()> {
         })
     });
     for rows in json::arguments(db, &started.collect::<Vec<_>>())? {
-        let start = diesel::sql_query(text).bind::<Text, _>(rows);
-        cached::<(), _>(start).execute(db)?;
+        statement::<()>(text).bind::<Text, _>(rows).execute(db)?;
     }
     Ok(())
 }
@@ -153,8 +152,8 @@ pub(crate) fn list_ready<'a>(
     });
     let mut ready: HashMap<String, Vec<DeliveryRow>> = HashMap::new();
     for due in json::arguments(db, &due.collect::<Vec<_>>())? {
-        let query = diesel::sql_query(text).bind::<Text, _>(due);
-        for row in cached::<DeliverySql, _>(query).load::<DeliveryRow>(db)? {
+        let query = statement::<DeliverySql>(text).bind::<Text, _>(due);
+        for row in query.load::<DeliveryRow>(db)? {
             let rows = ready.entry(row.destination_id.clone()).or_default();
             rows.push(row);
         }
@@ -164,11 +163,12 @@ pub(crate) fn list_ready<'a>(
 
 /// Counts open deliveries, up to [`COUNTED`].
 pub(crate) fn count_open(db: &mut Db, medium: &str) -> QueryResult<i64> {
-    let count = diesel::sql_query(
+    let count = statement::<BigInt>(
         "SELECT count(*) FROM (SELECT 1 AS one FROM deliveries WHERE medium = $1 AND settled_at IS NULL LIMIT $2) AS counted",
-    );
-    let count = count.bind::<Text, _>(medium).bind::<BigInt, _>(COUNTED);
-    cached::<BigInt, _>(count).get_result(db)
+    )
+    .bind::<Text, _>(medium)
+    .bind::<BigInt, _>(COUNTED);
+    count.get_result(db)
 }
 
 /// Lists the deliveries of a message that was sent before.

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached, json, on_backend};
+use db_kit::{Db, json, on_backend, statement};
 use diesel::dsl::min;
 use diesel::prelude::*;
 use diesel::sql_types::{Text, Timestamp};
@@ -95,8 +95,10 @@ pub(crate) fn expect(
         now,
     });
     for rows in json::arguments(db, &expected.collect::<Vec<_>>())? {
-        let expect = diesel::sql_query(text).bind::<Text, _>(rows);
-        cached::<(), _>(expect.bind::<Timestamp, _>(give_up_at)).execute(db)?;
+        statement::<()>(text)
+            .bind::<Text, _>(rows)
+            .bind::<Timestamp, _>(give_up_at)
+            .execute(db)?;
     }
     Ok(())
 }
@@ -225,8 +227,7 @@ pub(crate) fn release(
         look_at: (!row.is_active()).then_some(now),
     });
     for rows in json::arguments(db, &released.collect::<Vec<_>>())? {
-        let release = diesel::sql_query(text).bind::<Text, _>(rows);
-        cached::<(), _>(release).execute(db)?;
+        statement::<()>(text).bind::<Text, _>(rows).execute(db)?;
     }
     Ok(())
 }

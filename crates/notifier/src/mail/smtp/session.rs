@@ -234,7 +234,7 @@ fn is_enhanced(word: &str) -> bool {
 }
 
 fn mentions_certificate(error: &Error) -> bool {
-    let mut causes = std::iter::successors(error.source(), |cause| cause.source());
+    let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
     causes.any(|cause| cause.to_string().contains("certificate"))
 }
 

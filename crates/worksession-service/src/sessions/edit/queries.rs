@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
@@ -17,7 +17,7 @@ pub(super) fn update(
     seq: i64,
     now: NaiveDateTime,
 ) -> QueryResult<Option<RecordRow>> {
-    let change = diesel::sql_query(include_str!("edit.sql"))
+    statement::<RecordSql>(include_str!("edit.sql"))
         .bind::<Nullable<Text>, _>(edit.note)
         .bind::<Nullable<Text>, _>(edit.tags)
         .bind::<Bool, _>(edit.quality_rating.is_some())
@@ -25,6 +25,7 @@ pub(super) fn update(
         .bind::<BigInt, _>(seq)
         .bind::<Timestamp, _>(now)
         .bind::<Text, _>(session_id)
-        .bind::<BigInt, _>(user);
-    cached::<RecordSql, _>(change).get_result(db).optional()
+        .bind::<BigInt, _>(user)
+        .get_result(db)
+        .optional()
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp};
 
@@ -17,10 +17,10 @@ pub(super) fn page(
     after: SessionCursor,
     until: NaiveDateTime,
 ) -> QueryResult<Vec<RecordRow>> {
-    let page = diesel::sql_query(include_str!("page.sql"))
+    let page = statement::<RecordSql>(include_str!("page.sql"))
         .bind::<BigInt, _>(user)
         .bind::<Timestamp, _>(after.started_at)
         .bind::<Text, _>(after.session_id)
         .bind::<Timestamp, _>(until);
-    cached::<RecordSql, _>(page).load(db)
+    page.load(db)
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Backend, Db, cached};
+use db_kit::{Backend, Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
@@ -13,10 +13,10 @@ pub(in crate::sessions) fn find(
     user: UserId,
     session_id: &str,
 ) -> QueryResult<Option<RecordRow>> {
-    let find = diesel::sql_query(include_str!("find.sql"))
+    let find = statement::<RecordSql>(include_str!("find.sql"))
         .bind::<Text, _>(session_id)
         .bind::<BigInt, _>(user);
-    cached::<RecordSql, _>(find).get_result(db).optional()
+    find.get_result(db).optional()
 }
 
 pub(super) struct ListArguments {
@@ -56,7 +56,7 @@ pub(super) fn list(
         (ListStrategy::Filtered, Backend::Postgres) => include_str!("filtered.postgres.sql"),
         (ListStrategy::Filtered, Backend::Sqlite) => include_str!("filtered.sqlite.sql"),
     };
-    let matching = diesel::sql_query(text)
+    statement::<RecordSql>(text)
         .bind::<BigInt, _>(of.user_id)
         .bind::<Timestamp, _>(of.from)
         .bind::<Timestamp, _>(of.until.started_at)
@@ -65,18 +65,18 @@ pub(super) fn list(
         .bind::<Nullable<Text>, _>(&of.project_id)
         .bind::<Nullable<Text>, _>(&of.category)
         .bind::<Nullable<Text>, _>(&of.tag)
-        .bind::<Integer, _>(of.limit);
-    cached::<RecordSql, _>(matching).load(db)
+        .bind::<Integer, _>(of.limit)
+        .load(db)
 }
 
 fn plain(db: &mut Db, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
-    let newest = diesel::sql_query(include_str!("plain.sql"))
+    statement::<RecordSql>(include_str!("plain.sql"))
         .bind::<BigInt, _>(of.user_id)
         .bind::<Timestamp, _>(of.from)
         .bind::<Timestamp, _>(of.until.started_at)
         .bind::<Text, _>(&of.until.session_id)
-        .bind::<Integer, _>(of.limit);
-    cached::<RecordSql, _>(newest).load(db)
+        .bind::<Integer, _>(of.limit)
+        .load(db)
 }
 
 /// Returns the last session of the search, if there are more behind it.
@@ -104,12 +104,12 @@ pub(super) fn last_looked_at(
              ORDER BY started_at DESC, session_id DESC LIMIT 2 OFFSET 9999"
         }
     };
-    let last = diesel::sql_query(text)
+    let last = statement::<(Timestamp, Text)>(text)
         .bind::<BigInt, _>(of.user_id)
         .bind::<Timestamp, _>(of.from)
         .bind::<Timestamp, _>(of.until.started_at)
         .bind::<Text, _>(&of.until.session_id);
-    let rows: Vec<(NaiveDateTime, String)> = cached::<(Timestamp, Text), _>(last).load(db)?;
+    let rows: Vec<(NaiveDateTime, String)> = last.load(db)?;
     let more = rows.len() > 1;
     let last = rows.into_iter().next().filter(|_| more);
     Ok(last.map(|(started_at, session_id)| SessionCursor {

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use chrono::NaiveDateTime;
 use db_kit::outbox::{self, NewOutboxRow};
-use db_kit::{Db, Gather, cached, execute_named, json};
+use db_kit::{Db, Gather, execute_named, json, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use serde::Serialize;
@@ -46,9 +46,9 @@ pub(super) fn start_many(
 ) -> QueryResult<Vec<Option<StartedSession>>> {
     match db {
         Db::Pg(conn) => {
-            let start = diesel::sql_query(include_str!("start.postgres.sql"))
+            let start = statement::<(SessionSql, Bool)>(include_str!("start.postgres.sql"))
                 .bind::<Text, _>(json::to_text(&attempts)?);
-            let opened: Vec<StartedSession> = cached::<(SessionSql, Bool), _>(start).load(conn)?;
+            let opened: Vec<StartedSession> = start.load(conn)?;
             let opened = opened
                 .into_iter()
                 .map(|opened| (opened.row.user_id, opened));
@@ -82,12 +82,12 @@ fn start_one(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<StartedS
 /// Returns the session of an earlier start that this one repeats.
 pub(super) fn earlier(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<SessionRow>> {
     let session = &attempt.session;
-    let earlier = diesel::sql_query(include_str!("earlier.sql"))
+    let earlier = statement::<SessionSql>(include_str!("earlier.sql"))
         .bind::<BigInt, _>(session.user_id)
         .bind::<Nullable<Text>, _>(&attempt.idempotency_key)
         .bind::<Timestamp, _>(attempt.key_after)
         .bind::<Text, _>(&session.start_digest)
         .bind::<Timestamp, _>(attempt.open_after)
         .bind::<Timestamp, _>(attempt.repeated_after);
-    cached::<SessionSql, _>(earlier).get_result(db).optional()
+    earlier.get_result(db).optional()
 }

@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
-use db_kit::{Db, bind_named, cached, execute_named, json, outbox};
+use db_kit::{Db, bind_named, execute_named, json, outbox, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use serde::Serialize;
@@ -63,17 +63,14 @@ pub(super) fn sessions(
 ) -> QueryResult<HashMap<UserId, FoundSession>> {
     let arguments: Vec<_> = attempts.iter().map(SessionArguments::new).collect();
     let sessions: Vec<FoundSession> = match db {
-        Db::Pg(conn) => {
-            let query = diesel::sql_query(include_str!("sessions.postgres.sql"));
-            let query = query.bind::<Text, _>(json::to_text(&arguments)?);
-            cached::<FoundSessionSql, _>(query).load(conn)?
-        }
+        Db::Pg(conn) => statement::<FoundSessionSql>(include_str!("sessions.postgres.sql"))
+            .bind::<Text, _>(json::to_text(&arguments)?)
+            .load(conn)?,
         Db::Sqlite(conn) => {
             let find = |arguments: &SessionArguments| {
-                let query = bind_named(include_str!("sessions.sqlite.sql"), arguments)?;
-                cached::<FoundSessionSql, _>(query)
-                    .get_result(conn)
-                    .optional()
+                let query =
+                    bind_named::<FoundSessionSql>(include_str!("sessions.sqlite.sql"), arguments)?;
+                query.get_result(conn).optional()
             };
             let found = arguments.iter().map(find);
             found
@@ -154,15 +151,16 @@ pub(super) fn facts(
         .map(|(found, now)| FactsArguments::new(found, *now))
         .collect();
     let facts: Vec<(UserId, SubmitFacts)> = match db {
-        Db::Pg(conn) => {
-            let query = diesel::sql_query(include_str!("facts.postgres.sql"));
-            let query = query.bind::<Text, _>(json::to_text(&arguments)?);
-            cached::<(BigInt, SubmitFactsSql), _>(query).load(conn)?
-        }
+        Db::Pg(conn) => statement::<(BigInt, SubmitFactsSql)>(include_str!("facts.postgres.sql"))
+            .bind::<Text, _>(json::to_text(&arguments)?)
+            .load(conn)?,
         Db::Sqlite(conn) => {
             let find = |arguments: &FactsArguments| {
-                let query = bind_named(include_str!("facts.sqlite.sql"), arguments)?;
-                cached::<(BigInt, SubmitFactsSql), _>(query).get_result(conn)
+                let query = bind_named::<(BigInt, SubmitFactsSql)>(
+                    include_str!("facts.sqlite.sql"),
+                    arguments,
+                )?;
+                query.get_result(conn)
             };
             arguments.iter().map(find).collect::<Result<_, _>>()?
         }
@@ -230,9 +228,9 @@ pub(super) fn work_near(
 pub(super) fn store(db: &mut Db, rows: &[&SubmitRows]) -> QueryResult<HashSet<String>> {
     match db {
         Db::Pg(conn) => {
-            let store = diesel::sql_query(include_str!("store.postgres.sql"))
+            let store = statement::<Text>(include_str!("store.postgres.sql"))
                 .bind::<Text, _>(json::to_text(&rows)?);
-            let stored: Vec<String> = cached::<Text, _>(store).load(conn)?;
+            let stored: Vec<String> = store.load(conn)?;
             Ok(stored.into_iter().collect())
         }
         Db::Sqlite(_) => rows.iter().map(|rows| store_one(db, rows)).collect(),

@@ -1,4 +1,4 @@
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
@@ -28,7 +28,7 @@ pub(super) fn newest(
     until: SessionCursor,
     limit: i32,
 ) -> QueryResult<Vec<ActivityEntry>> {
-    let newest = diesel::sql_query(
+    statement::<ActivitySql>(
         "SELECT s.session_id, user_id, username, category, planned_duration, planning_note, status, \
           started_at, expected_end_at, ended_at, credited_minutes, n.outcome, n.reason, n.settled_at \
          FROM (SELECT * FROM sessions WHERE project_id = $1 AND team_id IS NOT NULL \
@@ -37,11 +37,10 @@ pub(super) fn newest(
          LEFT JOIN notifications n ON n.session_id = s.session_id AND n.event_id = (SELECT event_id FROM notifications l \
           WHERE l.session_id = s.session_id ORDER BY l.settled_at DESC, event_id DESC LIMIT 1) \
          ORDER BY started_at DESC, s.session_id DESC LIMIT $4",
-    );
-    let newest = newest
-        .bind::<Text, _>(ProjectRef::Team(project).to_string())
-        .bind::<Timestamp, _>(until.started_at)
-        .bind::<Text, _>(until.session_id)
-        .bind::<Integer, _>(limit);
-    cached::<ActivitySql, _>(newest).load(db)
+    )
+    .bind::<Text, _>(ProjectRef::Team(project).to_string())
+    .bind::<Timestamp, _>(until.started_at)
+    .bind::<Text, _>(until.session_id)
+    .bind::<Integer, _>(limit)
+    .load(db)
 }

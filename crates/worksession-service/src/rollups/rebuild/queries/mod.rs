@@ -2,7 +2,7 @@ mod write;
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{Db, cached};
+use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
@@ -18,12 +18,12 @@ use crate::schema::{
 
 /// Returns the first user after `after` who has sessions or totals.
 pub(crate) fn next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Option<UserId>> {
-    let next = diesel::sql_query(
+    let next = statement::<Nullable<BigInt>>(
         "SELECT MIN(user_id) FROM (SELECT MIN(user_id) AS user_id FROM sessions WHERE user_id > $1 \
          UNION ALL SELECT MIN(user_id) FROM user_totals WHERE user_id > $1) AS users",
-    );
-    let next = next.bind::<BigInt, _>(after.map_or(0, UserId::get));
-    let next: Option<i64> = cached::<Nullable<BigInt>, _>(next).get_result(db)?;
+    )
+    .bind::<BigInt, _>(after.map_or(0, UserId::get));
+    let next: Option<i64> = next.get_result(db)?;
     Ok(next.and_then(UserId::new))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
 
 /// Returns the sessions that the user submitted in time, in the order of the submits. A deleted team reads as none.
 pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<TalliedSession>> {
-    let worked = diesel::sql_query(
+    let worked = statement::<Columns>(
         "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
          CASE WHEN (SELECT deleted FROM teams g WHERE g.team_id = s.team_id) THEN NULL ELSE team_id END, \
          status = 'completed', credited_minutes, points_centi, submitted_at, on_boards, \
@@ -76,7 +76,7 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<TalliedSessio
         Bool,
         Bool,
     );
-    cached::<Columns, _>(worked.bind::<BigInt, _>(user)).load(db)
+    worked.bind::<BigInt, _>(user).load(db)
 }
 
 /// Returns the user's stored rollups. Boards are limited to the periods that are kept on `today`.

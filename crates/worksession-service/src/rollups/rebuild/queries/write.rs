@@ -1,5 +1,5 @@
 use auth_types::UserId;
-use db_kit::{Db, cached, on_backend};
+use db_kit::{Db, on_backend, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 
@@ -91,8 +91,8 @@ pub(in crate::rollups::rebuild) fn set_on_boards(
     session_id: &str,
     on_boards: bool,
 ) -> QueryResult<usize> {
-    let set = diesel::sql_query("UPDATE sessions SET on_boards = $1 WHERE session_id = $2")
+    statement::<()>("UPDATE sessions SET on_boards = $1 WHERE session_id = $2")
         .bind::<Bool, _>(on_boards)
-        .bind::<Text, _>(session_id);
-    cached::<(), _>(set).execute(db)
+        .bind::<Text, _>(session_id)
+        .execute(db)
 }

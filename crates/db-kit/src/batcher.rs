@@ -1,98 +1,248 @@
-//! Runs jobs of one kind in batches. Jobs that arrive while a batch runs form the next one. A single job does not wait, and a
-//! batch costs the database and the threads little more than one job.
+//! Coalesces concurrent requests of one kind into one. Many requests then cost the database, and the threads between it and the
+//! callers, little more than one. A request that comes alone does not wait.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::any::Any;
+use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
-use crate::workers::{JobError, Workers};
+use tokio::sync::oneshot;
 
-/// The maximum number of waiting jobs.
-const MAX_WAITING: usize = 10_000;
+use crate::batch_queue::BatchQueue;
+use crate::connection::TrackedConnection;
+use crate::transaction::transaction;
+use crate::workers::{JobError, JobHandle, Ticket};
+use crate::{Backend, Db, DbError, Pool};
 
-/// A function that removes the next batch from the queue, at least one job if there is one. Jobs that it leaves come in a later
-/// batch.
-type Take<J> = fn(&mut VecDeque<J>) -> Vec<J>;
+const MOST: usize = 32;
+/// Concurrent read batches. Requests that arrive while one runs form the next.
+const READS_AT_ONCE: usize = 1;
+/// Concurrent write batches: one that waits for a lock does not block all others.
+const WRITES_AT_ONCE: usize = 2;
 
-/// A queue of jobs that run in batches. The function that runs a batch answers the callers and does not panic.
-pub(crate) struct Batcher<J> {
-    workers: Workers,
-    at_once: usize,
-    batches: Arc<Batches<J>>,
+/// A server that gives up sooner has found a deadlock; it has not reached its statement timeout.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A function that returns one value per key, in their order. There are 1 to [`MOST`] keys, one for each waiting caller.
+type BatchFn<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
+
+/// A coalescer of concurrent requests of one kind; see [`Pool::batch_reads`], [`Pool::batch_writes`] and
+/// [`Pool::batch_transactions`].
+pub struct Batcher<K, V> {
+    pool: Pool,
+    /// None if each request runs alone: the writer of SQLite lets waiting requests share a commit anyway.
+    queue: Option<BatchQueue<PendingRequest<K, V>>>,
+    work: BatchFn<K, V>,
+    /// Returns the owner of the row that a write locks; none for reads.
+    owner: Option<fn(&K) -> i64>,
 }
 
-struct Batches<J> {
-    state: Mutex<State<J>>,
-    take: Take<J>,
-    run: Box<dyn Fn(Vec<J>) + Send + Sync>,
+/// How a batch runs on PostgreSQL.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// As statements that each commit on their own.
+    Statements,
+    /// In one transaction.
+    Transaction,
 }
 
-struct State<J> {
-    waiting: VecDeque<J>,
-    /// Threads that run batches until the queue is empty.
-    running: usize,
+struct PendingRequest<K, V> {
+    key: K,
+    /// A second request of the same owner is left for a later batch. That batch may run beside the first: only the row lock keeps
+    /// the two apart.
+    owner: Option<i64>,
+    ticket: Ticket,
+    answer: oneshot::Sender<Answer<V>>,
 }
 
-impl<J: Send + 'static> Batcher<J> {
-    /// Creates a batcher that runs at most `at_once` batches at the same time.
-    pub(crate) fn new(
-        name: &'static str,
-        at_once: usize,
-        take: Take<J>,
-        run: impl Fn(Vec<J>) + Send + Sync + 'static,
-    ) -> Self {
-        let state = State {
-            waiting: VecDeque::new(),
-            running: 0,
-        };
+type Answer<V> = Result<(Result<V, DbError>, u64), JobError>;
+
+impl<K, V> std::fmt::Debug for Batcher<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batcher").finish_non_exhaustive()
+    }
+}
+
+impl<K: Send + 'static, V: Send + 'static> Batcher<K, V> {
+    pub(crate) fn of_reads(pool: Pool, work: BatchFn<K, V>) -> Self {
+        let queue = queue(pool.clone(), READS_AT_ONCE, Batch::Statements, work);
         Self {
-            workers: Workers::new(name, at_once),
-            at_once,
-            batches: Arc::new(Batches {
-                state: Mutex::new(state),
-                take,
-                run: Box::new(run),
-            }),
+            pool,
+            queue: Some(queue),
+            work,
+            owner: None,
         }
     }
 
-    /// Queues `job` for the next batch. If its caller gives up, the job stays in the queue until then.
-    pub(crate) fn send(&self, job: J) -> Result<(), JobError> {
-        let mut state = self.batches.state();
-        if state.waiting.len() >= MAX_WAITING {
-            return Err(JobError::Full);
+    pub(crate) fn of_writes(
+        pool: Pool,
+        batch: Batch,
+        work: BatchFn<K, V>,
+        owner: fn(&K) -> i64,
+    ) -> Self {
+        let queue = (pool.backend() == Backend::Postgres)
+            .then(|| queue(pool.clone(), WRITES_AT_ONCE, batch, work));
+        Self {
+            pool,
+            queue,
+            work,
+            owner: Some(owner),
         }
-        state.waiting.push_back(job);
-        if state.running == self.at_once {
-            return Ok(());
+    }
+
+    /// Runs the work for `key`. It begins after this call, so it sees everything that was committed before.
+    ///
+    /// # Errors
+    /// Those of [`Pool::read`] and [`Pool::write_one`]. An error that one of the coalesced requests causes fails only that one.
+    pub async fn run(&self, key: K) -> Result<V, DbError> {
+        let Some(queue) = &self.queue else {
+            return self.run_alone(key).await;
+        };
+        let (answer, pending) = JobHandle::new();
+        let asked = PendingRequest {
+            owner: self.owner.map(|owner| owner(&key)),
+            key,
+            ticket: pending.ticket(),
+            answer,
+        };
+        match queue.send(asked) {
+            Ok(()) => self.pool.wait_for(pending).await,
+            Err(missed) => Err(self.pool.missed(missed)),
         }
-        state.running += 1;
-        drop(state);
-        let batches = Arc::clone(&self.batches);
-        let spawned = self.workers.spawn(move || {
-            while let Some(batch) = batches.next() {
-                (batches.run)(batch);
-            }
-        });
-        if spawned.is_err() {
-            // The next job tries again to start a thread.
-            self.batches.state().running -= 1;
-        }
-        spawned
+    }
+
+    async fn run_alone(&self, key: K) -> Result<V, DbError> {
+        let work = self.work;
+        let alone = move |db: &mut Db| work(db, std::slice::from_ref(&key)).and_then(only);
+        self.pool.write_tx(alone).await
     }
 }
 
-impl<J> Batches<J> {
-    fn state(&self) -> std::sync::MutexGuard<'_, State<J>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn queue<K: Send + 'static, V: Send + 'static>(
+    pool: Pool,
+    at_once: usize,
+    batch: Batch,
+    work: BatchFn<K, V>,
+) -> BatchQueue<PendingRequest<K, V>> {
+    BatchQueue::new("database batch", at_once, take, move |asked| {
+        run_batch(&pool, batch, work, asked);
+    })
+}
 
-    fn next(&self) -> Option<Vec<J>> {
-        let mut state = self.state();
-        let batch = (self.take)(&mut state.waiting);
-        if batch.is_empty() {
-            state.running -= 1;
-            return None;
+/// Takes the next batch from the queue, at most one request per owner.
+fn take<K, V>(waiting: &mut VecDeque<PendingRequest<K, V>>) -> Vec<PendingRequest<K, V>> {
+    let (mut batch, mut later, mut owners) = (Vec::new(), Vec::new(), HashSet::new());
+    while batch.len() < MOST
+        && let Some(asked) = waiting.pop_front()
+    {
+        match asked.owner.is_none_or(|owner| owners.insert(owner)) {
+            true => batch.push(asked),
+            false => later.push(asked),
         }
-        Some(batch)
+    }
+    for asked in later.into_iter().rev() {
+        waiting.push_front(asked);
+    }
+    batch
+}
+
+fn run_batch<K, V>(
+    pool: &Pool,
+    batch: Batch,
+    work: BatchFn<K, V>,
+    asked: Vec<PendingRequest<K, V>>,
+) {
+    let connection = pool.checkout();
+    // Only once there is a connection: until then the callers may give up.
+    let (keys, answers) = begin(asked);
+    let run = || match connection {
+        Ok(mut managed) => {
+            let before = managed.statements();
+            let results = all(&mut managed, &keys, batch, work);
+            (results, managed.statements() - before)
+        }
+        Err(error) => (each(&keys, &error), 0),
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok((results, mut statements)) => {
+            for (result, answer) in results.into_iter().zip(answers) {
+                // The caller may be gone. The first caller counts the statements of the whole batch.
+                let _ = answer.send(Ok((result, std::mem::take(&mut statements))));
+            }
+        }
+        Err(payload) => fail(payload, answers),
+    }
+}
+
+/// Marks the requests as begun, and leaves out those whose callers gave up.
+fn begin<K, V>(asked: Vec<PendingRequest<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Answer<V>>>) {
+    let asked = asked.into_iter().filter(|asked| asked.ticket.begin());
+    asked.map(|asked| (asked.key, asked.answer)).unzip()
+}
+
+/// Returns one result per key.
+fn all<K, V>(
+    managed: &mut TrackedConnection,
+    keys: &[K],
+    batch: Batch,
+    work: BatchFn<K, V>,
+) -> Vec<Result<V, DbError>> {
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    let begun = Instant::now();
+    let done = match batch {
+        Batch::Statements => work(&mut managed.db, keys),
+        Batch::Transaction => transaction(managed, |db| work(db, keys)),
+    };
+    match done {
+        Ok(values) if values.len() == keys.len() => values.into_iter().map(Ok).collect(),
+        // Which request caused the error is unknown, so each one runs alone.
+        Err(error) if keys.len() > 1 && may_be_of_one(&error, begun.elapsed()) => {
+            let alone = keys.iter().map(std::slice::from_ref);
+            alone
+                .flat_map(|key| all(managed, key, batch, work))
+                .collect()
+        }
+        Ok(values) => {
+            let reason = format!("{} of {} results were returned", values.len(), keys.len());
+            each(keys, &DbError::Unreachable(reason))
+        }
+        Err(error @ DbError::Query(_)) => vec![Err(error)],
+        Err(error) => each(keys, &error),
+    }
+}
+
+/// Whether one request may have caused the error. A deadlock is reported soon; a server that is slow is slow for all.
+fn may_be_of_one(error: &DbError, after: Duration) -> bool {
+    match error {
+        DbError::Query(_) => true,
+        DbError::Busy => after < SOON,
+        DbError::Unreachable(_) => false,
+    }
+}
+
+/// Returns the value of a single key.
+fn only<V>(values: Vec<V>) -> Result<V, DbError> {
+    let mut values = values.into_iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => Ok(value),
+        _ => Err(DbError::Unreachable("no single result".to_owned())),
+    }
+}
+
+fn each<K, V>(keys: &[K], error: &DbError) -> Vec<Result<V, DbError>> {
+    keys.iter().map(|_| Err(error.again())).collect()
+}
+
+/// Passes the panic on to one caller, and an error to the others.
+fn fail<V>(payload: Box<dyn Any + Send>, answers: Vec<oneshot::Sender<Answer<V>>>) {
+    let mut payload = Some(payload);
+    for answer in answers {
+        let beside = DbError::Unreachable("another key of the batch failed".to_owned());
+        let _ = answer.send(match payload.take() {
+            Some(payload) => Err(JobError::Panicked(payload)),
+            None => Ok((Err(beside), 0)),
+        });
     }
 }

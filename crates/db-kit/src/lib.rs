@@ -9,10 +9,10 @@ use libsqlite3_sys as _;
 use pq_sys as _;
 
 mod as_utc;
+mod batch_queue;
 mod batcher;
 mod connection;
 mod error;
-mod gather;
 pub mod inbox;
 pub mod json;
 pub mod migrations;
@@ -28,9 +28,9 @@ mod workers;
 mod writer;
 
 pub use as_utc::AsUtc;
+pub use batcher::Batcher;
 pub use connection::{Backend, Db};
 pub use error::{DbError, is_unique_violation};
-pub use gather::Gather;
 pub use migrations::Migrations;
 pub use named::{NamedValues, bind_named, execute_named};
 pub use pool::{Pool, PoolOptions, PoolUsage};

@@ -5,10 +5,10 @@ use std::time::Duration;
 use diesel::r2d2::{self, PooledConnection};
 use scheduled_thread_pool::ScheduledThreadPool;
 
+use crate::batcher::{Batch, Batcher};
 use crate::connection::{ConnectionManager, TrackedConnection};
-use crate::gather::{Batch, Gather};
 use crate::transaction::transaction;
-use crate::workers::{JobError, Pending, Workers};
+use crate::workers::{JobError, JobHandle, Workers};
 use crate::writer::Writer;
 use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
@@ -160,33 +160,33 @@ impl Pool {
 
     /// Defines a kind of read whose concurrent requests are coalesced.
     #[must_use]
-    pub fn gather<K: Send + 'static, V: Send + 'static>(
+    pub fn batch_reads<K: Send + 'static, V: Send + 'static>(
         &self,
         read: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
-    ) -> Gather<K, V> {
-        Gather::of_reads(self.clone(), read)
+    ) -> Batcher<K, V> {
+        Batcher::of_reads(self.clone(), read)
     }
 
     /// Defines a kind of write whose concurrent requests are coalesced on PostgreSQL, at most one per `owner`. It may read first,
     /// but writes in one statement, which commits on its own: after a failure each request runs alone, and would repeat an
     /// earlier statement. On SQLite, each request is a transaction.
     #[must_use]
-    pub fn gather_writes<K: Send + 'static, V: Send + 'static>(
+    pub fn batch_writes<K: Send + 'static, V: Send + 'static>(
         &self,
         write: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
         owner: fn(&K) -> i64,
-    ) -> Gather<K, V> {
-        Gather::of_writes(self.clone(), Batch::Statements, write, owner)
+    ) -> Batcher<K, V> {
+        Batcher::of_writes(self.clone(), Batch::Statements, write, owner)
     }
 
-    /// Defines a kind of write like [`Pool::gather_writes`], with one transaction for the whole batch.
+    /// Defines a kind of write like [`Pool::batch_writes`], with one transaction for the whole batch.
     #[must_use]
-    pub fn gather_transactions<K: Send + 'static, V: Send + 'static>(
+    pub fn batch_transactions<K: Send + 'static, V: Send + 'static>(
         &self,
         write: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
         owner: fn(&K) -> i64,
-    ) -> Gather<K, V> {
-        Gather::of_writes(self.clone(), Batch::Transaction, write, owner)
+    ) -> Batcher<K, V> {
+        Batcher::of_writes(self.clone(), Batch::Transaction, write, owner)
     }
 
     /// Runs one writing statement by itself, on PostgreSQL without a transaction and in one round trip.
@@ -307,7 +307,7 @@ impl Pool {
     /// Waits for the result of work on this pool.
     pub(crate) async fn wait_for<T, E: From<DbError>>(
         &self,
-        pending: Pending<(Result<T, E>, u64)>,
+        pending: JobHandle<(Result<T, E>, u64)>,
     ) -> Result<T, E> {
         let options = &self.inner.options;
         let done = pending.outcome(options.acquire_timeout, options.answer_timeout);

@@ -113,7 +113,7 @@ impl Workers {
         end: Duration,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JobError> {
-        let (answer, pending) = Pending::new();
+        let (answer, pending) = JobHandle::new();
         let ticket = pending.ticket();
         let work = move || {
             if !ticket.begin() {
@@ -246,12 +246,12 @@ impl Ticket {
 }
 
 /// The caller's end of a job. If it is dropped before the job begins, the job does not run.
-pub(crate) struct Pending<T> {
+pub(crate) struct JobHandle<T> {
     ticket: Ticket,
     outcome: oneshot::Receiver<Result<T, JobError>>,
 }
 
-impl<T> Pending<T> {
+impl<T> JobHandle<T> {
     /// Creates the two ends of a job.
     pub(crate) fn new() -> (oneshot::Sender<Result<T, JobError>>, Self) {
         let (answer, outcome) = oneshot::channel();
@@ -276,7 +276,7 @@ impl<T> Pending<T> {
     }
 }
 
-impl<T> Drop for Pending<T> {
+impl<T> Drop for JobHandle<T> {
     fn drop(&mut self) {
         self.ticket.give_up();
     }

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use diesel::r2d2::PooledConnection;
 
-use crate::batcher::Batcher;
+use crate::batch_queue::BatchQueue;
 use crate::connection::{ConnectionManager, TrackedConnection};
 use crate::transaction::{begin, begin_nested, commit, roll_back};
-use crate::workers::{JobError, Pending, Ticket};
+use crate::workers::{JobError, JobHandle, Ticket};
 use crate::{Db, DbError};
 
 /// The maximum number of writes in one transaction.
@@ -18,7 +18,7 @@ const MOST: usize = 64;
 type Checkout = dyn Fn() -> Result<PooledConnection<ConnectionManager>, DbError> + Send + Sync;
 
 pub(crate) struct Writer {
-    batcher: Batcher<Write>,
+    queue: BatchQueue<Write>,
 }
 
 /// A write that waits for its turn.
@@ -35,14 +35,14 @@ type Counted<T, E> = (Result<T, E>, u64);
 
 /// A write that ran in a transaction that is not committed yet.
 struct UncommittedWrite {
-    end: End,
+    end: WriteEnd,
     /// Sends the result to the caller, once the outcome of the transaction is known.
     answer: Box<dyn FnOnce(Result<(), DbError>) + Send>,
 }
 
 /// What happens to the changes of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum WriteEnd {
     Keep,
     Undo,
     /// It panicked, and left the connection in an unknown state.
@@ -59,7 +59,7 @@ impl Writer {
     ) -> Self {
         let checkout: Box<Checkout> = Box::new(checkout);
         Self {
-            batcher: Batcher::new("database writer", 1, take, move |writes| {
+            queue: BatchQueue::new("database writer", 1, take, move |writes| {
                 write_all(writes, &checkout);
             }),
         }
@@ -67,22 +67,22 @@ impl Writer {
 
     /// Queues `work` for a transaction that it may share with others. Its changes are committed if it returns `Ok`. The result
     /// comes with the number of statements.
-    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<Pending<Counted<T, E>>, JobError>
+    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<JobHandle<Counted<T, E>>, JobError>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let (answer, pending) = Pending::new();
+        let (answer, pending) = JobHandle::new();
         let run = move |managed: Result<&mut TrackedConnection, DbError>| {
             let ran = catch_unwind(AssertUnwindSafe(|| match managed {
                 Ok(managed) => managed.counting(|db| work(db)),
                 Err(error) => (Err(error.into()), 0),
             }));
             let end = match &ran {
-                Ok((Ok(_), _)) => End::Keep,
-                Ok((Err(_), _)) => End::Undo,
-                Err(_) => End::Panic,
+                Ok((Ok(_), _)) => WriteEnd::Keep,
+                Ok((Err(_), _)) => WriteEnd::Undo,
+                Err(_) => WriteEnd::Panic,
             };
             let answer = move |committed: Result<(), DbError>| {
                 let outcome = match (ran, committed) {
@@ -98,7 +98,7 @@ impl Writer {
                 answer: Box::new(answer),
             }
         };
-        self.batcher.send(Write {
+        self.queue.send(Write {
             ticket: pending.ticket(),
             run: Box::new(run),
         })?;
@@ -157,9 +157,9 @@ fn write_in_transaction(
         ran.push(done);
         begun?;
         match end {
-            End::Keep => commit(&mut managed.db)?,
-            End::Undo => roll_back(&mut managed.db)?,
-            End::Panic => {
+            WriteEnd::Keep => commit(&mut managed.db)?,
+            WriteEnd::Undo => roll_back(&mut managed.db)?,
+            WriteEnd::Panic => {
                 return Err(DbError::Unreachable("another write failed".to_owned()));
             }
         }

@@ -164,7 +164,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
         guard,
         start_limiter: limited.then(|| hourly(STARTS_PER_HOUR)),
         hand_limiter: limited.then(|| hourly(CALLS_BY_HAND_PER_HOUR)),
-        user_data: pool.gather(user_data::read),
+        user_data: pool.batch_reads(user_data::read),
         starts: sessions::start::starts(&pool),
         submits: sessions::submit::submits(&pool),
         boards,

@@ -26,7 +26,7 @@ pub fn lease(
     after: &str,
 ) -> QueryResult<Vec<OutboxRow>> {
     take_turn(db)?;
-    let (live, expired): (Vec<Held>, Vec<Held>) = list_held(db)?
+    let (live, expired): (Vec<LeasedRange>, Vec<LeasedRange>) = list_leased(db)?
         .into_iter()
         .partition(|held| held.expires_at > now);
     let (mut rows, mut ranges, mut left) = (Vec::new(), Vec::new(), limit);
@@ -65,7 +65,7 @@ pub fn end_lease(db: &mut Db, batch_id: &str) -> QueryResult<usize> {
 /// # Errors
 /// Any database error.
 pub fn is_any_due(db: &mut Db, now: NaiveDateTime) -> QueryResult<bool> {
-    let mut live = list_held(db)?;
+    let mut live = list_leased(db)?;
     live.retain(|held| held.expires_at > now);
     for gap in gaps(&live, "") {
         if gap.first(db)?.is_some() {
@@ -91,14 +91,14 @@ fn take_turn(db: &mut Db) -> QueryResult<()> {
 
 /// A leased range of ids, both ends included. No two ranges share an id, expired or not.
 #[derive(Debug, Queryable)]
-struct Held {
+struct LeasedRange {
     first_id: String,
     last_id: String,
     batch_id: String,
     expires_at: NaiveDateTime,
 }
 
-impl Held {
+impl LeasedRange {
     fn has(&self, id: &str) -> bool {
         (self.first_id.as_str()..=self.last_id.as_str()).contains(&id)
     }
@@ -132,7 +132,7 @@ impl Held {
     }
 }
 
-fn list_held(db: &mut Db) -> QueryResult<Vec<Held>> {
+fn list_leased(db: &mut Db) -> QueryResult<Vec<LeasedRange>> {
     outbox_leases::table.order(outbox_leases::first_id).load(db)
 }
 
@@ -161,7 +161,7 @@ struct Gap<'a> {
 }
 
 /// Returns the gaps between these leases, which are ordered by id, as far as they lie after `after`.
-fn gaps<'a>(live: &'a [Held], after: &'a str) -> Vec<Gap<'a>> {
+fn gaps<'a>(live: &'a [LeasedRange], after: &'a str) -> Vec<Gap<'a>> {
     let (mut gaps, mut from) = (Vec::with_capacity(live.len() + 1), after);
     for held in live {
         if held.first_id.as_str() > from {
@@ -210,7 +210,7 @@ impl Gap<'_> {
     }
 }
 
-fn row_of((id, exchange, routing_key, body): Row, expired: &[Held]) -> OutboxRow {
+fn row_of((id, exchange, routing_key, body): Row, expired: &[LeasedRange]) -> OutboxRow {
     OutboxRow {
         reclaimed: expired.iter().any(|held| held.has(&id)),
         id,

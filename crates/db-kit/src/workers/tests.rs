@@ -135,7 +135,7 @@ async fn a_job_that_waits_when_the_queue_is_closed_does_not_run() {
         })
         .unwrap();
     begins.recv().unwrap();
-    let (answer, pending) = Pending::<()>::new();
+    let (answer, pending) = JobHandle::<()>::new();
     workers.spawn(move || drop(answer.send(Ok(())))).unwrap();
     drop(workers);
     drop(let_go);

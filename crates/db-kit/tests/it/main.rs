@@ -10,7 +10,7 @@
 )]
 #![allow(missing_docs, reason = "code of the table macro")]
 
-mod gather;
+mod batcher;
 mod outbox;
 mod writer;
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::RelayHandle;
-use db_kit::{Db, DbError, Gather, Pool, inbox};
+use db_kit::{Batcher, Db, DbError, Pool, inbox};
 use diesel::QueryResult;
 use service_kit::Clock;
 use uuid::Uuid;
@@ -36,7 +36,7 @@ pub(crate) struct DeliveryStore<M> {
     medium: M,
     figures: Figures,
     shared: Shared,
-    conclusions: Arc<Gather<FinishedAttempt<M>, TransitionCounts>>,
+    conclusions: Arc<Batcher<FinishedAttempt<M>, TransitionCounts>>,
     /// The lease owner: this process, in this run.
     owner: Arc<str>,
 }
@@ -45,7 +45,7 @@ impl<M: Medium> DeliveryStore<M> {
     pub(crate) fn new(medium: M, figures: Figures, shared: Shared) -> Self {
         let conclusions = shared
             .pool
-            .gather_transactions(conclude_many, destination_hash);
+            .batch_transactions(conclude_many, destination_hash);
         Self {
             medium,
             figures,

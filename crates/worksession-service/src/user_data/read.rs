@@ -2,14 +2,14 @@ use std::collections::HashMap;
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, DbError, Gather};
+use db_kit::{Batcher, Db, DbError};
 
 use crate::preferences::{self, PreferencesRow};
 use crate::rollups::{self, UserTotals};
 use crate::rules::time::{Periods, local_moment};
 
 /// Coalesces the reads of concurrent callers: a user, and the time of the request (UTC).
-pub(crate) type UserDataBatcher = Gather<(UserId, NaiveDateTime), LoadedUserData>;
+pub(crate) type UserDataBatcher = Batcher<(UserId, NaiveDateTime), LoadedUserData>;
 
 /// What is loaded for a user, with their current periods.
 pub(crate) struct LoadedUserData {

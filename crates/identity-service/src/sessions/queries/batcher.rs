@@ -1,4 +1,4 @@
-use db_kit::{Db, Gather, Pool};
+use db_kit::{Batcher, Db, Pool};
 
 use super::find_lineage_account;
 use super::rotation::{RefreshRotation, RotatedSession, rotate_many};
@@ -6,8 +6,8 @@ use super::rotation::{RefreshRotation, RotatedSession, rotate_many};
 /// Coalesces concurrent refreshes: on PostgreSQL their rotations into one statement, on both databases their reads.
 #[derive(Debug)]
 pub(crate) struct RefreshBatcher {
-    pub(in crate::sessions) rotations: Gather<RefreshRotation, Option<RotatedSession>>,
-    pub(in crate::sessions) sessions: Gather<String, Option<RotatedSession>>,
+    pub(in crate::sessions) rotations: Batcher<RefreshRotation, Option<RotatedSession>>,
+    pub(in crate::sessions) sessions: Batcher<String, Option<RotatedSession>>,
 }
 
 impl RefreshBatcher {
@@ -20,8 +20,8 @@ impl RefreshBatcher {
         };
         Self {
             rotations: pool
-                .gather_writes(|db, of| Ok(rotate_many(db, of)?), RefreshRotation::owner),
-            sessions: pool.gather(find),
+                .batch_writes(|db, of| Ok(rotate_many(db, of)?), RefreshRotation::owner),
+            sessions: pool.batch_reads(find),
         }
     }
 }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use chrono::NaiveDateTime;
 use db_kit::outbox::{self, NewOutboxRow};
-use db_kit::{Db, Gather, execute_named, json, statement};
+use db_kit::{Db, Batcher, execute_named, json, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub(crate) struct StartedSession {
 }
 
 /// Coalesces the starts of concurrent callers. The result is none when another transaction holds the user's lock.
-pub(crate) type StartBatcher = Gather<StartAttempt, Option<StartedSession>>;
+pub(crate) type StartBatcher = Batcher<StartAttempt, Option<StartedSession>>;
 
 /// Starts sessions unless they repeat earlier starts, and ends the running ones. On PostgreSQL they are of different users.
 /// Returns none for a user whose row is locked: retry after [`crate::sync::bump`]. On SQLite it runs inside a write transaction.

@@ -80,7 +80,7 @@ pub(in crate::sessions) async fn start(
 
 /// Creates the coalescer of starts, which batches different users on PostgreSQL.
 pub(crate) fn starts(pool: &Pool) -> StartBatcher {
-    pool.gather_writes(
+    pool.batch_writes(
         |db, attempts| Ok(queries::start_many(db, attempts)?),
         |attempt| attempt.session.user_id.get(),
     )

@@ -2,7 +2,7 @@
 
 use auth_types::UserId;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
-use db_kit::Gather;
+use db_kit::Batcher;
 use db_kit::json;
 use db_kit::outbox::NewOutboxRow;
 use diesel::prelude::*;
@@ -44,7 +44,7 @@ pub(crate) enum SubmitOutcome {
 }
 
 /// Coalesces the submits of concurrent callers.
-pub(crate) type SubmitBatcher = Gather<SubmitAttempt, SubmitOutcome>;
+pub(crate) type SubmitBatcher = Batcher<SubmitAttempt, SubmitOutcome>;
 
 /// The session of an attempt, and what decides it.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crate::sync;
 
 /// Creates the coalescer of submits, which batches different users on PostgreSQL.
 pub(crate) fn submits(pool: &Pool) -> SubmitBatcher {
-    pool.gather_writes(
+    pool.batch_writes(
         |db, attempts| Ok(submit_many(db, attempts)?),
         |attempt| attempt.user.get(),
     )

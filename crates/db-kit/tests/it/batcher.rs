@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use db_kit::{Backend, Db, DbError, Gather};
+use db_kit::{Backend, Batcher, Db, DbError};
 use diesel::connection::SimpleConnection;
 use diesel::result::Error;
 use tokio::task::{JoinHandle, yield_now};
@@ -46,17 +46,17 @@ fn double(_: &mut Db, keys: &[i64]) -> Result<Vec<i64>, DbError> {
 async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
     let _turn = TURN.lock().await;
     let fresh = fresh("SELECT 1");
-    let gather: &Gather<i64, i64> = Box::leak(Box::new(fresh.pool.gather(double)));
+    let batcher: &Batcher<i64, i64> = Box::leak(Box::new(fresh.pool.batch_reads(double)));
     READS.lock().unwrap().clear();
     let held = GATE.lock().unwrap();
-    let first = tokio::spawn(gather.run(-1));
+    let first = tokio::spawn(batcher.run(-1));
     while READS.lock().unwrap().is_empty() {
         std::thread::yield_now();
         yield_now().await;
     }
     let reads: Vec<JoinHandle<_>> = keys
         .iter()
-        .map(|key| tokio::spawn(gather.run(*key)))
+        .map(|key| tokio::spawn(batcher.run(*key)))
         .collect();
     // Each read is requested before the next line.
     yield_now().await;
@@ -136,14 +136,14 @@ async fn writes_of_different_owners_are_executed_as_one_and_a_failing_one_fails_
     let _turn = TURN.lock().await;
     let fresh = fresh("CREATE TABLE notes (owner BIGINT NOT NULL, number BIGINT NOT NULL UNIQUE)");
     let together = fresh.pool.backend() == Backend::Postgres;
-    let gather: &Gather<Note, i64> =
-        Box::leak(Box::new(fresh.pool.gather_writes(keep, |note| note.0)));
+    let batcher: &Batcher<Note, i64> =
+        Box::leak(Box::new(fresh.pool.batch_writes(keep, |note| note.0)));
     WRITES.lock().unwrap().clear();
     let held = GATE.lock().unwrap();
     // As many as run at the same time.
     let mut first = Vec::new();
     for note in [(-1, 1), (-2, 2)] {
-        first.push(tokio::spawn(gather.run(note)));
+        first.push(tokio::spawn(batcher.run(note)));
         while together && WRITES.lock().unwrap().len() < first.len() {
             yield_now().await;
         }
@@ -151,7 +151,7 @@ async fn writes_of_different_owners_are_executed_as_one_and_a_failing_one_fails_
     let notes = [(7, 3), (7, 4), (8, 5), (9, 5), (9, 6), (7, 7)];
     let writes: Vec<JoinHandle<_>> = notes
         .iter()
-        .map(|note| tokio::spawn(gather.run(*note)))
+        .map(|note| tokio::spawn(batcher.run(*note)))
         .collect();
     // Each write is requested before the next line.
     yield_now().await;

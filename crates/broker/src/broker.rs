@@ -6,11 +6,11 @@ use tokio::task::JoinHandle;
 
 use crate::amqp::Amqp;
 use crate::handler::Handler;
-use crate::memory::Memory;
+use crate::memory::MemoryBroker;
 use crate::message::Flow;
 use crate::{
-    BatchOptions, BrokerError, BrokerUrl, ConsumeOptions, Delivery, Message, Outcome, Queue,
-    Verdict,
+    Acknowledgement, BatchOptions, BrokerError, BrokerUrl, ConsumeOptions, Delivery, Message,
+    PublishOutcome, Queue,
 };
 
 /// The connections to RabbitMQ, or the broker inside this process. Cheap to clone.
@@ -22,7 +22,7 @@ pub struct Broker(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    Memory(Arc<Memory>),
+    Memory(Arc<MemoryBroker>),
     Amqp(Arc<Amqp>),
 }
 
@@ -53,7 +53,7 @@ impl Broker {
     /// Creates a broker inside this process.
     #[must_use]
     pub fn memory() -> Self {
-        Self(Kind::Memory(Arc::new(Memory::default())))
+        Self(Kind::Memory(Arc::new(MemoryBroker::default())))
     }
 
     /// Connects in the background and reconnects after each loss. It never fails because RabbitMQ is unavailable.
@@ -86,13 +86,13 @@ impl Broker {
     ) -> ConsumerHandle
     where
         F: Fn(Delivery) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Verdict> + Send + 'static,
+        Fut: Future<Output = Acknowledgement> + Send + 'static,
     {
         self.flow(queue, options.into(), Handler::of_one(handler))
     }
 
     /// Calls `handler` with the available messages, one batch after the other, until the handle is stopped or
-    /// dropped. The handler returns a verdict for each message, in order. A batch waits briefly to fill only when it
+    /// dropped. The handler returns an acknowledgement for each message, in order. A batch waits briefly to fill only when it
     /// closely follows a large one.
     ///
     /// If the handler panics at a batch, it gets the messages again one by one. So only those at which it panics
@@ -106,7 +106,7 @@ impl Broker {
     ) -> ConsumerHandle
     where
         F: Fn(Vec<Delivery>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<Verdict>> + Send + 'static,
+        Fut: Future<Output = Vec<Acknowledgement>> + Send + 'static,
     {
         self.flow(queue, options.into(), Handler::of_many(handler))
     }
@@ -187,8 +187,8 @@ pub struct Publisher(Broker);
 
 impl Publisher {
     /// Publishes one message. Answers within about ten seconds.
-    pub async fn publish(&self, message: Message) -> Outcome {
-        let unanswered = || Outcome::Unconfirmed("no outcome".to_owned());
+    pub async fn publish(&self, message: Message) -> PublishOutcome {
+        let unanswered = || PublishOutcome::Unconfirmed("no outcome".to_owned());
         self.publish_batch(vec![message])
             .await
             .pop()
@@ -196,7 +196,7 @@ impl Publisher {
     }
 
     /// Publishes messages concurrently and returns their outcomes in the same order.
-    pub async fn publish_batch(&self, messages: Vec<Message>) -> Vec<Outcome> {
+    pub async fn publish_batch(&self, messages: Vec<Message>) -> Vec<PublishOutcome> {
         match &self.0.0 {
             Kind::Memory(memory) => memory.publish(messages).await,
             Kind::Amqp(amqp) => amqp.publish(messages).await,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use crate::{Delivery, Verdict};
+use crate::{Acknowledgement, Delivery};
 
-type Judging = Pin<Box<dyn Future<Output = Vec<Verdict>> + Send>>;
+type Judging = Pin<Box<dyn Future<Output = Vec<Acknowledgement>> + Send>>;
 
 /// A consumer's function as a trait object, so that queues can store handlers of any type. Cheap to clone.
 #[derive(Clone)]
@@ -16,17 +16,17 @@ impl Handler {
     pub(crate) fn of_one<F, Fut>(handler: F) -> Self
     where
         F: Fn(Delivery) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Verdict> + Send + 'static,
+        Fut: Future<Output = Acknowledgement> + Send + 'static,
     {
         let handler = Arc::new(handler);
         Self::of_many(move |batch| {
             let handler = Arc::clone(&handler);
             async move {
-                let mut verdicts = Vec::with_capacity(batch.len());
+                let mut acks = Vec::with_capacity(batch.len());
                 for delivery in batch {
-                    verdicts.push(handler(delivery).await);
+                    acks.push(handler(delivery).await);
                 }
-                verdicts
+                acks
             }
         })
     }
@@ -34,36 +34,33 @@ impl Handler {
     pub(crate) fn of_many<F, Fut>(handler: F) -> Self
     where
         F: Fn(Vec<Delivery>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<Verdict>> + Send + 'static,
+        Fut: Future<Output = Vec<Acknowledgement>> + Send + 'static,
     {
         Self(Arc::new(move |batch| Box::pin(handler(batch))))
     }
 
-    /// Returns a verdict for each delivery, in order; `None` where the handler fails.
-    pub(crate) async fn judge(&self, batch: Vec<Delivery>) -> Vec<Option<Verdict>> {
+    /// Returns an acknowledgement for each delivery, in order; `None` where the handler fails.
+    pub(crate) async fn judge(&self, batch: Vec<Delivery>) -> Vec<Option<Acknowledgement>> {
         let together = self.try_judge(batch.clone()).await;
         match together {
-            Some(verdicts) => verdicts.into_iter().map(Some).collect(),
+            Some(acks) => acks.into_iter().map(Some).collect(),
             None if batch.len() == 1 => vec![None],
             None => {
-                let mut verdicts = Vec::with_capacity(batch.len());
+                let mut acks = Vec::with_capacity(batch.len());
                 for delivery in batch {
                     let alone = self.try_judge(vec![delivery]).await;
-                    verdicts.push(alone.and_then(|mut verdicts| verdicts.pop()));
+                    acks.push(alone.and_then(|mut acks| acks.pop()));
                 }
-                verdicts
+                acks
             }
         }
     }
 
-    /// Returns `None` when the handler panics or does not return a verdict for each delivery.
-    async fn try_judge(&self, batch: Vec<Delivery>) -> Option<Vec<Verdict>> {
+    /// Returns `None` when the handler panics or does not return an acknowledgement for each delivery.
+    async fn try_judge(&self, batch: Vec<Delivery>) -> Option<Vec<Acknowledgement>> {
         let count = batch.len();
         // Both the call and the future that it returns may panic.
         let judging = AssertUnwindSafe(async { (self.0)(batch).await }).catch_unwind();
-        judging
-            .await
-            .ok()
-            .filter(|verdicts| verdicts.len() == count)
+        judging.await.ok().filter(|acks| acks.len() == count)
     }
 }

@@ -19,8 +19,10 @@ mod topology;
 mod url;
 
 pub use broker::{Broker, BrokerState, ConsumerHandle, Publisher};
-pub use message::{BatchOptions, BrokerError, ConsumeOptions, Delivery, Message, Outcome, Verdict};
-pub use parked::{DeadLetterCheckout, DeadLetterError, DeadLetterQueue, ParkedMessage};
+pub use message::{
+    Acknowledgement, BatchOptions, BrokerError, ConsumeOptions, Delivery, Message, PublishOutcome,
+};
+pub use parked::{DeadLetter, DeadLetterCheckout, DeadLetterError, DeadLetterQueue};
 pub use relay::{BccFilter, Relay, RelayHandle, RelayOptions};
 pub use topology::Queue;
 pub use url::{BrokerUrl, InvalidBrokerUrl};

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::handler::Handler;
 use crate::message::Flow;
-use crate::{Delivery, Message, Outcome, Queue, Verdict};
+use crate::{Acknowledgement, Delivery, Message, PublishOutcome, Queue};
 
 /// How long a publish waits for the consumers' commits.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Calls the bound consumers directly and confirms what all of them have committed. It stores nothing: unconfirmed
 /// messages stay in the publisher's outbox.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryBroker {
     queues: RwLock<HashMap<Queue, Vec<Arc<BoundConsumer>>>>,
     turn: AtomicUsize,
 }
@@ -36,10 +36,10 @@ struct BoundConsumer {
 struct ConsumerShare {
     /// Their indexes in the publish.
     places: Vec<usize>,
-    outcomes: JoinHandle<Vec<Outcome>>,
+    outcomes: JoinHandle<Vec<PublishOutcome>>,
 }
 
-impl Memory {
+impl MemoryBroker {
     pub(crate) fn consume(
         self: &Arc<Self>,
         queue: Queue,
@@ -90,7 +90,7 @@ impl Memory {
             .cloned()
     }
 
-    pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<Outcome> {
+    pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<PublishOutcome> {
         let until = Instant::now() + PUBLISH_TIMEOUT;
         let mut outcomes = Vec::with_capacity(messages.len());
         let mut queues: HashMap<Queue, Vec<usize>> = HashMap::new();
@@ -101,9 +101,9 @@ impl Memory {
                 routed = true;
             }
             outcomes.push(if routed {
-                Outcome::Confirmed
+                PublishOutcome::Confirmed
             } else {
-                Outcome::Returned
+                PublishOutcome::Returned
             });
         }
         let mut portions = Vec::new();
@@ -113,18 +113,25 @@ impl Memory {
                 // The queue exists, but its consumer is not there yet. Unlike a missing queue, this is temporary.
                 None => note(
                     &mut outcomes,
-                    places.into_iter().map(|place| (place, Outcome::Nacked)),
+                    places
+                        .into_iter()
+                        .map(|place| (place, PublishOutcome::Nacked)),
                 ),
             }
         }
         for portion in portions {
             let answered = match timeout_at(until, portion.outcomes).await {
                 Err(_) => {
-                    let unanswered =
-                        || Outcome::Unconfirmed("a consumer did not answer in time".to_owned());
+                    let unanswered = || {
+                        PublishOutcome::Unconfirmed("a consumer did not answer in time".to_owned())
+                    };
                     portion.places.iter().map(|_| unanswered()).collect()
                 }
-                Ok(Err(_)) => portion.places.iter().map(|_| Outcome::Nacked).collect(),
+                Ok(Err(_)) => portion
+                    .places
+                    .iter()
+                    .map(|_| PublishOutcome::Nacked)
+                    .collect(),
                 Ok(Ok(answered)) => answered,
             };
             note(&mut outcomes, portion.places.into_iter().zip(answered));
@@ -172,11 +179,11 @@ fn delivery(message: &Message) -> Delivery {
 
 /// Merges the outcomes of one queue's consumer into those of the others. A refusal by one is a refusal, and an
 /// unreadable message counts as such only when all others have accepted it.
-fn note(outcomes: &mut [Outcome], answered: impl Iterator<Item = (usize, Outcome)>) {
-    let weight = |outcome: &Outcome| match outcome {
-        Outcome::Nacked => 3,
-        Outcome::Unconfirmed(_) => 2,
-        Outcome::Parked(_) => 1,
+fn note(outcomes: &mut [PublishOutcome], answered: impl Iterator<Item = (usize, PublishOutcome)>) {
+    let weight = |outcome: &PublishOutcome| match outcome {
+        PublishOutcome::Nacked => 3,
+        PublishOutcome::Unconfirmed(_) => 2,
+        PublishOutcome::Parked(_) => 1,
         _ => 0,
     };
     for (place, one) in answered {
@@ -189,16 +196,16 @@ fn note(outcomes: &mut [Outcome], answered: impl Iterator<Item = (usize, Outcome
 }
 
 impl BoundConsumer {
-    async fn deliver(&self, batch: Vec<Delivery>) -> Vec<Outcome> {
+    async fn deliver(&self, batch: Vec<Delivery>) -> Vec<PublishOutcome> {
         let Ok(_slot) = self.slots.acquire().await else {
-            return batch.iter().map(|_| Outcome::Nacked).collect();
+            return batch.iter().map(|_| PublishOutcome::Nacked).collect();
         };
-        let outcome = |verdict| match verdict {
-            Some(Verdict::Ack) => Outcome::Confirmed,
-            Some(Verdict::DeadLetter(reason)) => Outcome::Parked(reason),
-            Some(Verdict::Retry) | None => Outcome::Nacked,
+        let outcome = |ack| match ack {
+            Some(Acknowledgement::Ack) => PublishOutcome::Confirmed,
+            Some(Acknowledgement::DeadLetter(reason)) => PublishOutcome::Parked(reason),
+            Some(Acknowledgement::Retry) | None => PublishOutcome::Nacked,
         };
-        let verdicts = self.handler.judge(batch).await;
-        verdicts.into_iter().map(outcome).collect()
+        let acks = self.handler.judge(batch).await;
+        acks.into_iter().map(outcome).collect()
     }
 }

@@ -32,7 +32,7 @@ impl fmt::Debug for Message {
 
 /// The outcome of a publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PublishOutcome {
     /// Every bound queue has stored the message.
     Confirmed,
     /// No queue is bound to its key.
@@ -87,7 +87,7 @@ impl fmt::Debug for Delivery {
 
 /// A consumer's decision about a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Acknowledgement {
     /// The effect is committed; the broker may delete the message.
     Ack,
     /// A dependency such as the database is unavailable. The delivery is handled again after a growing delay, for as

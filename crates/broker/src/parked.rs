@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::BrokerUrl;
 use crate::topology::PARKED_QUEUE;
-pub use message::ParkedMessage;
+pub use message::DeadLetter;
 
 /// How long the broker may take for one step.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -151,7 +151,7 @@ impl DeadLetterCheckout {
     ///
     /// # Errors
     /// [`DeadLetterError`] when the broker does not answer.
-    pub async fn next(&mut self, limit: u16) -> Result<Vec<ParkedMessage>, DeadLetterError> {
+    pub async fn next(&mut self, limit: u16) -> Result<Vec<DeadLetter>, DeadLetterError> {
         let mut messages = Vec::new();
         if limit == 0 {
             return Ok(messages);
@@ -167,7 +167,7 @@ impl DeadLetterCheckout {
         let mut consumer = within(begun).await?;
         while messages.len() < usize::from(limit) {
             match timeout(IDLE, consumer.next()).await {
-                Ok(Some(raw)) => messages.push(ParkedMessage::of(raw?, &self.prefix)),
+                Ok(Some(raw)) => messages.push(DeadLetter::of(raw?, &self.prefix)),
                 Ok(None) => {
                     return Err(DeadLetterError::Away(
                         "the consumer was cancelled".to_owned(),
@@ -190,7 +190,7 @@ impl DeadLetterCheckout {
     /// [`DeadLetterError`] when the broker is lost. The inner results say why a message stays in the dead-letter queue.
     pub async fn send_back(
         &self,
-        messages: &[&ParkedMessage],
+        messages: &[&DeadLetter],
     ) -> Result<Vec<Result<(), String>>, DeadLetterError> {
         let sent = join_all(messages.iter().map(|message| async {
             let Some(target) = message.target() else {
@@ -243,13 +243,13 @@ impl DeadLetterCheckout {
     ///
     /// # Errors
     /// [`DeadLetterError`] when the broker is lost.
-    pub async fn discard(&self, messages: &[&ParkedMessage]) -> Result<(), DeadLetterError> {
+    pub async fn discard(&self, messages: &[&DeadLetter]) -> Result<(), DeadLetterError> {
         self.settle(messages.iter().copied()).await
     }
 
     async fn settle(
         &self,
-        messages: impl Iterator<Item = &ParkedMessage>,
+        messages: impl Iterator<Item = &DeadLetter>,
     ) -> Result<(), DeadLetterError> {
         let mut any = false;
         for message in messages {

@@ -1,6 +1,6 @@
 //! Shared by the consumers: decoding events and acknowledging them.
 
-use broker::{Delivery, Verdict};
+use broker::{Acknowledgement, Delivery};
 use db_kit::DbError;
 use event_types::{Event, EventData, EventError};
 use tokio::sync::Notify;
@@ -22,16 +22,16 @@ pub(crate) fn data<T: EventData>(event: &Event) -> Result<T, String> {
 }
 
 /// Returns how to acknowledge an event after its commit, and signals `wake` when there may be something to send.
-pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) -> Verdict {
+pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) -> Acknowledgement {
     match committed {
         Ok(()) => {
             wake.notify_one();
-            Verdict::Ack
+            Acknowledgement::Ack
         }
-        Err(error) if error.is_lasting() => Verdict::DeadLetter(error.to_string()),
+        Err(error) if error.is_lasting() => Acknowledgement::DeadLetter(error.to_string()),
         Err(error) => {
             log::warn!("the event {id} will be retried: {error}");
-            Verdict::Retry
+            Acknowledgement::Retry
         }
     }
 }
@@ -43,7 +43,7 @@ pub(crate) async fn take_in<T, F>(
     id: impl Fn(&T) -> Uuid,
     commit: impl Fn(Vec<T>) -> F,
     wake: &Notify,
-) -> Vec<Verdict>
+) -> Vec<Acknowledgement>
 where
     T: Clone,
     F: Future<Output = Result<(), DbError>>,
@@ -63,15 +63,15 @@ where
     let mut verdicts = Vec::with_capacity(read.len());
     for read in read {
         verdicts.push(match (read, &together) {
-            (Err(reason), _) => Verdict::DeadLetter(reason),
-            (Ok(None), _) | (Ok(Some(_)), Ok(())) => Verdict::Ack,
+            (Err(reason), _) => Acknowledgement::DeadLetter(reason),
+            (Ok(None), _) | (Ok(Some(_)), Ok(())) => Acknowledgement::Ack,
             (Ok(Some(item)), Err(_)) if alone => {
                 conclude(id(&item), commit(vec![item]).await, wake)
             }
             (Ok(Some(_)), Err(error)) if error.is_lasting() => {
-                Verdict::DeadLetter(error.to_string())
+                Acknowledgement::DeadLetter(error.to_string())
             }
-            (Ok(Some(_)), Err(_)) => Verdict::Retry,
+            (Ok(Some(_)), Err(_)) => Acknowledgement::Retry,
         });
     }
     verdicts

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use actix_web::http::StatusCode;
-use broker::Verdict;
+use broker::Acknowledgement;
 use db_kit::DbError;
 use serde::Serialize;
 use service_kit::{Problem, respond_with_problem};
@@ -223,13 +223,13 @@ impl From<&Error> for Problem {
 respond_with_problem!(Error);
 
 /// Returns the acknowledgement of a message from the outcome of its handling. A transient failure goes to `log` first.
-pub(crate) fn verdict(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> Verdict {
+pub(crate) fn verdict(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> Acknowledgement {
     match outcome {
-        Ok(()) => Verdict::Ack,
-        Err(cause) if cause.is_lasting() => Verdict::DeadLetter(cause.to_string()),
+        Ok(()) => Acknowledgement::Ack,
+        Err(cause) if cause.is_lasting() => Acknowledgement::DeadLetter(cause.to_string()),
         Err(cause) => {
             log(&cause);
-            Verdict::Retry
+            Acknowledgement::Retry
         }
     }
 }

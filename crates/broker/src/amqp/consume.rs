@@ -20,7 +20,7 @@ use super::declare::name;
 use crate::handler::Handler;
 use crate::message::Flow;
 use crate::pause::Backoff;
-use crate::{Delivery, Queue, Verdict};
+use crate::{Acknowledgement, Delivery, Queue};
 
 /// How long a stopping consumer waits for deliveries in progress.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ async fn consume(
                             filled = timeout(GATHER, filled) => ended = filled.unwrap_or(Ok(false))?,
                         }
                     }
-                    let batch = Batch {
+                    let batch = DeliveryBatch {
                         queue,
                         alone: flow.concurrency == 1,
                         raws,
@@ -207,15 +207,15 @@ async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Resu
 }
 
 /// Deliveries that are handled together.
-struct Batch {
+struct DeliveryBatch {
     queue: Queue,
     /// Whether no other batch is in progress, so that one acknowledgement can cover the whole batch.
     alone: bool,
     raws: Vec<Raw>,
 }
 
-impl Batch {
-    /// Runs the handler until each delivery has a verdict, acknowledges them, and returns their number.
+impl DeliveryBatch {
+    /// Runs the handler until each delivery has an acknowledgement, acknowledges them, and returns their number.
     ///
     /// A delivery to retry is not requeued. That would count against the delivery limit, and a database outage of a
     /// minute would dead-letter valid messages.
@@ -238,18 +238,18 @@ impl Batch {
         let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
         while !open.is_empty() {
             let batch = open.iter().map(|(_, delivery)| delivery.clone()).collect();
-            let verdicts = handler.judge(batch).await;
+            let acks = handler.judge(batch).await;
             let mut later = Vec::new();
-            for ((sent, delivery), verdict) in open.into_iter().zip(verdicts) {
-                match verdict {
-                    Some(Verdict::Ack) if !self.alone => acknowledge(&sent, false).await,
-                    Some(Verdict::Ack) => {
+            for ((sent, delivery), ack) in open.into_iter().zip(acks) {
+                match ack {
+                    Some(Acknowledgement::Ack) if !self.alone => acknowledge(&sent, false).await,
+                    Some(Acknowledgement::Ack) => {
                         if last.as_ref().is_none_or(|last| last.tag < sent.tag) {
                             last = Some(sent);
                         }
                     }
-                    Some(Verdict::DeadLetter(reason)) => park(&sent, &reason).await?,
-                    Some(Verdict::Retry) => later.push((sent, delivery)),
+                    Some(Acknowledgement::DeadLetter(reason)) => park(&sent, &reason).await?,
+                    Some(Acknowledgement::Retry) => later.push((sent, delivery)),
                     None => {
                         let (queue, id) = (self.queue.name(), delivery.id);
                         log::error!("the consumer of {queue} panicked at the event {id}");

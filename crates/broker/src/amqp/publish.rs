@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Amqp;
 use super::declare::name;
 use crate::topology::LISTENED;
-use crate::{Message, Outcome};
+use crate::{Message, PublishOutcome};
 
 /// How long a batch may take, including the time for which the broker is blocked.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ impl Amqp {
     /// The client library attaches a returned message to the next confirm that it completes. If an ack covers several
     /// tags, that is another message's confirm. So a channel serves one batch at a time, and returned messages are
     /// identified by `message_id` after all confirms. A channel with a missing confirm is closed.
-    pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<Outcome> {
+    pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<PublishOutcome> {
         // The semaphore is never closed, so this cannot fail.
         let _turn = self.batches.acquire().await;
         let (connection, lane) = match self.lane().await {
@@ -42,7 +42,7 @@ impl Amqp {
             Err(reason) => {
                 return messages
                     .iter()
-                    .map(|_| Outcome::Unsent(reason.clone()))
+                    .map(|_| PublishOutcome::Unsent(reason.clone()))
                     .collect();
             }
         };
@@ -166,7 +166,7 @@ async fn answer(written: &mut Result<PublisherConfirm, String>) -> Answer {
     }
 }
 
-fn settle(messages: &[Message], answers: Vec<Answer>) -> Vec<Outcome> {
+fn settle(messages: &[Message], answers: Vec<Answer>) -> Vec<PublishOutcome> {
     let mut returned = HashSet::new();
     let mut nacked = HashSet::new();
     let mut failed = std::collections::HashMap::new();
@@ -192,13 +192,13 @@ fn settle(messages: &[Message], answers: Vec<Answer>) -> Vec<Outcome> {
     }
     let outcome = |message: &Message| {
         if returned.contains(&message.id) {
-            Outcome::Returned
+            PublishOutcome::Returned
         } else if let Some(reason) = failed.remove(&message.id) {
-            Outcome::Unconfirmed(reason)
+            PublishOutcome::Unconfirmed(reason)
         } else if nacked.contains(&message.id) {
-            Outcome::Nacked
+            PublishOutcome::Nacked
         } else {
-            Outcome::Confirmed
+            PublishOutcome::Confirmed
         }
     };
     messages.iter().map(outcome).collect()

@@ -11,7 +11,7 @@ const ADDED: [&str; 3] = ["x-death", "x-first-death-", "x-last-death-"];
 
 /// A message in the dead-letter queue.
 #[derive(Clone)]
-pub struct ParkedMessage {
+pub struct DeadLetter {
     /// The AMQP message id, if it has one; for an event, the event's id.
     pub id: Option<String>,
     /// The event's type, as its publisher set it.
@@ -29,10 +29,10 @@ pub struct ParkedMessage {
     properties: BasicProperties,
 }
 
-impl std::fmt::Debug for ParkedMessage {
+impl std::fmt::Debug for DeadLetter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // A body contains text that users wrote.
-        f.debug_struct("ParkedMessage")
+        f.debug_struct("DeadLetter")
             .field("id", &self.id)
             .field("event_type", &self.event_type)
             .field("queue", &self.queue)
@@ -40,7 +40,7 @@ impl std::fmt::Debug for ParkedMessage {
     }
 }
 
-impl ParkedMessage {
+impl DeadLetter {
     pub(super) fn of(raw: Raw, prefix: &str) -> Self {
         let headers = raw.properties.headers().as_ref();
         let death = headers.and_then(latest_death);

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{Metrics, RelayOptions};
 use crate::pause::Backoff;
-use crate::{Message, Outcome, Publisher};
+use crate::{Message, PublishOutcome, Publisher};
 
 /// How long leases continue after the last full batch before one starts at the beginning again. An earlier row, such
 /// as one committed late, waits at most this long. In return, a lease does not scan past published rows each time.
@@ -49,7 +49,7 @@ impl LeaseCursor {
 }
 
 /// Rows that were leased together.
-pub(super) struct Batch {
+pub(super) struct LeasedBatch {
     /// The id of the lease.
     id: String,
     pub(super) rows: Vec<OutboxRow>,
@@ -100,7 +100,7 @@ impl Outbox {
 
     /// Leases the rows that are due. Without a wake, it reads before it writes, so that an idle relay takes no write
     /// lock.
-    pub(super) async fn lease(&self, woken: bool) -> Result<Batch, DbError> {
+    pub(super) async fn lease(&self, woken: bool) -> Result<LeasedBatch, DbError> {
         let now = (self.options.now)();
         if !woken
             && !self
@@ -108,7 +108,7 @@ impl Outbox {
                 .read::<_, DbError, _>(move |db| Ok(outbox::is_any_due(db, now)?))
                 .await?
         {
-            return Ok(Batch {
+            return Ok(LeasedBatch {
                 id: String::new(),
                 rows: Vec::new(),
                 listened: HashSet::new(),
@@ -141,7 +141,7 @@ impl Outbox {
                 .duplicates
                 .inc_by(count(rows.iter().filter(|row| row.reclaimed)));
         }
-        Ok(Batch {
+        Ok(LeasedBatch {
             id,
             rows,
             listened,
@@ -150,7 +150,7 @@ impl Outbox {
     }
 
     /// Publishes leased rows and stores the outcomes.
-    pub(super) async fn publish(self: Arc<Self>, batch: Batch) -> RelayedBatch {
+    pub(super) async fn publish(self: Arc<Self>, batch: LeasedBatch) -> RelayedBatch {
         // After the lease has expired, another relay may have the rows.
         let until = Instant::now() + self.options.lease;
         // The lease of a single row covers no other.
@@ -218,28 +218,28 @@ impl Outbox {
         }
     }
 
-    fn sort(&self, sorted: &mut PublishResults, id: Uuid, key: &str, outcome: Outcome) {
+    fn sort(&self, sorted: &mut PublishResults, id: Uuid, key: &str, outcome: PublishOutcome) {
         let metrics = self.metrics.as_ref();
         let (list, counter) = match &outcome {
-            Outcome::Confirmed => (&mut sorted.out, metrics.map(|it| &it.published)),
-            Outcome::Returned => {
+            PublishOutcome::Confirmed => (&mut sorted.out, metrics.map(|it| &it.published)),
+            PublishOutcome::Returned => {
                 log::error!(
                     "no queue is bound to {key}: the event {id} stays in the outbox, marked unroutable"
                 );
                 (&mut sorted.aside, metrics.map(|it| &it.returned))
             }
-            Outcome::Parked(reason) => {
+            PublishOutcome::Parked(reason) => {
                 log::error!(
                     "a consumer cannot read the event {id} ({key}), marked unroutable in the outbox: {reason}"
                 );
                 (&mut sorted.aside, metrics.map(|it| &it.returned))
             }
-            Outcome::Nacked => (&mut sorted.kept, metrics.map(|it| &it.nacked)),
-            Outcome::Unsent(_) => {
+            PublishOutcome::Nacked => (&mut sorted.kept, metrics.map(|it| &it.nacked)),
+            PublishOutcome::Unsent(_) => {
                 sorted.connected = false;
                 (&mut sorted.kept, None)
             }
-            Outcome::Unconfirmed(reason) => {
+            PublishOutcome::Unconfirmed(reason) => {
                 log::debug!("no confirm for the event {id}, it will be published again: {reason}");
                 if let Some(metrics) = metrics {
                     metrics.duplicates.inc();

@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use broker::{BatchOptions, Broker, BrokerState, ConsumeOptions, Outcome, Queue, Verdict};
+use broker::{
+    Acknowledgement, BatchOptions, Broker, BrokerState, ConsumeOptions, PublishOutcome, Queue,
+};
 use event_types::Exchange;
 use lapin::options::BasicGetOptions;
 use test_kit::{TestBroker, wait_until};
@@ -18,7 +20,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
     }
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
-    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
@@ -39,9 +41,9 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
         let outcomes = broker.publisher().publish_batch(batch.clone()).await;
         for (n, outcome) in outcomes.iter().enumerate() {
             let expected = if lost(n) {
-                Outcome::Returned
+                PublishOutcome::Returned
             } else {
-                Outcome::Confirmed
+                PublishOutcome::Confirmed
             };
             assert_eq!(*outcome, expected, "message {n}");
         }
@@ -57,7 +59,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
     assert_eq!(broker.state(), BrokerState::Disconnected);
     assert!(matches!(
         broker.publisher().publish(told()).await,
-        Outcome::Unsent(_)
+        PublishOutcome::Unsent(_)
     ));
 }
 
@@ -80,19 +82,19 @@ async fn an_unreadable_message_is_dead_lettered_at_once_and_a_deadly_one_after_t
                     counted.fetch_add(1, Ordering::SeqCst);
                     panic!("on purpose");
                 }
-                Verdict::DeadLetter("unreadable".to_owned())
+                Acknowledgement::DeadLetter("unreadable".to_owned())
             }
         },
     );
     let (poison, deadly) = (told(), message(Exchange::Public, "notification.failed.v1"));
     assert_eq!(
         broker.publisher().publish(poison.clone()).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
     assert_eq!(parked(&kit).await, poison.id.to_string());
     assert_eq!(
         broker.publisher().publish(deadly.clone()).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
     assert_eq!(parked(&kit).await, deadly.id.to_string());
     assert!(
@@ -139,8 +141,8 @@ async fn a_requeued_message_is_redelivered_and_never_dead_lettered() {
     let broker = connected(&kit).await;
     let tries = Arc::new(AtomicUsize::new(0));
     let (handler, mut seen) = telling(move |_| match tries.fetch_add(1, Ordering::SeqCst) {
-        0..3 => Verdict::Retry,
-        _ => Verdict::Ack,
+        0..3 => Acknowledgement::Retry,
+        _ => Acknowledgement::Ack,
     });
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
@@ -150,7 +152,7 @@ async fn a_requeued_message_is_redelivered_and_never_dead_lettered() {
     let sent = told();
     assert_eq!(
         broker.publisher().publish(sent.clone()).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
     for _ in 0..4 {
         assert_eq!(next(&mut seen).await.id, sent.id);
@@ -167,7 +169,7 @@ async fn publisher_and_consumer_recover_after_their_connections_were_cut() {
     let kit = TestBroker::fresh();
     let proxy = Proxy::before(&kit).await;
     let broker = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
-    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
@@ -178,7 +180,7 @@ async fn publisher_and_consumer_recover_after_their_connections_were_cut() {
         let sent = told();
         assert_eq!(
             broker.publisher().publish(sent.clone()).await,
-            Outcome::Confirmed,
+            PublishOutcome::Confirmed,
             "round {round}"
         );
         while next(&mut seen).await.id != sent.id {}
@@ -187,7 +189,7 @@ async fn publisher_and_consumer_recover_after_their_connections_were_cut() {
         wait_until("the loss to be noticed", Duration::from_secs(5), gone).await;
         assert!(!matches!(
             broker.publisher().publish(told()).await,
-            Outcome::Confirmed
+            PublishOutcome::Confirmed
         ));
         assert!(broker.consumers(Queue::WorksessionFeedback).await.is_err());
         proxy.cut(true);
@@ -203,18 +205,21 @@ async fn a_consumer_declares_its_deleted_queue_again_and_continues() {
     }
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
-    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
     let publisher = broker.publisher();
     let before = told();
-    assert_eq!(publisher.publish(before.clone()).await, Outcome::Confirmed);
+    assert_eq!(
+        publisher.publish(before.clone()).await,
+        PublishOutcome::Confirmed
+    );
     assert_eq!(next(&mut seen).await.id, before.id);
     delete_queue(&kit, "worksession.feedback").await;
     let after = told();
     // It is returned until the queue exists again.
     wait_until("a queue to take it", PATIENCE, async || {
-        (publisher.publish(after.clone()).await == Outcome::Confirmed).then_some(())
+        (publisher.publish(after.clone()).await == PublishOutcome::Confirmed).then_some(())
     })
     .await;
     assert_eq!(next(&mut seen).await.id, after.id);
@@ -241,12 +246,12 @@ async fn a_batch_consumer_continues_if_its_queue_is_deleted_while_it_holds_messa
         async move {
             // Once the semaphore is closed, every batch ends at once.
             let _ = released.acquire().await;
-            batch.iter().map(|_| Verdict::Ack).collect()
+            batch.iter().map(|_| Acknowledgement::Ack).collect()
         }
     });
     let publisher = broker.publisher();
     for _ in 0..4 {
-        assert_eq!(publisher.publish(told()).await, Outcome::Confirmed);
+        assert_eq!(publisher.publish(told()).await, PublishOutcome::Confirmed);
     }
     batches.recv().await.unwrap();
     delete_queue(&kit, "worksession.feedback").await;
@@ -255,7 +260,7 @@ async fn a_batch_consumer_continues_if_its_queue_is_deleted_while_it_holds_messa
     release.close();
     let after = told();
     wait_until("a queue to take it", PATIENCE, async || {
-        (publisher.publish(after.clone()).await == Outcome::Confirmed).then_some(())
+        (publisher.publish(after.clone()).await == PublishOutcome::Confirmed).then_some(())
     })
     .await;
     while batches.recv().await.unwrap() != after.id {}
@@ -284,18 +289,18 @@ async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
             let done = done.clone();
             async move {
                 tokio::time::sleep(Duration::from_millis(10)).await;
-                let mut verdicts = Vec::new();
+                let mut acks = Vec::new();
                 for (n, delivery) in batch.iter().enumerate() {
                     if delivery.id == bad {
-                        verdicts.push(Verdict::DeadLetter("on purpose".to_owned()));
+                        acks.push(Acknowledgement::DeadLetter("on purpose".to_owned()));
                     } else if again && n % 2 == 0 {
-                        verdicts.push(Verdict::Retry);
+                        acks.push(Acknowledgement::Retry);
                     } else {
-                        verdicts.push(Verdict::Ack);
+                        acks.push(Acknowledgement::Ack);
                         done.send(delivery.id).unwrap();
                     }
                 }
-                verdicts
+                acks
             }
         },
     );
@@ -306,7 +311,7 @@ async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
     assert!(
         outcomes
             .iter()
-            .all(|outcome| *outcome == Outcome::Confirmed)
+            .all(|outcome| *outcome == PublishOutcome::Confirmed)
     );
     let mut heard = std::collections::HashSet::new();
     while heard.len() < 1_000 {
@@ -322,7 +327,7 @@ async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
     broker.close().await;
     // A message without an acknowledgement would go to the next consumer.
     let broker = connected(&kit).await;
-    let (handler, mut left) = telling(|_| Verdict::Ack);
+    let (handler, mut left) = telling(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
@@ -348,7 +353,7 @@ async fn a_batch_waits_to_fill_while_messages_keep_coming() {
         BatchOptions { most: 16 },
         move |batch| {
             taken.send(batch.len()).unwrap();
-            async move { batch.iter().map(|_| Verdict::Ack).collect() }
+            async move { batch.iter().map(|_| Acknowledgement::Ack).collect() }
         },
     );
     let since = Instant::now();
@@ -357,7 +362,7 @@ async fn a_batch_waits_to_fill_while_messages_keep_coming() {
         let few: Vec<_> = (0..4).map(|_| told()).collect();
         wanted += few.len();
         let outcomes = broker.publisher().publish_batch(few).await;
-        assert!(outcomes.iter().all(|one| *one == Outcome::Confirmed));
+        assert!(outcomes.iter().all(|one| *one == PublishOutcome::Confirmed));
     }
     let (mut count, mut heard) = (0_u128, 0);
     while heard < wanted {

@@ -18,7 +18,7 @@ mod topology;
 
 use std::time::Duration;
 
-use broker::{Broker, BrokerState, BrokerUrl, Delivery, Message, Verdict};
+use broker::{Acknowledgement, Broker, BrokerState, BrokerUrl, Delivery, Message};
 use event_types::Exchange;
 use lapin::options::QueueDeleteOptions;
 use test_kit::{TestBackend, TestBroker, wait_until};
@@ -66,18 +66,18 @@ async fn delete_queue(kit: &TestBroker, queue: &str) {
     connection.close(200, "done".into()).await.unwrap();
 }
 
-type Answering = std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>>;
+type Answering = std::pin::Pin<Box<dyn Future<Output = Acknowledgement> + Send>>;
 
-/// Returns a handler that passes its deliveries to the test and answers with what `verdict` returns.
+/// Returns a handler that passes its deliveries to the test and answers with what `ack` returns.
 fn telling(
-    verdict: impl Fn(&Delivery) -> Verdict + Send + Sync + 'static,
+    ack: impl Fn(&Delivery) -> Acknowledgement + Send + Sync + 'static,
 ) -> (
     impl Fn(Delivery) -> Answering + Send + Sync,
     mpsc::UnboundedReceiver<Delivery>,
 ) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let handler = move |delivery: Delivery| {
-        let answer = verdict(&delivery);
+        let answer = ack(&delivery);
         let _ = sender.send(delivery);
         let answering: Answering = Box::pin(async move { answer });
         answering

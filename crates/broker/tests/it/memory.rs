@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use broker::{BatchOptions, Broker, ConsumeOptions, Message, Outcome, Queue, Verdict};
+use broker::{
+    Acknowledgement, BatchOptions, Broker, ConsumeOptions, Message, PublishOutcome, Queue,
+};
 use event_types::Exchange;
 
 use crate::{message, next, telling, told};
@@ -11,24 +13,27 @@ async fn a_publish_is_confirmed_once_its_consumer_has_acknowledged() {
     let publisher = broker.publisher();
     assert_eq!(
         publisher.publish(told()).await,
-        Outcome::Nacked,
+        PublishOutcome::Nacked,
         "nobody consumes yet"
     );
     assert_eq!(
         publisher
             .publish(message(Exchange::Public, "weather.v1"))
             .await,
-        Outcome::Returned
+        PublishOutcome::Returned
     );
 
-    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
         handler,
     );
     let sent = told();
-    assert_eq!(publisher.publish(sent.clone()).await, Outcome::Confirmed);
+    assert_eq!(
+        publisher.publish(sent.clone()).await,
+        PublishOutcome::Confirmed
+    );
     assert_eq!(next(&mut seen).await.id, sent.id);
     assert_eq!(
         broker.consumers(Queue::WorksessionFeedback).await.unwrap(),
@@ -36,7 +41,7 @@ async fn a_publish_is_confirmed_once_its_consumer_has_acknowledged() {
     );
 
     consumer.stop().await;
-    assert_eq!(publisher.publish(told()).await, Outcome::Nacked);
+    assert_eq!(publisher.publish(told()).await, PublishOutcome::Nacked);
     assert_eq!(
         broker.consumers(Queue::WorksessionFeedback).await.unwrap(),
         0
@@ -52,24 +57,24 @@ async fn a_message_that_its_consumer_refuses_is_not_confirmed() {
         ConsumeOptions::default(),
         |delivery| async move {
             match delivery.routing_key.as_str() {
-                "notification.delivered.v1" => Verdict::Retry,
-                "notification.failed.v1" => Verdict::DeadLetter("unreadable".to_owned()),
+                "notification.delivered.v1" => Acknowledgement::Retry,
+                "notification.failed.v1" => Acknowledgement::DeadLetter("unreadable".to_owned()),
                 _ => panic!("on purpose"),
             }
         },
     );
-    assert_eq!(publisher.publish(told()).await, Outcome::Nacked);
+    assert_eq!(publisher.publish(told()).await, PublishOutcome::Nacked);
     assert_eq!(
         publisher
             .publish(message(Exchange::Public, "notification.failed.v1"))
             .await,
-        Outcome::Parked("unreadable".to_owned())
+        PublishOutcome::Parked("unreadable".to_owned())
     );
     assert_eq!(
         publisher
             .publish(message(Exchange::Public, "notification.skipped.v1"))
             .await,
-        Outcome::Nacked
+        PublishOutcome::Nacked
     );
 }
 
@@ -81,14 +86,14 @@ async fn stopping_a_consumer_waits_for_deliveries_in_progress() {
         ConsumeOptions::default(),
         |_| async {
             tokio::time::sleep(Duration::from_millis(200)).await;
-            Verdict::Ack
+            Acknowledgement::Ack
         },
     );
     let publisher = broker.publisher();
     let publish = tokio::spawn(async move { publisher.publish(told()).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     consumer.stop().await;
-    assert!(publish.is_finished() || publish.await.unwrap() == Outcome::Confirmed);
+    assert!(publish.is_finished() || publish.await.unwrap() == PublishOutcome::Confirmed);
 }
 
 #[tokio::test]
@@ -99,15 +104,21 @@ async fn a_message_for_two_queues_is_confirmed_only_when_both_have_it() {
         listened: true,
         ..message(Exchange::Public, "session.started.v1")
     };
-    let (handler, mut chat) = telling(|_| Verdict::Ack);
+    let (handler, mut chat) = telling(|_| Acknowledgement::Ack);
     let _chat = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
     let early = event();
-    assert_eq!(publisher.publish(early.clone()).await, Outcome::Nacked);
-    let (handler, mut webhooks) = telling(|_| Verdict::Ack);
+    assert_eq!(
+        publisher.publish(early.clone()).await,
+        PublishOutcome::Nacked
+    );
+    let (handler, mut webhooks) = telling(|_| Acknowledgement::Ack);
     let options = ConsumeOptions::default();
     let _webhooks = broker.consume(Queue::WorksessionWebhooks, options, handler);
     let sent = event();
-    assert_eq!(publisher.publish(sent.clone()).await, Outcome::Confirmed);
+    assert_eq!(
+        publisher.publish(sent.clone()).await,
+        PublishOutcome::Confirmed
+    );
     let heard = [next(&mut chat).await.id, next(&mut chat).await.id];
     assert_eq!(
         heard,
@@ -127,16 +138,18 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
         BatchOptions { most: 4 },
         move |batch| {
             seen.lock().unwrap().push(batch.len());
-            let verdicts = batch
+            let acks = batch
                 .iter()
                 .map(|delivery| match delivery.routing_key.as_str() {
-                    "notification.failed.v1" => Verdict::DeadLetter("unreadable".to_owned()),
-                    "chat.tested.v1" => Verdict::Retry,
+                    "notification.failed.v1" => {
+                        Acknowledgement::DeadLetter("unreadable".to_owned())
+                    }
+                    "chat.tested.v1" => Acknowledgement::Retry,
                     "webhook.disabled.v1" => panic!("on purpose"),
-                    _ => Verdict::Ack,
+                    _ => Acknowledgement::Ack,
                 });
-            let verdicts: Vec<_> = verdicts.collect();
-            async move { verdicts }
+            let acks: Vec<_> = acks.collect();
+            async move { acks }
         },
     );
     let batch = |keys: &[&str]| -> Vec<_> {
@@ -144,7 +157,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
             .map(|key| message(Exchange::Public, key))
             .collect()
     };
-    let parked = || Outcome::Parked("unreadable".to_owned());
+    let parked = || PublishOutcome::Parked("unreadable".to_owned());
     let good = "notification.delivered.v1";
     let mixed = batch(&[
         good,
@@ -157,12 +170,12 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
     assert_eq!(
         broker.publisher().publish_batch(mixed).await,
         [
-            Outcome::Confirmed,
+            PublishOutcome::Confirmed,
             parked(),
-            Outcome::Returned,
-            Outcome::Nacked,
-            Outcome::Confirmed,
-            Outcome::Confirmed
+            PublishOutcome::Returned,
+            PublishOutcome::Nacked,
+            PublishOutcome::Confirmed,
+            PublishOutcome::Confirmed
         ]
     );
     assert_eq!(
@@ -173,6 +186,6 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
     let deadly = batch(&[good, "webhook.disabled.v1", "notification.failed.v1"]);
     assert_eq!(
         broker.publisher().publish_batch(deadly).await,
-        [Outcome::Confirmed, Outcome::Nacked, parked()]
+        [PublishOutcome::Confirmed, PublishOutcome::Nacked, parked()]
     );
 }

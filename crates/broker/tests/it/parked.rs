@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use broker::{
-    Broker, ConsumeOptions, DeadLetterError, DeadLetterQueue, Message, Outcome, Queue, Verdict,
+    Acknowledgement, Broker, ConsumeOptions, DeadLetterError, DeadLetterQueue, Message,
+    PublishOutcome, Queue,
 };
 use event_types::Exchange;
 use test_kit::{TestBroker, wait_until};
@@ -20,8 +21,8 @@ fn consume(
 ) {
     let mended = Arc::clone(mended);
     let (handler, seen) = telling(move |_| match mended.load(Ordering::SeqCst) {
-        true => Verdict::Ack,
-        false => Verdict::DeadLetter("unreadable".to_owned()),
+        true => Acknowledgement::Ack,
+        false => Acknowledgement::DeadLetter("unreadable".to_owned()),
     });
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
@@ -54,7 +55,7 @@ async fn listing_removes_no_dead_letters_and_a_replay_reaches_their_queue() {
     assert!(
         outcomes
             .iter()
-            .all(|outcome| *outcome == Outcome::Confirmed)
+            .all(|outcome| *outcome == PublishOutcome::Confirmed)
     );
     for _ in 0..300 {
         next(&mut seen).await;

@@ -1,8 +1,8 @@
 //! Each service with a RabbitMQ user of its own, as in `deploy/rabbitmq/definitions.json`.
 
 use broker::{
-    Broker, BrokerState, ConsumeOptions, ConsumerHandle, DeadLetterQueue, Delivery, Message,
-    Outcome, Queue, Verdict,
+    Acknowledgement, Broker, BrokerState, ConsumeOptions, ConsumerHandle, DeadLetterQueue,
+    Delivery, Message, PublishOutcome, Queue,
 };
 use event_types::Exchange::{self, Private, Public};
 use lapin::options::{
@@ -94,8 +94,8 @@ async fn each_service_may_do_what_it_needs_and_none_can_act_for_another() {
                 sender.send(delivery).unwrap();
                 async move {
                     match park {
-                        true => Verdict::DeadLetter("unreadable".to_owned()),
-                        false => Verdict::Ack,
+                        true => Acknowledgement::DeadLetter("unreadable".to_owned()),
+                        false => Acknowledgement::Ack,
                     }
                 }
             })
@@ -121,7 +121,7 @@ async fn everything<'a>(of: &impl Fn(&str) -> &'a Broker, heard: &mut UnboundedR
         };
         let id = event.id;
         let outcome = of(user).publisher().publish(event).await;
-        assert_eq!(outcome, Outcome::Confirmed, "{user} {key}");
+        assert_eq!(outcome, PublishOutcome::Confirmed, "{user} {key}");
         for _ in 0..queues {
             let delivery = next(heard).await;
             assert_eq!((delivery.id, delivery.routing_key.as_str()), (id, key));
@@ -306,7 +306,7 @@ async fn consumer(publisher: &Broker) {
         .publisher()
         .publish(message(Public, "session.started.v1"))
         .await;
-    assert_eq!(told, Outcome::Confirmed);
+    assert_eq!(told, PublishOutcome::Confirmed);
     wait_until("the event", PATIENCE, async || {
         let passive = QueueDeclareOptions {
             passive: true,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use broker::{Broker, ConsumeOptions, Queue, Relay, RelayOptions, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, Queue, Relay, RelayOptions};
 use chrono::{DateTime, TimeDelta};
 use lapin::options::{QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
@@ -19,7 +19,7 @@ async fn a_returned_event_is_counted_once_and_not_retried() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
     let pool = outbox_of(&db);
     let broker = connected(&kit).await;
-    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
     put(&pool, "weather.v1", 3, now()).await;
@@ -43,7 +43,7 @@ async fn an_event_that_a_memory_consumer_cannot_read_is_counted_as_returned() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
     let broker = Broker::memory();
-    let (handler, _seen) = telling(|_| Verdict::DeadLetter("unreadable".to_owned()));
+    let (handler, _seen) = telling(|_| Acknowledgement::DeadLetter("unreadable".to_owned()));
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
     put(&pool, "notification.delivered.v1", 2, now()).await;
@@ -130,7 +130,7 @@ async fn the_oldest_age_is_that_of_the_row_that_has_waited_longest() {
     age(90).await;
     *time.lock().unwrap() = written + TimeDelta::hours(1);
     age(3_600).await;
-    let (handler, _seen) = telling(|_| Verdict::Ack);
+    let (handler, _seen) = telling(|_| Acknowledgement::Ack);
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
     age(0).await;
@@ -146,7 +146,7 @@ async fn a_refused_event_is_retried_with_doubling_backoff_however_often_the_rela
     let noting = Arc::clone(&times);
     let (handler, mut tries) = telling(move |_| {
         noting.lock().unwrap().push(Instant::now());
-        Verdict::Retry
+        Acknowledgement::Retry
     });
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);

@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use broker::{Broker, ConsumeOptions, Queue, Relay, RelayHandle, RelayOptions, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, Queue, Relay, RelayHandle, RelayOptions};
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 use db_kit::outbox::{self, NewOutboxRow, OutboxStats};
 use db_kit::{DbError, Pool};
@@ -118,7 +118,7 @@ fn count(broker: &Broker) -> (Counts, broker::ConsumerHandle) {
         ConsumeOptions::default(),
         move |delivery| {
             *counting.lock().unwrap().entry(delivery.id).or_default() += 1;
-            async { Verdict::Ack }
+            async { Acknowledgement::Ack }
         },
     );
     (counts, handle)
@@ -234,7 +234,7 @@ async fn stopping_a_relay_completes_what_is_in_flight() {
         ConsumeOptions::default(),
         |_| async {
             tokio::time::sleep(Duration::from_millis(300)).await;
-            Verdict::Ack
+            Acknowledgement::Ack
         },
     );
     put(&pool, "notification.delivered.v1", 5, now()).await;
@@ -258,7 +258,7 @@ async fn an_event_that_commits_late_inside_a_lease_is_published_when_the_lease_e
             *counting.lock().unwrap().entry(delivery.id).or_default() += 1;
             async {
                 tokio::time::sleep(Duration::from_millis(500)).await;
-                Verdict::Ack
+                Acknowledgement::Ack
             }
         },
     );
@@ -295,7 +295,7 @@ async fn events_that_one_queue_refuses_do_not_delay_those_of_others() {
     wait_until("the rows of it to go", PATIENCE, others).await;
     // The refused events are retried.
     let chats = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
-        Verdict::Ack
+        Acknowledgement::Ack
     });
     emptied(&pool).await;
     tokio::join!(relay.stop(), consumer.stop(), chats.stop());
@@ -411,7 +411,7 @@ async fn an_event_without_a_webhook_subscriber_is_routed_only_to_the_chat_queue(
             assert_eq!(delivery.routing_key, "session.started.v1");
             let mut came = came.lock().unwrap();
             came.entry(queue).or_default().push(delivery.id);
-            async { Verdict::Ack }
+            async { Acknowledgement::Ack }
         })
     });
     let ids = put(&pool, "session.started.v1", 21, now()).await;

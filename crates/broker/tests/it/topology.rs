@@ -1,4 +1,4 @@
-use broker::{Broker, BrokerState, Message, Outcome};
+use broker::{Broker, BrokerState, Message, PublishOutcome};
 use event_types::Exchange;
 use lapin::options::{
     ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions,
@@ -75,7 +75,7 @@ async fn a_conflicting_declaration_is_reported_with_the_remedy_until_it_is_remov
         assert_eq!(broker.state(), BrokerState::Disconnected);
         assert!(matches!(
             broker.publisher().publish(told()).await,
-            Outcome::Unsent(_)
+            PublishOutcome::Unsent(_)
         ));
 
         remove(&channel, kit.prefix(), &obstacle).await;
@@ -83,7 +83,7 @@ async fn a_conflicting_declaration_is_reported_with_the_remedy_until_it_is_remov
         wait_until("the way to be clear", PATIENCE, cleared).await;
         assert_eq!(
             broker.publisher().publish(told()).await,
-            Outcome::Confirmed,
+            PublishOutcome::Confirmed,
             "{sentence}"
         );
         broker.close().await;
@@ -151,7 +151,10 @@ async fn declaring_again_changes_nothing_and_keeps_queued_messages() {
     }
     let kit = TestBroker::fresh();
     let first = connected(&kit).await;
-    assert_eq!(first.publisher().publish(told()).await, Outcome::Confirmed);
+    assert_eq!(
+        first.publisher().publish(told()).await,
+        PublishOutcome::Confirmed
+    );
     let second = connected(&kit).await;
     let connection = kit.connect().await;
     assert_eq!(kit.waiting(&connection, "worksession.feedback").await, 1);
@@ -176,7 +179,7 @@ async fn a_binding_of_an_older_version_still_gets_every_event_once() {
     let publish = async |listened| broker.publisher().publish(session(listened)).await;
     let webhooks = async || kit.waiting(&connection, "worksession.webhooks").await;
     for (listened, waiting) in [(false, 0), (true, 1), (false, 1)] {
-        assert_eq!(publish(listened).await, Outcome::Confirmed);
+        assert_eq!(publish(listened).await, PublishOutcome::Confirmed);
         assert_eq!(webhooks().await, waiting);
     }
     let channel = connection.create_channel().await.unwrap();
@@ -191,7 +194,7 @@ async fn a_binding_of_an_older_version_still_gets_every_event_once() {
     bound.await.unwrap();
     let newer = connected(&kit).await;
     for (listened, waiting) in [(false, 2), (true, 3)] {
-        assert_eq!(publish(listened).await, Outcome::Confirmed);
+        assert_eq!(publish(listened).await, PublishOutcome::Confirmed);
         assert_eq!(webhooks().await, waiting);
     }
     assert_eq!(kit.waiting(&connection, "notify.chat").await, 5);

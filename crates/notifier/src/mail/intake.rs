@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue};
 use event_types::{Event, EventData, Mail, MailRequested, MailTemplate};
 use lettre::message::Mailbox;
 use secrecy::ExposeSecret;
@@ -36,10 +36,10 @@ impl Intake {
         )
     }
 
-    async fn take_in(&self, delivery: Delivery) -> Verdict {
+    async fn take_in(&self, delivery: Delivery) -> Acknowledgement {
         let (event, requested) = match self.read(&delivery) {
             Ok(read) => read,
-            Err(reason) => return Verdict::DeadLetter(reason),
+            Err(reason) => return Acknowledgement::DeadLetter(reason),
         };
         let (id, give_up_after) = (event.id.to_string(), self.give_up_after);
         let stored = self.ledger.write(move |transitions| {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth_types::UserId;
-use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue};
 use db_kit::{DbError, inbox};
 use diesel::QueryResult;
 use event_types::{Event, EventData, UserChanged, WebhookConfigured, WebhookDue, WebhookReplayed};
@@ -57,15 +57,19 @@ pub(crate) fn consume(
     )
 }
 
-async fn take_in(ledger: &DeliveryStore<Webhooks>, wake: &Notify, delivery: Delivery) -> Verdict {
+async fn take_in(
+    ledger: &DeliveryStore<Webhooks>,
+    wake: &Notify,
+    delivery: Delivery,
+) -> Acknowledgement {
     let (event, content) = match read(&delivery) {
         Ok(read) => read,
-        Err(reason) => return Verdict::DeadLetter(reason),
+        Err(reason) => return Acknowledgement::DeadLetter(reason),
     };
     let id = event.id;
     let committed = match content {
         Content::User(user) if user.deleted => forget_user(ledger, user.user_id).await,
-        Content::User(_) => return Verdict::Ack,
+        Content::User(_) => return Acknowledgement::Ack,
         content => {
             let stored = ledger.write(move |transitions| {
                 if !inbox::record(transitions.db, CONSUMER, id, transitions.at())? {

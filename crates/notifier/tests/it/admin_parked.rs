@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use broker::{Broker, ConsumeOptions, Queue, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, Queue};
 use serde_json::{Value, json};
 use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
@@ -29,7 +29,7 @@ async fn an_older_version(stage: &mut Stage) -> (Broker, Vec<broker::ConsumerHan
     let queues = [Queue::NotifyChat, Queue::NotifyMail, Queue::NotifyWebhooks];
     let consumers = queues.map(|queue| {
         broker.consume(queue, ConsumeOptions::default(), |_| async {
-            Verdict::DeadLetter("this version knows it not".to_owned())
+            Acknowledgement::DeadLetter("this version knows it not".to_owned())
         })
     });
     (broker, consumers.into())

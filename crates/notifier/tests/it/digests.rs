@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use broker::Outcome;
+use broker::PublishOutcome;
 use chrono::NaiveDateTime;
 use db_kit::DbError;
 use diesel::prelude::*;
@@ -343,7 +343,11 @@ async fn an_event_that_cannot_be_stored_is_dead_lettered_alone() {
         TestBackend::Sqlite => assert!(
             matches!(
                 outcomes.as_slice(),
-                [Outcome::Confirmed, Outcome::Parked(_), Outcome::Confirmed]
+                [
+                    PublishOutcome::Confirmed,
+                    PublishOutcome::Parked(_),
+                    PublishOutcome::Confirmed
+                ]
             ),
             "{outcomes:?}"
         ),
@@ -351,7 +355,7 @@ async fn an_event_that_cannot_be_stored_is_dead_lettered_alone() {
             assert!(
                 outcomes
                     .iter()
-                    .all(|outcome| *outcome == Outcome::Confirmed)
+                    .all(|outcome| *outcome == PublishOutcome::Confirmed)
             );
         }
     }
@@ -382,7 +386,7 @@ async fn three_processes_store_the_same_events_once() {
         first
             .iter()
             .chain(&second)
-            .all(|outcome| *outcome == Outcome::Confirmed),
+            .all(|outcome| *outcome == PublishOutcome::Confirmed),
         "{first:?}"
     );
     let ids: Vec<Uuid> = events.iter().map(|(id, _)| *id).collect();

@@ -2,7 +2,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use broker::{
-    Broker, BrokerState, ConsumeOptions, ConsumerHandle, Message, Outcome, Queue, Verdict,
+    Acknowledgement, Broker, BrokerState, ConsumeOptions, ConsumerHandle, Message, PublishOutcome,
+    Queue,
 };
 use chrono::TimeDelta;
 use db_kit::{DbError, Pool};
@@ -88,14 +89,14 @@ impl Stage {
                     .lock()
                     .unwrap()
                     .push(Event::decode(&delivery.body).unwrap());
-                async { Verdict::Ack }
+                async { Acknowledgement::Ack }
             },
         );
         // Some events go to this queue too, and none is confirmed before all consumers have it.
         let other = broker.consume(
             Queue::WorksessionIdentity,
             ConsumeOptions::default(),
-            |_| async { Verdict::Ack },
+            |_| async { Acknowledgement::Ack },
         );
         let chat = FakeChat::start().await;
         let mut stage = Self {
@@ -168,12 +169,15 @@ impl Stage {
         assert_eq!(
             self.publish(id, T::EXCHANGE, T::TYPE, event.encode().unwrap().as_bytes())
                 .await,
-            Outcome::Confirmed
+            PublishOutcome::Confirmed
         );
     }
 
     /// Publishes events in one batch.
-    pub(crate) async fn publish_all<T: EventData>(&self, events: &[(Uuid, T)]) -> Vec<Outcome> {
+    pub(crate) async fn publish_all<T: EventData>(
+        &self,
+        events: &[(Uuid, T)],
+    ) -> Vec<PublishOutcome> {
         let message = |(id, data): &(Uuid, T)| {
             let event = Event::new(*id, "test", self.clock.now(), None, data).unwrap();
             Message {
@@ -194,7 +198,7 @@ impl Stage {
         exchange: event_types::Exchange,
         key: &str,
         body: &[u8],
-    ) -> Outcome {
+    ) -> PublishOutcome {
         let message = Message {
             exchange,
             routing_key: key.to_owned(),

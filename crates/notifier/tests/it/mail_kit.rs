@@ -1,6 +1,6 @@
 use std::sync::{Mutex, OnceLock};
 
-use broker::Outcome;
+use broker::PublishOutcome;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use db_kit::DbError;
 use diesel::prelude::*;
@@ -170,8 +170,8 @@ impl Office {
         let (exchange, key) = (MailRequested::EXCHANGE, MailRequested::TYPE);
         let outcome = self.stage.publish(id, exchange, key, body.as_bytes()).await;
         match (TestBackend::current(), outcome) {
-            (TestBackend::Sqlite, Outcome::Parked(reason)) => Some(reason),
-            (TestBackend::Postgres, Outcome::Confirmed) => None,
+            (TestBackend::Sqlite, PublishOutcome::Parked(reason)) => Some(reason),
+            (TestBackend::Postgres, PublishOutcome::Confirmed) => None,
             (_, other) => panic!("{other:?}"),
         }
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use broker::Outcome;
+use broker::PublishOutcome;
 use event_types::Exchange;
 use test_kit::{ChatMessage, TestBackend};
 use uuid::Uuid;
@@ -113,9 +113,9 @@ async fn without_a_chat_a_notification_is_skipped_and_a_personal_session_has_non
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unreadable_event_is_dead_lettered_and_does_not_block_the_queue() {
     let stage = Stage::set().await;
-    let expected = |outcome: &Outcome| match TestBackend::current() {
-        TestBackend::Sqlite => matches!(outcome, Outcome::Parked(_)),
-        TestBackend::Postgres => *outcome == Outcome::Confirmed,
+    let expected = |outcome: &PublishOutcome| match TestBackend::current() {
+        TestBackend::Sqlite => matches!(outcome, PublishOutcome::Parked(_)),
+        TestBackend::Postgres => *outcome == PublishOutcome::Confirmed,
     };
     for (key, body) in [
         ("session.started.v1", "{\"not\":\"an event\"}"),

@@ -1,6 +1,6 @@
 //! Messages that no version can read: they become dead letters at once and do not block the queue.
 
-use broker::Outcome;
+use broker::PublishOutcome;
 use event_types::Exchange;
 use serde_json::{Value, json};
 use test_kit::{TestBackend, wait_until};
@@ -94,7 +94,10 @@ async fn every_poison_message_is_dead_lettered_at_once_and_does_not_block_the_qu
                     (Exchange::Private, "webhook.due.v1"),
                 ] {
                     let outcome = stage.publish(id, exchange, key, &body).await;
-                    assert!(matches!(outcome, Outcome::Parked(_)), "{what}: {outcome:?}");
+                    assert!(
+                        matches!(outcome, PublishOutcome::Parked(_)),
+                        "{what}: {outcome:?}"
+                    );
                 }
             }
             TestBackend::Postgres => {
@@ -136,7 +139,7 @@ async fn a_nul_in_user_text_or_a_request_id_does_not_stop_the_notification() {
     });
     let key = "session.started.v1";
     let outcome = stage.publish(id, Exchange::Public, key, &body).await;
-    assert_eq!(outcome, Outcome::Confirmed);
+    assert_eq!(outcome, PublishOutcome::Confirmed);
     let (kind, _) = stage.word_of(id).await;
     assert_eq!(kind, "notification.delivered.v1");
     let words = stage.words();

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use broker::{BatchOptions, Broker, ConsumerHandle, Delivery, Queue, Verdict};
+use broker::{Acknowledgement, BatchOptions, Broker, ConsumerHandle, Delivery, Queue};
 use chrono::{DateTime, Utc};
 use db_kit::{Db, inbox};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     )
 }
 
-async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
+async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Acknowledgement> {
     let read: Vec<_> = deliveries
         .iter()
         .map(|delivery| FeedbackEvent::read(&delivery.event()?))
@@ -46,17 +46,17 @@ async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let mut verdicts = Vec::with_capacity(read.len());
     for read in read {
         verdicts.push(match (read, &together) {
-            (Err(reason), _) => Verdict::DeadLetter(reason),
-            (Ok(_), Ok(())) => Verdict::Ack,
+            (Err(reason), _) => Acknowledgement::DeadLetter(reason),
+            (Ok(_), Ok(())) => Acknowledgement::Ack,
             // A permanent failure of one event must not hold up the others.
             (Ok((id, word)), Err(cause)) if cause.is_lasting() => alone(state, id, word).await,
-            (Ok(_), Err(_)) => Verdict::Retry,
+            (Ok(_), Err(_)) => Acknowledgement::Retry,
         });
     }
     verdicts
 }
 
-async fn alone(state: &State, id: Uuid, word: FeedbackEvent) -> Verdict {
+async fn alone(state: &State, id: Uuid, word: FeedbackEvent) -> Acknowledgement {
     verdict(take_in(state, vec![(id, word)]).await, |cause| {
         log::warn!("the feedback event {id} will be retried: {cause}");
     })

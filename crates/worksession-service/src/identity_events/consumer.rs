@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use auth_types::TeamRole;
-use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue};
 use chrono::NaiveDateTime;
 use db_kit::{Db, inbox};
 use diesel::QueryResult;
@@ -35,23 +35,23 @@ pub(crate) fn spawn(broker: &Broker, state: State, eraser: Arc<Notify>) -> Consu
     )
 }
 
-async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
+async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Acknowledgement {
     let event = delivery.event();
     let (id, change) = match event.and_then(|event| IdentityEvent::read(&event)) {
         Ok(read) => read,
-        Err(reason) => return Verdict::DeadLetter(reason),
+        Err(reason) => return Acknowledgement::DeadLetter(reason),
     };
     // This comes first, so that requests are validated again from now on. A repetition is harmless.
     if let Some(user) = change.user() {
         state.identity.forget(user);
     }
     if let IdentityEvent::User(_) | IdentityEvent::Member { manages: true, .. } = change {
-        return Verdict::Ack;
+        return Acknowledgement::Ack;
     }
     let considered = verify_and_store(state, eraser, id, change).await;
     considered.unwrap_or_else(|cause| {
         log::warn!("the identity event {id} will be retried: {cause}");
-        Verdict::Retry
+        Acknowledgement::Retry
     })
 }
 
@@ -61,12 +61,12 @@ async fn verify_and_store(
     eraser: &Notify,
     id: Uuid,
     change: IdentityEvent,
-) -> Result<Verdict, String> {
+) -> Result<Acknowledgement, String> {
     match judge(state, &change).await? {
         EventCheck::True => {}
-        EventCheck::Old => return Ok(Verdict::Ack),
+        EventCheck::Old => return Ok(Acknowledgement::Ack),
         EventCheck::Forged => {
-            return Ok(Verdict::DeadLetter(format!(
+            return Ok(Acknowledgement::DeadLetter(format!(
                 "forged: {change:?}, but the identity service reports that it still exists"
             )));
         }
@@ -78,15 +78,15 @@ async fn verify_and_store(
     };
     // Most sign-outs pause no integration, and should not fill the inbox.
     if recipients.is_empty() && matches!(change, IdentityEvent::LostAccess(_)) {
-        return Ok(Verdict::Ack);
+        return Ok(Acknowledgement::Ack);
     }
     match take_in(state, id, change, lost, recipients).await {
         Ok(()) => {
             state.relay.wake();
             eraser.notify_one();
-            Ok(Verdict::Ack)
+            Ok(Acknowledgement::Ack)
         }
-        Err(cause) if cause.is_lasting() => Ok(Verdict::DeadLetter(cause.to_string())),
+        Err(cause) if cause.is_lasting() => Ok(Acknowledgement::DeadLetter(cause.to_string())),
         Err(cause) => Err(cause.to_string()),
     }
 }

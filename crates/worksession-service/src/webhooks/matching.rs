@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use auth_types::{TeamId, UserId};
-use broker::{BatchOptions, Broker, ConsumerHandle, Delivery, Queue, Verdict};
+use broker::{Acknowledgement, BatchOptions, Broker, ConsumerHandle, Delivery, Queue};
 use chrono::{DateTime, Utc};
 use db_kit::outbox::OutboxRow;
 use db_kit::{Db, DbError, inbox};
@@ -85,7 +85,7 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
 }
 
 /// Handles a batch with one read of all subscriptions. A webhook may have been deleted meanwhile.
-async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
+async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Acknowledgement> {
     let read: Vec<_> = deliveries
         .iter()
         .map(|delivery| read(delivery.event()?))
@@ -97,15 +97,17 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         Ok(listening) => listening,
         Err(cause) => {
             log::warn!("{} webhook events will be retried: {cause}", read.len());
-            let unheard =
-                |read: Result<_, String>| read.err().map_or(Verdict::Retry, Verdict::DeadLetter);
+            let unheard = |read: Result<_, String>| {
+                read.err()
+                    .map_or(Acknowledgement::Retry, Acknowledgement::DeadLetter)
+            };
             return read.into_iter().map(unheard).collect();
         }
     };
     let verdicts = read.into_iter().map(|read| async {
         match read {
-            Err(reason) => Verdict::DeadLetter(reason),
-            Ok((_, about)) if !listening.to(about.whose()) => Verdict::Ack,
+            Err(reason) => Acknowledgement::DeadLetter(reason),
+            Ok((_, about)) if !listening.to(about.whose()) => Acknowledgement::Ack,
             Ok((event, about)) => tell(state, event, about).await,
         }
     });
@@ -115,7 +117,7 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         .await
 }
 
-async fn tell(state: &AppState, event: Event, about: SessionSubject) -> Verdict {
+async fn tell(state: &AppState, event: Event, about: SessionSubject) -> Acknowledgement {
     let id = event.id;
     // An event that would make a delivery too long, for example, becomes a dead letter and delays no other.
     verdict(take_in(state, event, about).await, |cause| {

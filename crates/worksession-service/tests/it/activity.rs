@@ -1,6 +1,6 @@
 //! The activity on a team project, as the team's members see it.
 
-use broker::{Broker, Outcome};
+use broker::{Broker, PublishOutcome};
 use chrono::{DateTime, TimeDelta, Utc};
 use event_types::{
     EventData, Notification, NotificationDelivered, NotificationFailed, NotificationSkipped,
@@ -28,7 +28,10 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 async fn told<T: EventData>(broker: &Broker, data: &T) {
-    assert_eq!(tell(broker, Uuid::now_v7(), data).await, Outcome::Confirmed);
+    assert_eq!(
+        tell(broker, Uuid::now_v7(), data).await,
+        PublishOutcome::Confirmed
+    );
 }
 
 /// Returns the ids of a start's event and session.

@@ -1,4 +1,4 @@
-use broker::{Broker, Message, Outcome};
+use broker::{Broker, Message, PublishOutcome};
 use chrono::DateTime;
 use diesel::prelude::*;
 use event_types::{
@@ -229,7 +229,7 @@ async fn the_notifier_disables_only_the_revision_it_names() {
             revision,
             reason: "It answered 410".into(),
         };
-        assert_eq!(tell(&broker, id, &data).await, Outcome::Confirmed);
+        assert_eq!(tell(&broker, id, &data).await, PublishOutcome::Confirmed);
     };
     put().await.expect(200);
     let first = Uuid::now_v7();
@@ -275,7 +275,10 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
     };
     let first = Uuid::now_v7();
     for (id, reason) in [(first, "It answered 500"), (first, "The same word again")] {
-        assert_eq!(tell(&broker, id, &failed(reason)).await, Outcome::Confirmed);
+        assert_eq!(
+            tell(&broker, id, &failed(reason)).await,
+            PublishOutcome::Confirmed
+        );
     }
     let row = |outcome: &str, reason: Option<&str>| {
         let reason = reason.map(str::to_owned);
@@ -303,7 +306,7 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
     };
     assert_eq!(
         tell(&broker, Uuid::now_v7(), &data).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
     assert_eq!(settled(&service).await, row("delivered", None));
 
@@ -320,7 +323,7 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
     };
     assert_eq!(
         tell(&broker, Uuid::now_v7(), &of_gone).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
     assert_eq!(settled(&service).await, row("delivered", None));
 
@@ -332,11 +335,11 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
         listened: false,
     };
     let outcome = broker.publisher().publish(poison).await;
-    assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
+    assert!(matches!(outcome, PublishOutcome::Parked(_)), "{outcome:?}");
     service.stop().await;
 }
 
-pub async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> Outcome {
+pub async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> PublishOutcome {
     let event = Event::new(id, "notifier", DateTime::UNIX_EPOCH, None, data).unwrap();
     let message = Message {
         exchange: T::EXCHANGE,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use broker::Outcome;
+use broker::PublishOutcome;
 use chrono::{DateTime, TimeDelta};
 use event_types::{Event, EventData, Notification, NotificationDelivered};
 use serde_json::{Value, json};
@@ -407,12 +407,16 @@ async fn a_submit_during_an_erasure_is_stored_or_finds_no_session() {
 async fn forge<T: EventData>(world: &World, data: &T) {
     let asked = world.stub.existence_asked();
     let outcome = publish(world, Uuid::now_v7(), data).await;
-    let in_memory = matches!(&outcome, Outcome::Parked(reason) if reason.starts_with("forged"));
-    assert!(in_memory || outcome == Outcome::Confirmed, "{outcome:?}");
+    let in_memory =
+        matches!(&outcome, PublishOutcome::Parked(reason) if reason.starts_with("forged"));
+    assert!(
+        in_memory || outcome == PublishOutcome::Confirmed,
+        "{outcome:?}"
+    );
     world.stub.until_existence_asked(asked + 1).await;
 }
 
-async fn publish<T: EventData>(world: &World, id: Uuid, data: &T) -> Outcome {
+async fn publish<T: EventData>(world: &World, id: Uuid, data: &T) -> PublishOutcome {
     let event = Event::new(id, "identity-service", world.service.time.now(), None, data);
     let body = event.unwrap().encode().unwrap().into_bytes();
     world.publish(id, T::TYPE, body).await
@@ -456,8 +460,12 @@ async fn an_event_under_another_types_routing_key_counts_as_forged() {
     let event = Event::new(id, "identity-service", at, None, &gone).unwrap();
     let body = event.encode().unwrap().into_bytes();
     let outcome = world.publish(id, "identity.team_changed.v1", body).await;
-    let in_memory = matches!(&outcome, Outcome::Parked(reason) if reason.starts_with("forged"));
-    assert!(in_memory || outcome == Outcome::Confirmed, "{outcome:?}");
+    let in_memory =
+        matches!(&outcome, PublishOutcome::Parked(reason) if reason.starts_with("forged"));
+    assert!(
+        in_memory || outcome == PublishOutcome::Confirmed,
+        "{outcome:?}"
+    );
     world.settle().await;
     assert_eq!(world.stub.existence_asked(), 0);
     assert_eq!(lasting(rows::all(&world.service)), before);

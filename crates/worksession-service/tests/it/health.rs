@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use broker::{Broker, ConsumeOptions, Queue, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, Queue};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ async fn events_that_wait_for_more_than_a_minute_degrade_the_chat_integration() 
     let broker = Broker::memory();
     // A notifier that requeues everything.
     let notifier = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
-        Verdict::Retry
+        Acknowledgement::Retry
     });
     let service = Service::with(json!({"identity_url": identity}), broker).await;
     let project = service.team_project().await;

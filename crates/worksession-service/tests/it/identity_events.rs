@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use auth_types::{TeamId, TeamRole, UserId};
-use broker::{Broker, BrokerState, BrokerUrl, ConsumeOptions, Message, Outcome, Queue, Verdict};
+use broker::{
+    Acknowledgement, Broker, BrokerState, BrokerUrl, ConsumeOptions, Message, PublishOutcome, Queue,
+};
 use chrono::{DateTime, Utc};
 use event_types::{
     ChatTestRequested, Event, EventData, Exchange, IntegrationConfigured, MembershipChanged,
@@ -54,9 +56,9 @@ impl World {
                 let verdict = match Event::decode(&delivery.body) {
                     Ok(event) => {
                         ears.lock().unwrap().push(event);
-                        Verdict::Ack
+                        Acknowledgement::Ack
                     }
-                    Err(reason) => Verdict::DeadLetter(reason.to_string()),
+                    Err(reason) => Acknowledgement::DeadLetter(reason.to_string()),
                 };
                 async { verdict }
             },
@@ -99,7 +101,7 @@ impl World {
         let outcome = self
             .publish(id, T::TYPE, event.encode().unwrap().into_bytes())
             .await;
-        assert_eq!(outcome, Outcome::Confirmed);
+        assert_eq!(outcome, PublishOutcome::Confirmed);
         id
     }
 
@@ -109,7 +111,7 @@ impl World {
             .await
     }
 
-    pub async fn publish(&self, id: Uuid, key: &str, body: Vec<u8>) -> Outcome {
+    pub async fn publish(&self, id: Uuid, key: &str, body: Vec<u8>) -> PublishOutcome {
         let message = Message {
             exchange: Exchange::Public,
             routing_key: key.to_owned(),
@@ -170,7 +172,7 @@ impl World {
                 if let Ok(data) = event.data_as() {
                     ears.lock().unwrap().push(data);
                 }
-                async { Verdict::Ack }
+                async { Acknowledgement::Ack }
             },
         );
         (consumer, heard)
@@ -301,9 +303,9 @@ async fn an_unreadable_identity_event_is_dead_lettered_and_does_not_block_the_qu
             .await;
         // RabbitMQ moves it to the dead-letter queue; the memory broker has none.
         if test_kit::TestBackend::current() == test_kit::TestBackend::Sqlite {
-            assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
+            assert!(matches!(outcome, PublishOutcome::Parked(_)), "{outcome:?}");
         } else {
-            assert_eq!(outcome, Outcome::Confirmed);
+            assert_eq!(outcome, PublishOutcome::Confirmed);
         }
     }
     world.settle().await;

@@ -1,7 +1,7 @@
 //! Mails about a chat or a webhook that was disabled. The test plays the notifier.
 
 use auth_types::{TeamId, TeamRole, UserId};
-use broker::{Broker, Outcome};
+use broker::{Broker, PublishOutcome};
 use event_types::{
     EventData, Exchange, IntegrationDisabled, Mail, MailRequested, MailTemplate, MembershipChanged,
     TeamRef, WebhookDisabled,
@@ -53,7 +53,7 @@ async fn chat_refuses(broker: &Broker, project_id: i64, revision: i64, reason: &
     };
     assert_eq!(
         tell(broker, Uuid::now_v7(), &data).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
 }
 
@@ -65,7 +65,7 @@ async fn receiver_refuses(broker: &Broker, webhook: &Value, revision: i64) {
     };
     assert_eq!(
         tell(broker, Uuid::now_v7(), &data).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
 }
 

@@ -1,6 +1,6 @@
 //! Events that decode but cannot be stored: they become dead letters at once and do not block the queue.
 
-use broker::Outcome;
+use broker::PublishOutcome;
 use event_types::{EventData, Notification, NotificationFailed, SessionStarted, WebhookDue};
 use serde_json::json;
 use test_kit::{TestBackend, wait_until};
@@ -86,7 +86,7 @@ async fn a_session_event_too_long_for_a_webhook_is_dead_lettered_and_does_not_bl
     let outcome = world.publish(id, SessionStarted::TYPE, body).await;
     // RabbitMQ moves it to the dead-letter queue; the memory broker has none.
     if TestBackend::current() == TestBackend::Sqlite {
-        assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
+        assert!(matches!(outcome, PublishOutcome::Parked(_)), "{outcome:?}");
     } else {
         is_parked(&world).await;
     }

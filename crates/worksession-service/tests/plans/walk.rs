@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use broker::{Broker, ConsumeOptions, Message, Outcome, Queue, Verdict};
+use broker::{Acknowledgement, Broker, ConsumeOptions, Message, PublishOutcome, Queue};
 use chrono::TimeDelta;
 use event_types::{Event, EventData, Exchange, Notification, NotificationDelivered};
 use serde_json::{Value, json};
@@ -81,8 +81,11 @@ async fn frequent_requests_use_indexes() {
     let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
     let service = Service::with(json!({"identity_url": identity}), broker.clone()).await;
     // A notifier that acknowledges everything.
-    let [_chat, _webhooks] = [Queue::NotifyChat, Queue::NotifyWebhooks]
-        .map(|queue| broker.consume(queue, ConsumeOptions::default(), |_| async { Verdict::Ack }));
+    let [_chat, _webhooks] = [Queue::NotifyChat, Queue::NotifyWebhooks].map(|queue| {
+        broker.consume(queue, ConsumeOptions::default(), |_| async {
+            Acknowledgement::Ack
+        })
+    });
     let ada = Person::member(&service, 7);
     let project = ada.team_project().await;
     let webhook = ada
@@ -289,7 +292,7 @@ async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk
     };
     // The memory broker confirms after the consumer has committed.
     let outcome = broker.publisher().publish(message).await;
-    assert_eq!(outcome, Outcome::Confirmed);
+    assert_eq!(outcome, PublishOutcome::Confirmed);
     walk.passed(
         "a word of the notifier",
         &["notifications", "sessions", "inbox"],

@@ -1,4 +1,4 @@
-use broker::{ParkedMessage, Queue};
+use broker::{DeadLetter, Queue};
 use chrono::{DateTime, Utc};
 use db_kit::outbox::UnroutableRow;
 use event_types::Exchange;
@@ -14,12 +14,12 @@ pub(super) struct Entry {
 }
 
 pub(super) enum DeadLetterOrigin {
-    Queue(Box<ParkedMessage>),
+    Queue(Box<DeadLetter>),
     Outbox(UnroutableRow),
 }
 
 impl Entry {
-    pub(super) fn of_queue(message: ParkedMessage) -> Self {
+    pub(super) fn of_queue(message: DeadLetter) -> Self {
         let place = message.queue.clone().unwrap_or_else(|| "?".to_owned());
         Self {
             place,

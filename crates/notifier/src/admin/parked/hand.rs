@@ -1,7 +1,7 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use broker::{DeadLetterCheckout, ParkedMessage};
+use broker::{DeadLetter, DeadLetterCheckout};
 use db_kit::{DbError, Pool, outbox};
 
 use super::super::context::Failure;
@@ -120,7 +120,7 @@ impl DeadLetterCursor {
     }
 }
 
-fn messages<'a>(entries: &[&'a Entry]) -> Vec<&'a ParkedMessage> {
+fn messages<'a>(entries: &[&'a Entry]) -> Vec<&'a DeadLetter> {
     let messages = entries.iter().filter_map(|entry| match &entry.origin {
         DeadLetterOrigin::Queue(message) => Some(&**message),
         DeadLetterOrigin::Outbox(_) => None,

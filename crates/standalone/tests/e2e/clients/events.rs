@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use broker::{Broker, BrokerUrl, Message, Outcome};
+use broker::{Broker, BrokerUrl, Message, PublishOutcome};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -295,6 +295,6 @@ async fn publish(broker: &Broker, event: &Event) {
     };
     assert_eq!(
         broker.publisher().publish(message).await,
-        Outcome::Confirmed
+        PublishOutcome::Confirmed
     );
 }

@@ -1,5 +1,5 @@
 use service_kit::config::SecretText;
-use service_kit::http::Inside;
+use service_kit::http::InternalSecret;
 use service_kit::seal::Sealer;
 use url::Url;
 use web_kit::html::WITH_MODULES;
@@ -20,7 +20,7 @@ pub struct DashboardSettings {
     /// Whether sign-ins over plain http from other machines are allowed.
     pub allow_insecure_cookies: bool,
     /// The secret by which the identity service of the same process trusts the client addresses that the dashboard reports.
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalSecret>,
     /// The OAuth client of the dashboard. Without one, the dashboard shows how to register it.
     pub client: Option<OAuthClient>,
     /// The categories that are offered.

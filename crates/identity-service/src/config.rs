@@ -12,8 +12,8 @@ use service_kit::config::{
     BrokerConfig, CommaList, ConfigError, CorsConfig, DatabaseConfig, HttpGuardConfig,
     RateLimitsConfig, SecretKey, SecretsConfig, is_base_url, public_url, refuse_zeros,
 };
-use service_kit::http::Inside;
-use service_kit::start::Home;
+use service_kit::http::InternalSecret;
+use service_kit::start::DataDir;
 use url::Url;
 
 pub use accounts::{AdminConfig, PasswordConfig};
@@ -79,7 +79,7 @@ pub struct Config {
     pub hsts_seconds: u64,
     /// The secret by which other services in this process are recognised.
     #[serde(skip)]
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalSecret>,
     /// Threads that serve requests, at least 1; the number of cores if not set.
     pub workers: Option<usize>,
     /// Seconds after SIGTERM during which requests are still accepted, so that load balancers notice that the service
@@ -299,8 +299,8 @@ impl Config {
         }
     }
 
-    pub(crate) fn home(&self) -> Home {
-        Home::new(self.data_dir.as_deref())
+    pub(crate) fn home(&self) -> DataDir {
+        DataDir::new(self.data_dir.as_deref())
     }
 
     /// Returns the origins to which browsers may be redirected.

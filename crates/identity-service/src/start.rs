@@ -51,7 +51,7 @@ pub struct Deps {
 /// A running identity service.
 #[derive(Debug)]
 pub struct RunningService {
-    server: server::Running,
+    server: server::RunningServer,
     base_url: String,
     bodies: BodyBudget,
     relay: Option<RelayHandle>,

@@ -9,7 +9,7 @@ use service_kit::config::{
     self, BrokerConfig, ConfigError, DatabaseConfig, HttpGuardConfig, SecretText, SecretsConfig,
     refuse_zeros,
 };
-use service_kit::start::Home;
+use service_kit::start::DataDir;
 
 use crate::mail::{SmtpServer, sender_address};
 
@@ -185,8 +185,8 @@ impl Config {
         self.broker.url::<BrokerUrl>(PREFIX).map(drop)
     }
 
-    pub(crate) fn home(&self) -> Home {
-        Home::new(self.data_dir.as_deref())
+    pub(crate) fn home(&self) -> DataDir {
+        DataDir::new(self.data_dir.as_deref())
     }
 }
 

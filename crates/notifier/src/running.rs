@@ -43,7 +43,7 @@ pub struct Deps {
 /// A running notifier.
 #[derive(Debug)]
 pub struct Running {
-    server: server::Running,
+    server: server::RunningServer,
     chats: Deliveries,
     mails: Deliveries,
     webhooks: Deliveries,

@@ -5,8 +5,8 @@
 
 mod clock;
 mod problem;
-mod remembered;
 mod shutdown;
+mod ttl_cache;
 
 pub mod cli;
 pub mod config;
@@ -27,5 +27,5 @@ pub mod tls;
 
 pub use clock::{Clock, ManualClock};
 pub use problem::{Problem, RenderPage, RenderProblem};
-pub use remembered::Remembered;
 pub use shutdown::termination;
+pub use ttl_cache::TtlCache;

@@ -68,9 +68,9 @@ impl StartError {
 /// The directory of a service's own files. It is created only when a file is written: with a database server and configured keys
 /// it need not exist.
 #[derive(Debug, Clone)]
-pub struct Home(Option<PathBuf>);
+pub struct DataDir(Option<PathBuf>);
 
-impl Home {
+impl DataDir {
     /// Returns the configured directory, or the default one.
     #[must_use]
     pub fn new(configured: Option<&Path>) -> Self {

@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use service_kit::http::{Json, Path, Query, endpoint};
 use service_kit::metrics::Metrics;
-use service_kit::server::{self, ReadyCheck, ReadyReport, Running, ServerOptions};
+use service_kit::server::{self, ReadyCheck, ReadyReport, RunningServer, ServerOptions};
 use service_kit::{
     Problem,
     http::{BodyBudget, Limits},
@@ -46,7 +46,7 @@ fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/panics").get(panics));
 }
 
-fn start() -> (Running, String) {
+fn start() -> (RunningServer, String) {
     start_with(is_ready())
 }
 
@@ -63,7 +63,7 @@ fn is_ready() -> ReadyCheck {
     })
 }
 
-fn start_with(ready: ReadyCheck) -> (Running, String) {
+fn start_with(ready: ReadyCheck) -> (RunningServer, String) {
     let options = ServerOptions {
         name: "sample",
         listen: ([127, 0, 0, 1], 0).into(),

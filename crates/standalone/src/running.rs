@@ -5,7 +5,7 @@ use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions};
 use service_kit::Clock;
 use service_kit::config::ConfigError;
 use service_kit::data_dir::DataDirError;
-use service_kit::http::Inside;
+use service_kit::http::InternalSecret;
 use service_kit::server::on_this_machine;
 use service_kit::start;
 use thiserror::Error;
@@ -97,7 +97,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<RunningParts, Sta
     };
     if config.worksession.identity_url.is_none() {
         // The work-session area forwards sign-ins with the client's address. A proxy may call from the same address as it does.
-        let inside = Inside::fresh();
+        let inside = InternalSecret::fresh();
         config.identity.inside = Some(inside.clone());
         config.worksession.inside = Some(inside);
     }

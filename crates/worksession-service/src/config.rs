@@ -8,9 +8,9 @@ use service_kit::config::{
     self, BrokerConfig, CommaList, ConfigError, CorsConfig, DatabaseConfig, HttpGuardConfig,
     RateLimitsConfig, SecretText, SecretsConfig, is_base_url, public_url, refuse_zeros,
 };
-use service_kit::http::{Inside, Limits};
+use service_kit::http::{InternalSecret, Limits};
 use service_kit::names::is_readable;
-use service_kit::start::Home;
+use service_kit::start::DataDir;
 use url::Url;
 
 use crate::live::LiveConfig;
@@ -66,7 +66,7 @@ pub struct Config {
     pub hsts_seconds: u64,
     /// The secret that identifies this service to an identity service in the same process.
     #[serde(skip)]
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalSecret>,
     /// The origins whose pages may call the API.
     pub cors: CorsConfig,
     /// Seconds after SIGTERM during which requests are still accepted, so that load balancers notice that the service is
@@ -212,8 +212,8 @@ impl Default for AuditConfig {
 
 impl Config {
     /// Returns the data directory.
-    pub(crate) fn home(&self) -> Home {
-        Home::new(self.data_dir.as_deref())
+    pub(crate) fn home(&self) -> DataDir {
+        DataDir::new(self.data_dir.as_deref())
     }
 
     /// Returns the public URL without a trailing slash. Without `base_url`, it follows from the address `listen`.

@@ -60,7 +60,7 @@ pub struct Deps {
 /// The running service.
 #[derive(Debug)]
 pub struct RunningService {
-    server: server::Running,
+    server: server::RunningServer,
     feedback: ConsumerHandle,
     identity_events: ConsumerHandle,
     webhooks: ConsumerHandle,

@@ -8,7 +8,7 @@ use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use service_kit::http::{Inside, RequestId, below};
+use service_kit::http::{InternalSecret, RequestId, below};
 use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
@@ -32,7 +32,7 @@ pub(crate) struct ServiceClient {
     client: reqwest::Client,
     identity: Url,
     worksession: Url,
-    inside: Option<Inside>,
+    inside: Option<InternalSecret>,
 }
 
 /// Why the dashboard cannot call the services.
@@ -69,7 +69,7 @@ impl ServiceClient {
         let address = below(&self.identity, path)?;
         let mut request = self.client.post(address).timeout(PATIENCE);
         if let Some(inside) = &self.inside {
-            request = request.header(Inside::HEADER, inside.expose());
+            request = request.header(InternalSecret::HEADER, inside.expose());
         }
         Ok(request)
     }

@@ -6,7 +6,7 @@ use actix_web::web::Bytes;
 use auth_types::UserId;
 use auth_types::wire::TeamMembership;
 use chrono::{DateTime, Utc};
-use service_kit::Remembered;
+use service_kit::TtlCache;
 use service_kit::crypto::sha256;
 use uuid::Uuid;
 
@@ -31,11 +31,11 @@ const ANSWERS: usize = 20_000;
 
 /// This process's cache of sessions, accounts, memberships and clients, used while the feed is alive.
 pub(crate) struct IdentityCache {
-    sessions: Remembered<Uuid, SessionState>,
-    users: Remembered<UserId, Arc<AccountRow>>,
-    teams: Remembered<UserId, Arc<[TeamMembership]>>,
-    clients: Remembered<String, Arc<OAuthClient>>,
-    answers: Remembered<AnswerKey, Arc<CachedAnswer>>,
+    sessions: TtlCache<Uuid, SessionState>,
+    users: TtlCache<UserId, Arc<AccountRow>>,
+    teams: TtlCache<UserId, Arc<[TeamMembership]>>,
+    clients: TtlCache<String, Arc<OAuthClient>>,
+    answers: TtlCache<AnswerKey, Arc<CachedAnswer>>,
     /// Grows with every change that is read. An insert holds the read lock, so that it cannot grow meanwhile.
     epoch: RwLock<u64>,
     /// Grows when the signing keys must be read again.
@@ -98,11 +98,11 @@ impl IdentityCache {
     pub(crate) fn new(enabled: bool) -> Self {
         Self {
             enabled,
-            sessions: Remembered::new(SESSIONS, LIFE),
-            users: Remembered::new(USERS, LIFE),
-            teams: Remembered::new(TEAMS, LIFE),
-            clients: Remembered::new(CLIENTS, LIFE),
-            answers: Remembered::new(ANSWERS, LIFE),
+            sessions: TtlCache::new(SESSIONS, LIFE),
+            users: TtlCache::new(USERS, LIFE),
+            teams: TtlCache::new(TEAMS, LIFE),
+            clients: TtlCache::new(CLIENTS, LIFE),
+            answers: TtlCache::new(ANSWERS, LIFE),
             epoch: RwLock::default(),
             keys: AtomicU64::new(0),
             alive: FeedLiveness::new(),

@@ -67,7 +67,7 @@ impl Sender {
         answer
     }
 
-    async fn make(&self, call: &Call) -> Result<guard::Answer, GuardError> {
+    async fn make(&self, call: &Call) -> Result<guard::GuardedResponse, GuardError> {
         let url = self.guard.check_url(&call.url)?;
         let (method, bearer) = (call.method.clone(), call.bearer.as_ref());
         self.guard.send_json(method, &url, &call.body, bearer).await
@@ -105,7 +105,7 @@ fn not_now(reason: String) -> Answer {
     }
 }
 
-fn judge(chat: &dyn Chat, answered: Result<guard::Answer, GuardError>) -> Answer {
+fn judge(chat: &dyn Chat, answered: Result<guard::GuardedResponse, GuardError>) -> Answer {
     let answer = match answered {
         Ok(answer) => answer,
         Err(error @ GuardError::InvalidUrl) => {
@@ -148,7 +148,7 @@ mod tests {
     use crate::providers::chat;
 
     fn answered(status: u16) -> Answer {
-        let answer = guard::Answer {
+        let answer = guard::GuardedResponse {
             status,
             retry_after: Some(Duration::from_secs(7)),
             body: Vec::new(),

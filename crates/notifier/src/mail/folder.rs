@@ -4,17 +4,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use service_kit::data_dir;
-use service_kit::start::Home;
+use service_kit::start::DataDir;
 
 /// The folder inside the data folder for mails without a mail server.
 const NAME: &str = "mail";
 
 /// Stores mails as files that any mail program can open.
 #[derive(Debug, Clone)]
-pub(super) struct Folder(Home);
+pub(super) struct Folder(DataDir);
 
 impl Folder {
-    pub(super) fn new(home: Home) -> Self {
+    pub(super) fn new(home: DataDir) -> Self {
         Self(home)
     }
 
@@ -59,7 +59,7 @@ mod tests {
     #[tokio::test]
     async fn a_mail_file_is_private_and_replaced_as_a_whole() {
         let home = tempfile::tempdir().unwrap();
-        let folder = Folder::new(Home::new(Some(home.path())));
+        let folder = Folder::new(DataDir::new(Some(home.path())));
         for bytes in [b"first".to_vec(), b"again".to_vec()] {
             folder.put("a.eml".to_owned(), bytes).await.unwrap();
         }
@@ -74,7 +74,7 @@ mod tests {
     async fn the_error_for_a_folder_that_cannot_be_created_names_it() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(NAME), "a file").unwrap();
-        let folder = Folder::new(Home::new(Some(home.path())));
+        let folder = Folder::new(DataDir::new(Some(home.path())));
         let error = folder
             .put("a.eml".to_owned(), Vec::new())
             .await

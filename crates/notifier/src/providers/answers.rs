@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use service_kit::guard::Answer;
+use service_kit::guard::GuardedResponse;
 
 /// What a response means for the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,20 +32,20 @@ pub(super) fn sense(status: u16) -> PostOutcome {
 }
 
 /// Returns a text in the body of a response; "" if there is none.
-pub(super) fn text(answer: &Answer, pointer: &str) -> String {
+pub(super) fn text(answer: &GuardedResponse, pointer: &str) -> String {
     let body = body(answer);
     let text = body.pointer(pointer).and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
 }
 
 /// Returns the longer wait of the header `Retry-After` and of a field in the body, which is in units of `unit` seconds.
-pub(super) fn asked_wait(answer: &Answer, field: &str, unit: f64) -> Option<Duration> {
+pub(super) fn asked_wait(answer: &GuardedResponse, field: &str, unit: f64) -> Option<Duration> {
     let said = body(answer).get(field).and_then(Value::as_f64);
     let said = said.and_then(|said| Duration::try_from_secs_f64(said * unit).ok());
     answer.retry_after.max(said)
 }
 
-fn body(answer: &Answer) -> Value {
+fn body(answer: &GuardedResponse) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_default()
 }
 
@@ -56,8 +56,8 @@ mod tests {
     use super::*;
     use crate::providers::chat;
 
-    fn answer(status: u16, retry_after: Option<u64>, body: &str) -> Answer {
-        Answer {
+    fn answer(status: u16, retry_after: Option<u64>, body: &str) -> GuardedResponse {
+        GuardedResponse {
             status,
             retry_after: retry_after.map(Duration::from_secs),
             body: body.into(),

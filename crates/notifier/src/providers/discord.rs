@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use service_kit::guard::Answer;
+use service_kit::guard::GuardedResponse;
 use url::Url;
 
 use super::answers::{self, NO_HOOK, PostOutcome};
@@ -67,14 +67,14 @@ impl Chat for Discord {
         url.into()
     }
 
-    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
+    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
         match answer.status {
             404 => (PostOutcome::Gone, NO_HOOK),
             status => (answers::sense(status), ""),
         }
     }
 
-    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
         answers::asked_wait(answer, "retry_after", 1.0)
     }
 

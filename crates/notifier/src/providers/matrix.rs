@@ -6,7 +6,7 @@ use event_types::ChatAddress;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use service_kit::guard::{Answer, Method};
+use service_kit::guard::{GuardedResponse, Method};
 
 use super::answers::{self, PostOutcome};
 use super::article::article;
@@ -86,7 +86,7 @@ impl Chat for Matrix {
         true
     }
 
-    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
+    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
         let code = answers::text(answer, "/errcode");
         match answer.status {
             401 => (PostOutcome::Gone, ": the access token is not valid"),
@@ -100,7 +100,7 @@ impl Chat for Matrix {
         }
     }
 
-    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
         answers::asked_wait(answer, "retry_after_ms", 0.001)
     }
 

@@ -1,7 +1,7 @@
 //! Mattermost's incoming webhooks: Slack's format with Markdown.
 
 use serde_json::{Value, json};
-use service_kit::guard::Answer;
+use service_kit::guard::GuardedResponse;
 
 use super::answers::{self, NO_HOOK, PostOutcome};
 use super::article::article;
@@ -44,7 +44,7 @@ impl Chat for Mattermost {
         }
     }
 
-    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
+    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
         let id = answers::text(answer, "/id");
         match answer.status {
             // Mattermost's response for an unknown incoming webhook.

@@ -3,7 +3,7 @@
 //! The workflow answers 202 before it posts. Only its list of runs shows whether Teams has accepted the card.
 
 use serde_json::{Value, json};
-use service_kit::guard::Answer;
+use service_kit::guard::GuardedResponse;
 
 use super::answers::{self, PostOutcome};
 use super::article::article;
@@ -60,7 +60,7 @@ impl Chat for MsTeams {
         })
     }
 
-    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
+    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
         match answer.status {
             // A deleted workflow has the same response.
             400 if answers::text(answer, "/error/code") == "WorkflowTriggerIsNotEnabled" => (
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_disabled_workflow_counts_as_gone_with_advice_for_its_owner() {
         let judged = |status, code: &str| {
-            let answer = Answer {
+            let answer = GuardedResponse {
                 status,
                 retry_after: None,
                 body: json!({ "error": { "code": code } }).to_string().into(),

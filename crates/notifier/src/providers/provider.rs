@@ -7,7 +7,7 @@ use event_types::{
 };
 use secrecy::SecretString;
 use serde_json::Value;
-use service_kit::guard::{Answer, Method};
+use service_kit::guard::{GuardedResponse, Method};
 
 use super::answers::{self, PostOutcome};
 
@@ -78,12 +78,12 @@ pub(crate) trait Chat: Sync {
 
     /// Classifies a response. The text is a hint for the owner, if the response says more than its status; it is
     /// appended to the status.
-    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
+    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
         (answers::sense(answer.status), "")
     }
 
     /// Returns the wait that the chat asks for.
-    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
         answer.retry_after
     }
 

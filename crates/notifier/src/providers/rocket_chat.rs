@@ -1,7 +1,7 @@
 //! Rocket.Chat's incoming integrations: text of at most 5,000 characters.
 
 use serde_json::{Value, json};
-use service_kit::guard::Answer;
+use service_kit::guard::GuardedResponse;
 
 use super::answers::{self, NO_HOOK, PostOutcome};
 use super::plain::Plain;
@@ -23,7 +23,7 @@ impl Chat for RocketChat {
         json!({ "text": TEXT.text(notices) })
     }
 
-    fn judge(&self, answer: &Answer) -> (PostOutcome, &'static str) {
+    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
         match answer.status {
             404 => (PostOutcome::Gone, NO_HOOK),
             // It is the integration's own channel, because no message sets another one.

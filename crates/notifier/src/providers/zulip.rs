@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use service_kit::guard::Answer;
+use service_kit::guard::GuardedResponse;
 
 use super::answers;
 use super::plain::Plain;
@@ -32,7 +32,7 @@ impl Chat for Zulip {
         json!({ "text": text, "channel": topic })
     }
 
-    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
         answers::asked_wait(answer, "retry-after", 1.0)
     }
 

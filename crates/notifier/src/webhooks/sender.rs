@@ -79,7 +79,7 @@ fn blocked(attempt: &Attempt, reason: &str) -> AttemptReport {
     Answer::NeedsOperator("The webhook's settings could not be read".to_owned()).into()
 }
 
-fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> AttemptReport {
+fn judge(answered: Result<guard::GuardedResponse, GuardError>, took: Duration) -> AttemptReport {
     let status = answered.as_ref().ok().map(|answer| answer.status);
     let reply = Some(Reply { status, took });
     let answer = match answered {
@@ -117,7 +117,7 @@ mod tests {
     const TOOK: Duration = Duration::from_millis(3);
 
     fn answered(status: u16) -> AttemptReport {
-        let answer = guard::Answer {
+        let answer = guard::GuardedResponse {
             status,
             retry_after: Some(Duration::from_secs(7)),
             body: Vec::new(),

@@ -55,7 +55,7 @@ pub struct GuardedClient {
 
 /// The response of the called server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct GuardedResponse {
     /// The HTTP status. A redirect is a response like any other: it is not followed.
     pub status: u16,
     /// How long the server asks to wait (`Retry-After`, in seconds or as a date).
@@ -158,7 +158,7 @@ impl GuardedClient {
         url: &Url,
         body: &serde_json::Value,
         bearer: Option<&SecretString>,
-    ) -> Result<Answer, GuardError> {
+    ) -> Result<GuardedResponse, GuardError> {
         let mut request = self.client.request(method, url.clone()).json(body);
         if let Some(bearer) = bearer {
             request = request.bearer_auth(bearer.expose_secret());
@@ -173,7 +173,7 @@ impl GuardedClient {
         url: &Url,
         body: String,
         headers: &[(&'static str, &str)],
-    ) -> Result<Answer, GuardError> {
+    ) -> Result<GuardedResponse, GuardError> {
         let mut request = self.client.post(url.clone()).body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -183,13 +183,17 @@ impl GuardedClient {
     }
 
     /// Fetches a resource once. A response that announces more than the limit is not read at all.
-    pub async fn get(&self, url: &Url, accept: &'static str) -> Result<Answer, GuardError> {
+    pub async fn get(
+        &self,
+        url: &Url,
+        accept: &'static str,
+    ) -> Result<GuardedResponse, GuardError> {
         let request = self.client.get(url.clone()).header(ACCEPT, accept);
         let response = self.send(url, request).await?;
         let limit = self.rules.max_body;
         let announced = response.content_length();
         if announced.is_some_and(|length| usize::try_from(length).map_or(true, |n| n > limit)) {
-            return Ok(Answer {
+            return Ok(GuardedResponse {
                 status: response.status().as_u16(),
                 retry_after: retry_after(response.headers()),
                 body: Vec::new(),
@@ -260,7 +264,7 @@ fn classify(error: &reqwest::Error) -> GuardError {
     }
 }
 
-async fn read(mut response: Response, limit: usize) -> Answer {
+async fn read(mut response: Response, limit: usize) -> GuardedResponse {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
     let mut body = Vec::new();
@@ -277,7 +281,7 @@ async fn read(mut response: Response, limit: usize) -> Answer {
             Err(_) => break false,
         }
     };
-    Answer {
+    GuardedResponse {
         status,
         retry_after,
         body,

@@ -10,7 +10,7 @@ use actix_web::{FromRequest, HttpRequest};
 use ipnet::IpNet;
 
 use super::forwarded;
-use super::inside::Inside;
+use super::internal_secret::InternalSecret;
 
 /// The proxies that are trusted to name the address of a client.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +18,7 @@ pub struct TrustedProxies {
     /// The networks of the proxies.
     pub networks: Vec<IpNet>,
     /// The secret that another part of the same process presents.
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalSecret>,
 }
 
 /// The address of the client. Behind trusted proxies it is the last address in `X-Forwarded-For` or `Forwarded` that is not one
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn who_knows_the_secret_of_the_process_is_believed_wherever_from() {
-        let inside = Inside::fresh();
+        let inside = InternalSecret::fresh();
         let proxies = TrustedProxies {
             networks: Vec::new(),
             inside: Some(inside.clone()),
@@ -193,11 +193,11 @@ mod tests {
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         for (secret, expected) in [
             (inside.expose(), "203.0.113.9"),
-            (Inside::fresh().expose(), "127.0.0.1"),
+            (InternalSecret::fresh().expose(), "127.0.0.1"),
             ("", "127.0.0.1"),
         ] {
             let request = TestRequest::default()
-                .insert_header((Inside::HEADER, secret))
+                .insert_header((InternalSecret::HEADER, secret))
                 .insert_header(("x-forwarded-for", "1.1.1.1, 203.0.113.9"))
                 .to_http_request();
             let client = proxies.client_of(peer, request.headers());

@@ -30,7 +30,7 @@ pub use reach::on_this_machine;
 use base_path::BasePath;
 
 use crate::cli::print;
-use crate::http::{BodyBudget, Inside, Limits, TrustedProxies};
+use crate::http::{BodyBudget, InternalSecret, Limits, TrustedProxies};
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::problem::{RenderPage, RenderProblem};
@@ -55,7 +55,7 @@ pub struct ServerOptions {
     /// The proxies whose `X-Forwarded-For` and `Forwarded` are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The secret by which another part of the same process is trusted, too.
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalSecret>,
     /// Seconds for which browsers use https only (RFC 6797); 0 to send no such header.
     pub hsts_seconds: u64,
     /// Renders the error body of the area.
@@ -90,7 +90,7 @@ pub(crate) struct Shared {
 
 /// A running server.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     name: &'static str,
     addr: SocketAddr,
     handle: ServerHandle,
@@ -105,7 +105,7 @@ pub struct Running {
 ///
 /// # Errors
 /// When the address cannot be bound.
-pub fn start<F>(options: ServerOptions, configure: F) -> io::Result<Running>
+pub fn start<F>(options: ServerOptions, configure: F) -> io::Result<RunningServer>
 where
     F: Fn(&mut ServiceConfig) + Clone + Send + 'static,
 {
@@ -136,7 +136,7 @@ pub fn start_on<F>(
     listener: TcpListener,
     options: ServerOptions,
     configure: F,
-) -> io::Result<Running>
+) -> io::Result<RunningServer>
 where
     F: Fn(&mut ServiceConfig) + Clone + Send + 'static,
 {
@@ -192,7 +192,7 @@ where
     let server = server.run();
     let handle = server.handle();
     let task = tokio::spawn(server);
-    Ok(Running {
+    Ok(RunningServer {
         name: options.name,
         addr,
         handle,
@@ -202,7 +202,7 @@ where
     })
 }
 
-impl Running {
+impl RunningServer {
     /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {

@@ -11,7 +11,7 @@ use reqwest::redirect::Policy;
 use serde::Deserialize;
 use service_kit::Clock;
 use service_kit::crypto::sha256;
-use service_kit::http::{Inside, RequestId, below};
+use service_kit::http::{InternalSecret, RequestId, below};
 use service_kit::metrics::Metrics;
 use service_kit::server::CLIENT_ADDRESS;
 use tokio::sync::Semaphore;
@@ -50,7 +50,7 @@ pub(crate) struct IdentityClient {
     pub(super) breaker: IdentityBreaker,
     remembered: Option<TokenCache>,
     clock: Clock,
-    pub(super) inside: Option<Inside>,
+    pub(super) inside: Option<InternalSecret>,
     /// Whether the identity service trusted forwarded addresses at the last check.
     is_believed: AtomicBool,
 }
@@ -89,7 +89,7 @@ impl IdentityClient {
         remember: Duration,
         clock: Clock,
         metrics: &Metrics,
-        inside: Option<&Inside>,
+        inside: Option<&InternalSecret>,
     ) -> Result<Self, IdentityClientError> {
         let http = reqwest::ClientBuilder::new()
             .tls_backend_preconfigured(service_kit::tls::client_config())
@@ -161,7 +161,7 @@ impl IdentityClient {
         let mut request = self.http.get(path.clone());
         request = request.header("x-forwarded-for", SOMEBODY);
         if let Some(inside) = &self.inside {
-            request = request.header(Inside::HEADER, inside.expose());
+            request = request.header(InternalSecret::HEADER, inside.expose());
         }
         let answer = timeout(patience, request.send()).await.ok()?.ok()?;
         let seen = answer.headers().get(CLIENT_ADDRESS);

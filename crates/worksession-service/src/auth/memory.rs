@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth_types::UserId;
-use service_kit::{Clock, Remembered};
+use service_kit::{Clock, TtlCache};
 
 use super::CurrentUser;
 
@@ -11,10 +11,10 @@ const REMEMBERED: usize = 100_000;
 
 /// Cached validations, by the SHA-256 of the token so that no token stays in memory.
 pub(super) struct TokenCache {
-    answers: Remembered<[u8; 32], CachedUser>,
+    answers: TtlCache<[u8; 32], CachedUser>,
     /// When the identity service last reported a change of a user. Validations requested before that are not used, even if
     /// they were still in flight.
-    changes: Remembered<UserId, Instant>,
+    changes: TtlCache<UserId, Instant>,
 }
 
 #[derive(Clone)]
@@ -27,9 +27,9 @@ impl TokenCache {
     /// Creates a cache whose entries expire after `life`.
     pub(super) fn new(life: Duration) -> Self {
         Self {
-            answers: Remembered::new(REMEMBERED, life),
+            answers: TtlCache::new(REMEMBERED, life),
             // Every validation from before the change has expired by then.
-            changes: Remembered::new(REMEMBERED, life * 2),
+            changes: TtlCache::new(REMEMBERED, life * 2),
         }
     }
 

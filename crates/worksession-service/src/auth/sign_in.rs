@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use service_kit::http::{Inside, RequestId};
+use service_kit::http::{InternalSecret, RequestId};
 
 use super::AuthFailure;
 use super::breaker::Verdict;
@@ -88,7 +88,7 @@ impl IdentityClient {
             .header("x-forwarded-for", origin.address.to_string())
             .header("x-request-id", origin.request_id.as_str());
         if let Some(inside) = &self.inside {
-            request = request.header(Inside::HEADER, inside.expose());
+            request = request.header(InternalSecret::HEADER, inside.expose());
         }
         if let Some(user_agent) = &origin.user_agent {
             request = request.header(USER_AGENT, user_agent.as_slice());

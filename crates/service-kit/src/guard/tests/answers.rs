@@ -14,7 +14,7 @@ use tokio::{
 use url::Url;
 
 use super::{allowing, options};
-use crate::guard::{Answer, GuardError, GuardOptions, GuardedClient, Method, retry_after};
+use crate::guard::{GuardError, GuardOptions, GuardedClient, GuardedResponse, Method, retry_after};
 
 #[tokio::test]
 async fn a_body_that_comes_by_drops_is_cut_at_the_time_limit_and_the_status_holds() {
@@ -116,7 +116,7 @@ fn retry_after_is_read_as_seconds_and_as_a_date() {
 }
 
 /// Calls a server on loopback that reads the request and sends `answer`, or hangs if it is empty.
-async fn call(answer: Vec<u8>) -> Result<Answer, GuardError> {
+async fn call(answer: Vec<u8>) -> Result<GuardedResponse, GuardError> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(async move {
@@ -158,7 +158,7 @@ async fn answering_once(answer: &'static str) -> (SocketAddr, JoinHandle<String>
     (address, server)
 }
 
-async fn post(address: SocketAddr) -> Result<Answer, GuardError> {
+async fn post(address: SocketAddr) -> Result<GuardedResponse, GuardError> {
     let client = impatient();
     let url = Url::parse(&format!("http://{address}/hook")).unwrap();
     client

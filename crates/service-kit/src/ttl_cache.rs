@@ -14,7 +14,7 @@ const TIDY_EVERY: Duration = Duration::from_secs(10);
 /// A bounded cache whose entries expire by age, and which can be emptied at once. The caller passes the time, so that a request
 /// reads the clock once.
 #[derive(Debug)]
-pub struct Remembered<K, V> {
+pub struct TtlCache<K, V> {
     cache: Cache<K, CacheEntry<V>>,
     life: Duration,
     /// Counts how often the cache was emptied. An entry of an earlier round is invalid.
@@ -29,7 +29,7 @@ struct CacheEntry<V> {
     until: Instant,
 }
 
-impl<K, V> Remembered<K, V>
+impl<K, V> TtlCache<K, V>
 where
     K: Hash + Eq,
     V: Clone,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_is_old_is_not_given_and_is_gone_once_others_come() {
-        let memory = Remembered::new(10, LIFE);
+        let memory = TtlCache::new(10, LIFE);
         let now = Instant::now();
         memory.insert(1, "one", now);
         assert_eq!(memory.get(&1, now + LIFE / 2), Some("one"));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_was_forgotten_is_not_given() {
-        let memory = Remembered::new(10, LIFE);
+        let memory = TtlCache::new(10, LIFE);
         let now = Instant::now();
         for key in 0..3 {
             memory.insert(key, key, now);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn it_never_holds_more_than_it_has_room_for() {
-        let memory = Remembered::new(100, LIFE);
+        let memory = TtlCache::new(100, LIFE);
         let now = Instant::now();
         for key in 0..10_000 {
             memory.insert(key, key, now);

@@ -9,9 +9,9 @@ use crate::crypto::random_token;
 /// A secret by which one part of a process recognises another one, and trusts the client addresses that it reports. A proxy on
 /// the same machine calls from the same address, but does not know the secret.
 #[derive(Debug, Clone)]
-pub struct Inside(Arc<SecretString>);
+pub struct InternalSecret(Arc<SecretString>);
 
-impl Inside {
+impl InternalSecret {
     /// The header that carries the secret.
     pub const HEADER: &str = "x-holdfast-inside";
 

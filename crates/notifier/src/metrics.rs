@@ -4,7 +4,7 @@ use crate::delivery::TransitionCounts;
 
 /// The metrics of one medium's deliveries. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Figures {
+pub(crate) struct DeliveryMetrics {
     outcomes: IntCounterVec,
     retries: IntCounter,
     possible_duplicates: IntCounter,
@@ -13,7 +13,7 @@ pub(crate) struct Figures {
     pub(crate) waiting: IntGauge,
 }
 
-impl Figures {
+impl DeliveryMetrics {
     pub(crate) fn chats(registry: &Registry) -> Result<Self, prometheus::Error> {
         Ok(Self {
             outcomes: outcomes(

@@ -14,13 +14,13 @@ use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
-use crate::chat::{self, Addresses, Chats};
+use crate::chat::{self, AddressPacer, ChatMedium};
 use crate::config::Config;
-use crate::delivery::{Deliveries, DeliveryStore, Shared};
-use crate::mail::Post;
-use crate::metrics::Figures;
+use crate::delivery::{DeliveryRunner, DeliveryStore, Shared};
+use crate::mail::MailService;
+use crate::metrics::DeliveryMetrics;
 use crate::watch::BrokerMonitor;
-use crate::webhooks::{self, Webhooks};
+use crate::webhooks::{self, WebhookMedium};
 
 /// The name in the line `listening NAME http://…` and of the SQLite file.
 pub(crate) const NAME: &str = "notifier";
@@ -44,9 +44,9 @@ pub struct Deps {
 #[derive(Debug)]
 pub struct Running {
     server: server::RunningServer,
-    chats: Deliveries,
-    mails: Deliveries,
-    webhooks: Deliveries,
+    chats: DeliveryRunner,
+    mails: DeliveryRunner,
+    webhooks: DeliveryRunner,
     relay: RelayHandle,
     _watch: BrokerMonitor,
 }
@@ -99,15 +99,15 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let keys = config.home().sealing_keys(&config.secrets)?;
     let targets = keys.sealer(Purpose::Webhooks)?;
-    let caller = webhooks::Sender::new(guard.clone(), targets, deps.clock.clone());
-    let addresses = Addresses::new(deps.clock.clone(), config.chat.interval());
-    let poster = chat::Sender::new(guard, keys.sealer(Purpose::Chats)?, addresses);
+    let caller = webhooks::WebhookSender::new(guard.clone(), targets, deps.clock.clone());
+    let addresses = AddressPacer::new(deps.clock.clone(), config.chat.interval());
+    let poster = chat::ChatSender::new(guard, keys.sealer(Purpose::Chats)?, addresses);
     let mails = keys.sealer(Purpose::Mails)?;
-    let post = Post::new(&config)?;
+    let mail_service = MailService::new(&config)?;
     let registry = metrics.registry();
-    let chat_figures = Figures::chats(registry)?;
-    let mail_figures = Figures::mails(registry)?;
-    let webhook_figures = Figures::webhooks(registry)?;
+    let chat_figures = DeliveryMetrics::chats(registry)?;
+    let mail_figures = DeliveryMetrics::mails(registry)?;
+    let webhook_figures = DeliveryMetrics::webhooks(registry)?;
     let watch = BrokerMonitor::start(deps.broker.clone(), metrics.registry())?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
@@ -127,18 +127,18 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay: relay.clone(),
     };
     let (broker, wake) = (&deps.broker, Arc::new(Notify::new()));
-    let ledger = DeliveryStore::new(Webhooks::new(caller), webhook_figures, shared.clone());
+    let ledger = DeliveryStore::new(WebhookMedium::new(caller), webhook_figures, shared.clone());
     let consumer = webhooks::consume(broker, ledger.clone(), Arc::clone(&wake));
-    let webhooks = Deliveries::start(ledger, wake, consumer);
+    let webhooks = DeliveryRunner::start(ledger, wake, consumer);
     let wake = Arc::new(Notify::new());
     let ledger = DeliveryStore::new(
-        Chats::new(config.chat, poster),
+        ChatMedium::new(config.chat, poster),
         chat_figures,
         shared.clone(),
     );
     let consumer = chat::consume(broker, ledger.clone(), Arc::clone(&wake));
-    let chats = Deliveries::start(ledger, wake, consumer);
-    let mails = post
+    let chats = DeliveryRunner::start(ledger, wake, consumer);
+    let mails = mail_service
         .start(&config, mails, broker, mail_figures, shared)
         .await;
     Ok(Running {

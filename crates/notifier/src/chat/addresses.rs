@@ -22,7 +22,7 @@ const LATEST: TimeDelta = TimeDelta::seconds(10);
 /// The messages that this process sent to each address. Cheap to clone. Processes do not share it; the chat's own
 /// rate limit covers them together.
 #[derive(Debug, Clone)]
-pub(crate) struct Addresses {
+pub(crate) struct AddressPacer {
     clock: Clock,
     /// The interval between two messages to one address.
     interval: TimeDelta,
@@ -49,7 +49,7 @@ struct Turns {
     waiting: Vec<(i64, NaiveDateTime)>,
 }
 
-impl Addresses {
+impl AddressPacer {
     pub(crate) fn new(clock: Clock, interval: Duration) -> Self {
         Self {
             clock,
@@ -150,9 +150,9 @@ mod tests {
         Err(DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::seconds(seconds))
     }
 
-    fn addresses() -> (Addresses, ManualClock) {
+    fn addresses() -> (AddressPacer, ManualClock) {
         let (clock, hands) = Clock::manual(DateTime::UNIX_EPOCH);
-        (Addresses::new(clock, SECOND), hands)
+        (AddressPacer::new(clock, SECOND), hands)
     }
 
     #[test]

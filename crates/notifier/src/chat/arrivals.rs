@@ -6,7 +6,7 @@ use diesel::QueryResult;
 use uuid::Uuid;
 
 use super::model::Kind;
-use super::{Chats, queries};
+use super::{ChatMedium, queries};
 use crate::config::ChatConfig;
 use crate::delivery::{
     DeliveryRow, FinalState, Medium, NewDelivery, PENDING, Settings, Transitions,
@@ -25,21 +25,21 @@ pub(super) struct ChatEvent {
     /// The id of the event.
     pub(super) id: Uuid,
     pub(super) request_id: Option<String>,
-    pub(super) content: Content,
+    pub(super) content: ChatEventContent,
 }
 
 /// The content of an event.
 #[derive(Clone)]
-pub(super) enum Content {
+pub(super) enum ChatEventContent {
     /// A notification to send.
-    Notice(Notice),
+    Notice(NewNotification),
     /// The destination of a project.
     Destination(Settings),
 }
 
 /// A notification for a team.
 #[derive(Clone)]
-pub(super) struct Notice {
+pub(super) struct NewNotification {
     pub(super) kind: Kind,
     /// For a test, the id of the test.
     pub(super) session_id: Uuid,
@@ -55,7 +55,7 @@ pub(super) struct Notice {
 /// Stores events, each of them once. The row of a notification is kept for as long as its event can be redelivered.
 /// Of several settings for a destination, the highest revision applies.
 pub(super) fn take_in(
-    transitions: &mut Transitions<'_, Chats>,
+    transitions: &mut Transitions<'_, ChatMedium>,
     arrivals: Vec<ChatEvent>,
 ) -> QueryResult<()> {
     let (config, at) = (transitions.medium.config, transitions.at());
@@ -65,10 +65,10 @@ pub(super) fn take_in(
     let (mut notices, mut settings) = (Vec::new(), Vec::new());
     for arrival in arrivals.into_values() {
         match arrival.content {
-            Content::Notice(notice) => {
+            ChatEventContent::Notice(notice) => {
                 notices.push(delivery(arrival.id, arrival.request_id, notice, at, config));
             }
-            Content::Destination(destination) => settings.push(destination),
+            ChatEventContent::Destination(destination) => settings.push(destination),
         }
     }
     let new = transitions.insert(&notices)?;
@@ -88,7 +88,7 @@ pub(super) fn take_in(
 }
 
 /// Orders the ends of sessions after their plans, whichever arrives first.
-fn order(transitions: &mut Transitions<'_, Chats>, new: &[NewDelivery]) -> QueryResult<()> {
+fn order(transitions: &mut Transitions<'_, ChatMedium>, new: &[NewDelivery]) -> QueryResult<()> {
     let at = transitions.at();
     let ends = new.iter().filter(|row| Kind::of(&row.kind).is_end());
     let ends: Vec<String> = ends.map(|row| row.id.clone()).collect();
@@ -105,7 +105,7 @@ fn order(transitions: &mut Transitions<'_, Chats>, new: &[NewDelivery]) -> Query
 
 /// Reports the plans for which nothing is sent.
 fn report_skipped(
-    transitions: &mut Transitions<'_, Chats>,
+    transitions: &mut Transitions<'_, ChatMedium>,
     new: Vec<NewDelivery>,
 ) -> QueryResult<()> {
     let mut skipped: BTreeMap<(String, String), Vec<DeliveryRow>> = BTreeMap::new();
@@ -125,7 +125,7 @@ fn report_skipped(
 fn delivery(
     id: Uuid,
     request_id: Option<String>,
-    notice: Notice,
+    notice: NewNotification,
     at: NaiveDateTime,
     config: ChatConfig,
 ) -> NewDelivery {
@@ -148,6 +148,6 @@ fn delivery(
         },
         reason: notice.skipped.map(str::to_owned),
         settled_at: Some(at).filter(|_| !is_told),
-        ..NewDelivery::new(Chats::NAME, id, project, at, give_up_after)
+        ..NewDelivery::new(ChatMedium::NAME, id, project, at, give_up_after)
     }
 }

@@ -8,9 +8,9 @@ use event_types::{
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::arrivals::{self, ChatEvent, Content, Notice};
+use super::arrivals::{self, ChatEvent, ChatEventContent, NewNotification};
 use super::model::Kind;
-use super::{Chats, NO_CHAT};
+use super::{ChatMedium, NO_CHAT};
 use crate::delivery::{DeliveryStore, Settings};
 use crate::intake::{data, decode, take_in};
 
@@ -20,7 +20,7 @@ const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 /// Starts to consume events. `wake` is signalled when there is something to send.
 pub(crate) fn consume(
     broker: &Broker,
-    ledger: DeliveryStore<Chats>,
+    ledger: DeliveryStore<ChatMedium>,
     wake: Arc<Notify>,
 ) -> ConsumerHandle {
     let options = BatchOptions::default();
@@ -39,11 +39,11 @@ pub(crate) fn consume(
 fn read(delivery: &Delivery) -> Result<Option<ChatEvent>, String> {
     let event = decode(delivery)?;
     let content = match event.event_type.as_str() {
-        SessionStarted::TYPE => plan(&event)?.map(Content::Notice),
-        SessionSubmitted::TYPE => finished(&event)?.map(Content::Notice),
-        SessionAbandoned::TYPE => abandoned(&event)?.map(Content::Notice),
-        IntegrationConfigured::TYPE => Some(Content::Destination(destination(&event)?)),
-        ChatTestRequested::TYPE => Some(Content::Notice(test(&event)?)),
+        SessionStarted::TYPE => plan(&event)?.map(ChatEventContent::Notice),
+        SessionSubmitted::TYPE => finished(&event)?.map(ChatEventContent::Notice),
+        SessionAbandoned::TYPE => abandoned(&event)?.map(ChatEventContent::Notice),
+        IntegrationConfigured::TYPE => Some(ChatEventContent::Destination(destination(&event)?)),
+        ChatTestRequested::TYPE => Some(ChatEventContent::Notice(test(&event)?)),
         other => return Err(format!("this notifier version does not know {other:?}")),
     };
     Ok(content.map(|content| ChatEvent {
@@ -55,7 +55,7 @@ fn read(delivery: &Delivery) -> Result<Option<ChatEvent>, String> {
 
 /// A session on a team project has a chat, or a team that should see that there is none. Other sessions are private
 /// to their user.
-fn plan(event: &Event) -> Result<Option<Notice>, String> {
+fn plan(event: &Event) -> Result<Option<NewNotification>, String> {
     let started: SessionStarted = data(event)?;
     let Some(project_id) = team_project(&started.project)? else {
         return Ok(None);
@@ -65,7 +65,7 @@ fn plan(event: &Event) -> Result<Option<Notice>, String> {
         Some(chat) if !chat.announces(ChatTarget::PLANNED) => Some(NOT_ANNOUNCED),
         Some(_) => None,
     };
-    Ok(Some(Notice {
+    Ok(Some(NewNotification {
         kind: Kind::Plan,
         session_id: started.session_id,
         project_id,
@@ -75,7 +75,7 @@ fn plan(event: &Event) -> Result<Option<Notice>, String> {
     }))
 }
 
-fn finished(event: &Event) -> Result<Option<Notice>, String> {
+fn finished(event: &Event) -> Result<Option<NewNotification>, String> {
     let submitted: SessionSubmitted = data(event)?;
     let chat = submitted.chat.as_ref();
     let announced = chat.filter(|chat| chat.announces(ChatTarget::FINISHED));
@@ -88,7 +88,7 @@ fn finished(event: &Event) -> Result<Option<Notice>, String> {
     )
 }
 
-fn abandoned(event: &Event) -> Result<Option<Notice>, String> {
+fn abandoned(event: &Event) -> Result<Option<NewNotification>, String> {
     let abandoned: SessionAbandoned = data(event)?;
     let chat = abandoned.chat.as_ref();
     let announced = chat.filter(|chat| chat.announces(ChatTarget::ABANDONED));
@@ -108,11 +108,11 @@ fn end(
     session_id: Uuid,
     project: &SessionProject,
     announced: Option<&ChatTarget>,
-) -> Result<Option<Notice>, String> {
+) -> Result<Option<NewNotification>, String> {
     let (Some(project_id), Some(chat)) = (team_project(project)?, announced) else {
         return Ok(None);
     };
-    Ok(Some(Notice {
+    Ok(Some(NewNotification {
         kind,
         session_id,
         project_id,
@@ -129,9 +129,9 @@ fn team_project(project: &SessionProject) -> Result<Option<i64>, String> {
 }
 
 /// The team sees the result of a test as it does for a session.
-fn test(event: &Event) -> Result<Notice, String> {
+fn test(event: &Event) -> Result<NewNotification, String> {
     let requested: ChatTestRequested = data(event)?;
-    Ok(Notice {
+    Ok(NewNotification {
         kind: Kind::Test,
         session_id: requested.test_id,
         project_id: requested.project_id,
@@ -214,8 +214,10 @@ mod tests {
         let kind = |event_type: &str, data| {
             let read = read(&arrived(&event(event_type, data))).unwrap();
             read.map(|arrival| match arrival.content {
-                Content::Notice(notice) => (notice.kind, notice.project_id, notice.revision),
-                Content::Destination(_) => panic!("no destination"),
+                ChatEventContent::Notice(notice) => {
+                    (notice.kind, notice.project_id, notice.revision)
+                }
+                ChatEventContent::Destination(_) => panic!("no destination"),
             })
         };
         let json = |what: &[&str]| serde_json::json!(what);

@@ -20,9 +20,9 @@ use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::IntegrationDisabled;
 
-pub(crate) use addresses::Addresses;
+pub(crate) use addresses::AddressPacer;
 pub(crate) use intake::consume;
-pub(crate) use sender::Sender;
+pub(crate) use sender::ChatSender;
 
 use crate::SOURCE;
 use crate::config::ChatConfig;
@@ -39,14 +39,14 @@ const NO_CHAT: &str = "The project has no chat";
 
 /// The medium of chat messages. A destination is a project.
 #[derive(Clone)]
-pub(crate) struct Chats {
+pub(crate) struct ChatMedium {
     config: ChatConfig,
     policy: Policy,
-    sender: Sender,
+    sender: ChatSender,
 }
 
-impl Chats {
-    pub(crate) fn new(config: ChatConfig, sender: Sender) -> Self {
+impl ChatMedium {
+    pub(crate) fn new(config: ChatConfig, sender: ChatSender) -> Self {
         let policy = Policy {
             // A post takes at most ten seconds.
             lease: Duration::from_secs(30),
@@ -71,7 +71,7 @@ impl Chats {
     }
 }
 
-impl Medium for Chats {
+impl Medium for ChatMedium {
     const NAME: &'static str = "chat";
     const DELIVERIES: &'static str = "notifications";
 

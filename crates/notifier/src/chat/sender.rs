@@ -3,22 +3,22 @@ use secrecy::ExposeSecret;
 use service_kit::guard::{self, GuardError, GuardedClient};
 use service_kit::seal::Sealer;
 
-use super::addresses::Addresses;
+use super::addresses::AddressPacer;
 use super::model::Kind;
-use crate::delivery::{Answer, Attempt, DeliveryRow};
-use crate::providers::{self, Call, Chat, Notice, PostOutcome};
+use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow};
+use crate::providers::{self, ChatAdapter, ChatRequest, Notice, PostOutcome};
 use crate::reach::forbidden;
 
 /// Decrypts the address of a chat and posts to it. The address is in plain text only here.
 #[derive(Debug, Clone)]
-pub(crate) struct Sender {
+pub(crate) struct ChatSender {
     guard: GuardedClient,
     sealer: Sealer,
-    addresses: Addresses,
+    addresses: AddressPacer,
 }
 
-impl Sender {
-    pub(crate) fn new(guard: GuardedClient, sealer: Sealer, addresses: Addresses) -> Self {
+impl ChatSender {
+    pub(crate) fn new(guard: GuardedClient, sealer: Sealer, addresses: AddressPacer) -> Self {
         Self {
             guard,
             sealer,
@@ -27,7 +27,7 @@ impl Sender {
     }
 
     /// Posts a message. Answers within about ten seconds.
-    pub(super) async fn send(&self, attempt: &Attempt) -> Answer {
+    pub(super) async fn send(&self, attempt: &Attempt) -> AttemptOutcome {
         let destination = match self.open(attempt) {
             Ok(destination) => destination,
             Err(reason) => {
@@ -40,7 +40,7 @@ impl Sender {
         };
         let read = attempt.deliveries.iter().map(read);
         let Ok(notices) = read.collect::<Result<Vec<Notice>, _>>() else {
-            return Answer::Refused("The event cannot be read any more".to_owned());
+            return AttemptOutcome::Refused("The event cannot be read any more".to_owned());
         };
         let channel = notices.last().map(Notice::channel).unwrap_or_default();
         let call = providers::call(&destination, channel, &attempt.message_id, &notices);
@@ -48,7 +48,7 @@ impl Sender {
             return not_now("the chat is not reached by such an address".to_owned());
         };
         if let Err(turn) = self.addresses.enter(&destination, attempt.number()) {
-            return Answer::NotItsTurn(turn);
+            return AttemptOutcome::NotItsTurn(turn);
         }
         let answered = self.make(&call).await;
         if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
@@ -58,7 +58,7 @@ impl Sender {
             );
         }
         let answer = judge(providers::chat(destination.provider), answered);
-        if let Answer::Later {
+        if let AttemptOutcome::Later {
             wait: Some(wait), ..
         } = &answer
         {
@@ -67,7 +67,7 @@ impl Sender {
         answer
     }
 
-    async fn make(&self, call: &Call) -> Result<guard::GuardedResponse, GuardError> {
+    async fn make(&self, call: &ChatRequest) -> Result<guard::GuardedResponse, GuardError> {
         let url = self.guard.check_url(&call.url)?;
         let (method, bearer) = (call.method.clone(), call.bearer.as_ref());
         self.guard.send_json(method, &url, &call.body, bearer).await
@@ -97,19 +97,22 @@ fn read(row: &DeliveryRow) -> serde_json::Result<Notice> {
 }
 
 /// The answer for problems that the operator can fix: a missing key, a setting, an older version.
-fn not_now(reason: String) -> Answer {
-    Answer::Later {
+fn not_now(reason: String) -> AttemptOutcome {
+    AttemptOutcome::Later {
         reason,
         wait: None,
         maybe_taken: false,
     }
 }
 
-fn judge(chat: &dyn Chat, answered: Result<guard::GuardedResponse, GuardError>) -> Answer {
+fn judge(
+    chat: &dyn ChatAdapter,
+    answered: Result<guard::GuardedResponse, GuardError>,
+) -> AttemptOutcome {
     let answer = match answered {
         Ok(answer) => answer,
         Err(error @ GuardError::InvalidUrl) => {
-            return Answer::Gone(format!("The chat address cannot be called: {error}"));
+            return AttemptOutcome::Gone(format!("The chat address cannot be called: {error}"));
         }
         Err(error) => {
             if let Some(why) = forbidden(error) {
@@ -117,7 +120,7 @@ fn judge(chat: &dyn Chat, answered: Result<guard::GuardedResponse, GuardError>) 
             }
             let unsure = matches!(error, GuardError::Timeout | GuardError::Broken);
             let maybe_taken = unsure && !chat.is_idempotent();
-            return Answer::Later {
+            return AttemptOutcome::Later {
                 reason: format!("The chat gave no answer: {error}"),
                 wait: None,
                 maybe_taken,
@@ -127,14 +130,14 @@ fn judge(chat: &dyn Chat, answered: Result<guard::GuardedResponse, GuardError>) 
     let (sense, advice) = chat.judge(&answer);
     let reason = format!("The chat answered {}{advice}", answer.status);
     match sense {
-        PostOutcome::Taken => Answer::Delivered,
-        PostOutcome::Gone => Answer::Gone(reason),
-        PostOutcome::Later => Answer::Later {
+        PostOutcome::Taken => AttemptOutcome::Delivered,
+        PostOutcome::Gone => AttemptOutcome::Gone(reason),
+        PostOutcome::Later => AttemptOutcome::Later {
             reason,
             wait: chat.asked_wait(&answer),
             maybe_taken: false,
         },
-        PostOutcome::Refused => Answer::Refused(reason),
+        PostOutcome::Refused => AttemptOutcome::Refused(reason),
     }
 }
 
@@ -147,7 +150,7 @@ mod tests {
     use super::*;
     use crate::providers::chat;
 
-    fn answered(status: u16) -> Answer {
+    fn answered(status: u16) -> AttemptOutcome {
         let answer = guard::GuardedResponse {
             status,
             retry_after: Some(Duration::from_secs(7)),
@@ -159,12 +162,12 @@ mod tests {
 
     #[test]
     fn each_response_of_a_chat_leads_to_its_outcome() {
-        assert_eq!(answered(204), Answer::Delivered);
-        assert!(matches!(answered(404), Answer::Gone(_)));
-        assert!(matches!(answered(400), Answer::Refused(_)));
+        assert_eq!(answered(204), AttemptOutcome::Delivered);
+        assert!(matches!(answered(404), AttemptOutcome::Gone(_)));
+        assert!(matches!(answered(400), AttemptOutcome::Refused(_)));
         let wait = Some(Duration::from_secs(7));
         assert!(
-            matches!(answered(429), Answer::Later { wait: asked, maybe_taken: false, .. } if asked == wait)
+            matches!(answered(429), AttemptOutcome::Later { wait: asked, maybe_taken: false, .. } if asked == wait)
         );
         for (error, maybe_taken) in [
             (GuardError::Timeout, true),
@@ -172,12 +175,12 @@ mod tests {
             (GuardError::Connect, false),
         ] {
             assert!(
-                matches!(judge(chat(Slack), Err(error)), Answer::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
+                matches!(judge(chat(Slack), Err(error)), AttemptOutcome::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
             );
             // A Matrix room shows a repeated message once.
             assert!(matches!(
                 judge(chat(Matrix), Err(error)),
-                Answer::Later {
+                AttemptOutcome::Later {
                     maybe_taken: false,
                     ..
                 }
@@ -185,7 +188,7 @@ mod tests {
         }
         assert!(matches!(
             judge(chat(Slack), Err(GuardError::InvalidUrl)),
-            Answer::Gone(_)
+            AttemptOutcome::Gone(_)
         ));
         for (error, setting) in [
             (
@@ -196,7 +199,7 @@ mod tests {
         ] {
             let answer = judge(chat(Slack), Err(error));
             assert!(
-                matches!(&answer, Answer::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
+                matches!(&answer, AttemptOutcome::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
                 "{answer:?}"
             );
         }

@@ -11,9 +11,9 @@ use uuid::Uuid;
 use super::medium::Medium;
 use super::model::{Attempt, AttemptReport};
 use super::queries::{deliveries, destinations};
-use super::scheduler::{ShutdownSignal, Work};
+use super::scheduler::{JobQueue, ShutdownSignal};
 use super::transitions::{FinishedAttempt, TransitionCounts, Transitions};
-use crate::metrics::Figures;
+use crate::metrics::DeliveryMetrics;
 
 /// How long settled deliveries and the inbox are kept.
 const REMEMBER: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
 #[derive(Clone)]
 pub(crate) struct DeliveryStore<M> {
     medium: M,
-    figures: Figures,
+    figures: DeliveryMetrics,
     shared: Shared,
     conclusions: Arc<Batcher<FinishedAttempt<M>, TransitionCounts>>,
     /// The lease owner: this process, in this run.
@@ -42,7 +42,7 @@ pub(crate) struct DeliveryStore<M> {
 }
 
 impl<M: Medium> DeliveryStore<M> {
-    pub(crate) fn new(medium: M, figures: Figures, shared: Shared) -> Self {
+    pub(crate) fn new(medium: M, figures: DeliveryMetrics, shared: Shared) -> Self {
         let conclusions = shared
             .pool
             .batch_transactions(conclude_many, destination_hash);
@@ -101,7 +101,7 @@ fn conclude_many<M: Medium>(
     Ok(tallies)
 }
 
-impl<M: Medium> Work for DeliveryStore<M> {
+impl<M: Medium> JobQueue for DeliveryStore<M> {
     type Job = Attempt;
     type Answer = AttemptReport;
     type Connection = M::Connection;

@@ -10,7 +10,7 @@ use test_kit::TestDb;
 
 use super::*;
 use crate::delivery::model::{NewDelivery, Settings};
-use crate::delivery::state::{Answer, Policy, Reasons};
+use crate::delivery::state::{AttemptOutcome, Policy, Reasons};
 use crate::delivery::waits::call_wait;
 use crate::schema;
 
@@ -45,7 +45,7 @@ impl Medium for ByHand {
     }
 
     async fn send(&self, (): &mut (), _: &Attempt, _: &ShutdownSignal) -> AttemptReport {
-        Answer::Delivered.into()
+        AttemptOutcome::Delivered.into()
     }
 }
 
@@ -64,7 +64,7 @@ struct Stage {
     clock: Clock,
     hand: ManualClock,
     registry: Registry,
-    figures: Figures,
+    figures: DeliveryMetrics,
 }
 
 impl Stage {
@@ -75,7 +75,7 @@ impl Stage {
             db: TestDb::fresh("ledger", crate::MIGRATIONS).await,
             clock,
             hand,
-            figures: Figures::webhooks(&registry).unwrap(),
+            figures: DeliveryMetrics::webhooks(&registry).unwrap(),
             registry,
         }
     }
@@ -141,15 +141,15 @@ async fn after_losing_a_lease_only_a_success_can_be_recorded() {
         assert_eq!(holder.message_id, late.message_id);
         assert_eq!(stage.figure("webhook_possible_duplicates_total"), possible);
         let nothing_new = [
-            Answer::Later {
+            AttemptOutcome::Later {
                 reason: "The receiver answered 503".to_owned(),
                 wait: None,
                 maybe_taken: true,
             },
-            Answer::Gone("The receiver answered 410".to_owned()),
-            Answer::Refused("The receiver answered 400".to_owned()),
-            Answer::NeedsOperator("There is no key".to_owned()),
-            Answer::NotAttempted(None),
+            AttemptOutcome::Gone("The receiver answered 410".to_owned()),
+            AttemptOutcome::Refused("The receiver answered 400".to_owned()),
+            AttemptOutcome::NeedsOperator("There is no key".to_owned()),
+            AttemptOutcome::NotAttempted(None),
         ];
         for answer in nothing_new {
             slow.settle(&late, &answer.into()).await.unwrap();
@@ -159,7 +159,7 @@ async fn after_losing_a_lease_only_a_success_can_be_recorded() {
     let told =
         |outcome: &str| stage.figure(&format!("webhook_calls_total{{outcome=\"{outcome}\"}}"));
     assert_eq!([told("pending"), told("failed")], ["0", "0"]);
-    let delivered = AttemptReport::from(Answer::Delivered);
+    let delivered = AttemptReport::from(AttemptOutcome::Delivered);
     slow.settle(&late, &delivered).await.unwrap();
     assert_eq!(told("delivered"), "1");
     assert!(slow.lease(1).await.unwrap().is_empty(), "another holds it");
@@ -180,7 +180,7 @@ async fn settled_deliveries_are_deleted_after_a_month_and_pending_ones_never() {
         stage.tell(&ledger, id(seconds)).await;
     }
     let held = ledger.lease(1).await.unwrap().remove(0);
-    let delivered = AttemptReport::from(Answer::Delivered);
+    let delivered = AttemptReport::from(AttemptOutcome::Delivered);
     ledger.settle(&held, &delivered).await.unwrap();
     for (days, left) in [(29, 2), (2, 1)] {
         stage.hand.advance(TimeDelta::days(days));
@@ -198,7 +198,7 @@ async fn nothing_remains_of_a_webhook_that_is_removed_during_a_call() {
     let held = ledger.lease(1).await.unwrap().remove(0);
     let removed = ledger.write(|transitions| transitions.configure(&settings(2, None)));
     removed.await.unwrap();
-    let delivered = AttemptReport::from(Answer::Delivered);
+    let delivered = AttemptReport::from(AttemptOutcome::Delivered);
     ledger.settle(&held, &delivered).await.unwrap();
     assert!(ledger.lease(1).await.unwrap().is_empty());
     assert_eq!(stage.count(), 0);

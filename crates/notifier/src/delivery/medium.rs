@@ -5,7 +5,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 
-use super::model::{Attempt, AttemptReport, DeliveryRow, DestinationRow, Reply};
+use super::model::{Attempt, AttemptReport, DeliveryRow, DestinationRow, HttpReply};
 use super::scheduler::ShutdownSignal;
 use super::state::{FinalState, Policy};
 
@@ -76,7 +76,7 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
 pub(crate) struct Report<'a> {
     pub(crate) outcome: DeliveryOutcome,
     pub(crate) reason: Option<&'a str>,
-    pub(crate) reply: Option<Reply>,
+    pub(crate) reply: Option<HttpReply>,
     pub(crate) at: DateTime<Utc>,
 }
 

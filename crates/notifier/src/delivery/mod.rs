@@ -26,12 +26,12 @@ pub(crate) use medium::{DeliveryOutcome, Medium, Report};
 #[cfg(test)]
 pub(crate) use model::delivery_row;
 pub(crate) use model::{
-    Attempt, AttemptReport, DeliveryRow, DestinationRow, NewDelivery, Reply, Settings, UNKNOWN,
+    Attempt, AttemptReport, DeliveryRow, DestinationRow, HttpReply, NewDelivery, Settings, UNKNOWN,
     number,
 };
 pub(crate) use queries::destinations::expect;
 pub(crate) use scheduler::ShutdownSignal;
-pub(crate) use state::{Answer, FinalState, LOCKED, PENDING, Policy, Reasons};
+pub(crate) use state::{AttemptOutcome, FinalState, LOCKED, PENDING, Policy, Reasons};
 pub(crate) use transitions::{TransitionCounts, Transitions};
 pub(crate) use waits::{call_wait, destination_wait, message_wait};
 
@@ -39,12 +39,12 @@ use scheduler::Scheduler;
 
 /// The running deliveries of a medium.
 #[derive(Debug)]
-pub(crate) struct Deliveries {
+pub(crate) struct DeliveryRunner {
     consumer: ConsumerHandle,
     scheduler: Scheduler,
 }
 
-impl Deliveries {
+impl DeliveryRunner {
     /// Starts to make attempts. `wake` is signalled when there is something to send.
     pub(crate) fn start<M: Medium>(
         ledger: DeliveryStore<M>,

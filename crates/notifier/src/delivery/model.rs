@@ -6,7 +6,7 @@ use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::prelude::*;
 use serde::Serialize;
 
-use super::state::{Answer, PENDING};
+use super::state::{AttemptOutcome, PENDING};
 use crate::schema::{deliveries, destinations};
 
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -182,7 +182,7 @@ pub(crate) fn number(destination_id: &str) -> i64 {
 
 /// The response of the other side, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     /// None when there was no response.
     pub(crate) status: Option<u16>,
     pub(crate) took: Duration,
@@ -191,13 +191,13 @@ pub(crate) struct Reply {
 /// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AttemptReport {
-    pub(crate) answer: Answer,
+    pub(crate) answer: AttemptOutcome,
     /// Set where the medium reports it.
-    pub(crate) reply: Option<Reply>,
+    pub(crate) reply: Option<HttpReply>,
 }
 
-impl From<Answer> for AttemptReport {
-    fn from(answer: Answer) -> Self {
+impl From<AttemptOutcome> for AttemptReport {
+    fn from(answer: AttemptOutcome) -> Self {
         Self {
             answer,
             reply: None,

@@ -64,7 +64,7 @@ const PACE: SchedulerTimings = SchedulerTimings {
 };
 
 /// Work that is stored in rows. Cheap to clone.
-pub(crate) trait Work: Clone + Send + Sync + 'static {
+pub(crate) trait JobQueue: Clone + Send + Sync + 'static {
     /// One unit of work, leased to this process.
     type Job: Send + Sync + 'static;
     /// The outcome of a job.
@@ -116,7 +116,7 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     /// Starts to work. `wake` is signalled when there is something to do.
-    pub(crate) fn spawn(work: impl Work, wake: Arc<Notify>) -> Self {
+    pub(crate) fn spawn(work: impl JobQueue, wake: Arc<Notify>) -> Self {
         let (stop, stopping) = watch::channel(false);
         let worker = Worker {
             work,
@@ -160,7 +160,7 @@ struct Worker<W> {
     outage: Arc<Outage>,
 }
 
-impl<W: Work> Worker<W> {
+impl<W: JobQueue> Worker<W> {
     async fn run(self, wake: Arc<Notify>) {
         let mut runs = JoinSet::new();
         // Also at once, to find the work that a crashed process has left.

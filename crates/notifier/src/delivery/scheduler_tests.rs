@@ -57,7 +57,7 @@ fn fails(counter: &AtomicU32) -> bool {
         .is_ok()
 }
 
-impl Work for Jobs {
+impl JobQueue for Jobs {
     type Job = ();
     type Answer = ();
     type Connection = ();

@@ -36,7 +36,7 @@ impl FinalState {
 
 /// The answer to an attempt. No reason contains an address, a link or text from a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum AttemptOutcome {
     /// The other side has accepted the message.
     Delivered,
     /// The attempt failed, and a later one may succeed.
@@ -144,41 +144,49 @@ pub(crate) enum DestinationTransition {
 /// Prevents an overflow of dates. The delivery expires long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-pub(crate) fn transition(policy: &Policy, facts: &AttemptFacts, answer: &Answer) -> Transition {
+pub(crate) fn transition(
+    policy: &Policy,
+    facts: &AttemptFacts,
+    answer: &AttemptOutcome,
+) -> Transition {
     let now = facts.now;
     let (delivery, destination) = match answer {
-        Answer::Delivered => (
+        AttemptOutcome::Delivered => (
             DeliveryTransition::End(FinalState::Delivered, None),
             DestinationTransition::Heard,
         ),
         // The other side may refuse only one of them, so each is sent on its own.
-        Answer::Refused(reason) if facts.is_digest => (
+        AttemptOutcome::Refused(reason) if facts.is_digest => (
             DeliveryTransition::Split(reason.clone()),
             DestinationTransition::None,
         ),
-        Answer::Refused(reason) => (failed(reason), DestinationTransition::None),
-        Answer::NotItsTurn(turn) if facts.is_current => (
+        AttemptOutcome::Refused(reason) => (failed(reason), DestinationTransition::None),
+        AttemptOutcome::NotItsTurn(turn) if facts.is_current => (
             DeliveryTransition::PutBack(None, None),
             DestinationTransition::Rest(*turn),
         ),
-        Answer::NotItsTurn(_) => (
+        AttemptOutcome::NotItsTurn(_) => (
             DeliveryTransition::PutBack(None, None),
             DestinationTransition::None,
         ),
-        Answer::NotAttempted(reason) => (
+        AttemptOutcome::NotAttempted(reason) => (
             DeliveryTransition::PutBack(Some(now), reason.clone()),
             DestinationTransition::None,
         ),
-        Answer::NeedsOperator(reason) => blocked(policy, facts, reason),
-        Answer::Later { reason, .. } | Answer::Gone(reason) if !facts.is_current => (
-            DeliveryTransition::Retry(now, reason.clone()),
-            DestinationTransition::None,
-        ),
-        Answer::Gone(reason) => (
+        AttemptOutcome::NeedsOperator(reason) => blocked(policy, facts, reason),
+        AttemptOutcome::Later { reason, .. } | AttemptOutcome::Gone(reason)
+            if !facts.is_current =>
+        {
+            (
+                DeliveryTransition::Retry(now, reason.clone()),
+                DestinationTransition::None,
+            )
+        }
+        AttemptOutcome::Gone(reason) => (
             failed(reason),
             DestinationTransition::Disable(reason.clone()),
         ),
-        Answer::Later { reason, wait, .. } => {
+        AttemptOutcome::Later { reason, wait, .. } => {
             later(policy, facts, reason, wait.unwrap_or_default())
         }
     };

@@ -38,15 +38,18 @@ fn facts() -> AttemptFacts {
     }
 }
 
-fn later(wait: u64) -> Answer {
-    Answer::Later {
+fn later(wait: u64) -> AttemptOutcome {
+    AttemptOutcome::Later {
         reason: "busy".to_owned(),
         wait: Some(Duration::from_secs(wait)),
         maybe_taken: false,
     }
 }
 
-fn after(facts: AttemptFacts, answer: &Answer) -> (DeliveryTransition, DestinationTransition) {
+fn after(
+    facts: AttemptFacts,
+    answer: &AttemptOutcome,
+) -> (DeliveryTransition, DestinationTransition) {
     let then = transition(&POLICY, &facts, answer);
     (then.delivery, then.destination)
 }
@@ -75,7 +78,7 @@ fn a_failure_is_retried_after_the_requested_wait_until_attempts_run_out() {
 
 #[test]
 fn a_destination_is_disabled_when_it_is_gone_or_has_failed_for_days() {
-    let gone = Answer::Gone("gone".to_owned());
+    let gone = AttemptOutcome::Gone("gone".to_owned());
     let disabled = DestinationTransition::Disable("gone".to_owned());
     assert_eq!(after(facts(), &gone), (failed("gone"), disabled));
     let long = AttemptFacts {
@@ -99,7 +102,7 @@ fn an_answer_of_a_replaced_destination_means_a_retry_with_its_successor() {
         after(replaced, &later(60)),
         (retry(0), DestinationTransition::None)
     );
-    let gone = Answer::Gone("busy".to_owned());
+    let gone = AttemptOutcome::Gone("busy".to_owned());
     assert_eq!(
         after(replaced, &gone),
         (retry(0), DestinationTransition::None)
@@ -108,7 +111,7 @@ fn an_answer_of_a_replaced_destination_means_a_retry_with_its_successor() {
 
 #[test]
 fn a_refusal_ends_one_delivery_and_splits_a_digest() {
-    let refused = Answer::Refused("bad".to_owned());
+    let refused = AttemptOutcome::Refused("bad".to_owned());
     assert_eq!(
         after(facts(), &refused),
         (failed("bad"), DestinationTransition::None)
@@ -126,7 +129,7 @@ fn a_refusal_ends_one_delivery_and_splits_a_digest() {
 
 #[test]
 fn a_problem_for_the_operator_is_no_failure_of_the_destination() {
-    let blocked = Answer::NeedsOperator("busy".to_owned());
+    let blocked = AttemptOutcome::NeedsOperator("busy".to_owned());
     let rest = DestinationTransition::Rest(now() + TimeDelta::seconds(2));
     assert_eq!(after(facts(), &blocked), (retry(2), rest.clone()));
     let day = Duration::from_secs(86_400);
@@ -154,11 +157,11 @@ proptest! {
             failing_since: Some(now() - TimeDelta::days(days)),
             ..facts()
         };
-        for answer in [Answer::NotItsTurn(now()), Answer::NotAttempted(None)] {
+        for answer in [AttemptOutcome::NotItsTurn(now()), AttemptOutcome::NotAttempted(None)] {
             let (next, _) = after(facts, &answer);
             prop_assert!(matches!(next, DeliveryTransition::PutBack(..)), "{next:?}");
         }
-        let (next, effect) = after(facts, &Answer::NeedsOperator("key".to_owned()));
+        let (next, effect) = after(facts, &AttemptOutcome::NeedsOperator("key".to_owned()));
         prop_assert!(matches!(next, DeliveryTransition::Retry(..)), "{next:?}");
         prop_assert!(matches!(effect, DestinationTransition::Rest(_)), "{effect:?}");
     }

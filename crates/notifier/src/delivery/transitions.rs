@@ -8,14 +8,14 @@ use diesel::QueryResult;
 
 use super::medium::{DeliveryOutcome, Medium, Report};
 use super::model::{
-    ACTIVE, Attempt, AttemptReport, DISABLED, DeliveryRow, DestinationRow, NewDelivery, REMOVED,
-    Reply, Settings, UNKNOWN,
+    ACTIVE, Attempt, AttemptReport, DISABLED, DeliveryRow, DestinationRow, HttpReply, NewDelivery,
+    REMOVED, Settings, UNKNOWN,
 };
 use super::queries::deliveries::{self, Return};
 use super::queries::destinations;
 use super::state::{
-    Answer, AttemptFacts, DeliveryTransition, DestinationTransition, FinalState, LOCKED, PENDING,
-    transition,
+    AttemptFacts, AttemptOutcome, DeliveryTransition, DestinationTransition, FinalState, LOCKED,
+    PENDING, transition,
 };
 
 /// What a transaction did, for metrics and wakes after the commit.
@@ -167,10 +167,10 @@ impl<M: Medium> Transitions<'_, M> {
             };
             let is_ours = destination.lease_owner.as_deref() == Some(&**owner)
                 && destination.due_at == Some(attempt.lease_ends);
-            if !is_ours && answered.answer != Answer::Delivered {
+            if !is_ours && answered.answer != AttemptOutcome::Delivered {
                 continue;
             }
-            if let Answer::Later {
+            if let AttemptOutcome::Later {
                 maybe_taken: true, ..
             } = answered.answer
             {
@@ -227,7 +227,7 @@ impl<M: Medium> Transitions<'_, M> {
         &mut self,
         attempt: &Attempt,
         next: DeliveryTransition,
-        reply: Option<Reply>,
+        reply: Option<HttpReply>,
     ) -> QueryResult<()> {
         let rows = &attempt.deliveries;
         let (state, at, give_up_at, reason) = match next {
@@ -304,7 +304,7 @@ impl<M: Medium> Transitions<'_, M> {
         rows: &[DeliveryRow],
         ending: FinalState,
         reason: Option<&str>,
-        reply: Option<Reply>,
+        reply: Option<HttpReply>,
     ) -> QueryResult<()> {
         let steps = self.store_end(&ids(rows), ending, reason)?;
         self.report(rows, &steps, DeliveryOutcome::Ended(ending), reason, reply)
@@ -350,7 +350,7 @@ impl<M: Medium> Transitions<'_, M> {
         steps: &HashMap<String, i64>,
         outcome: DeliveryOutcome,
         reason: Option<&str>,
-        reply: Option<Reply>,
+        reply: Option<HttpReply>,
     ) -> QueryResult<()> {
         let changed = rows.iter().filter_map(|row| {
             let step = *steps.get(&row.id)?;

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 use service_kit::seal::{SealError, Sealer};
 use tokio::sync::Notify;
 
-use super::Mails;
+use super::MailMedium;
 use super::message::compose;
 use crate::delivery::{DeliveryStore, Medium, NewDelivery};
 use crate::intake::{conclude, data, decode};
@@ -18,7 +18,7 @@ use crate::intake::{conclude, data, decode};
 pub(super) struct Intake {
     pub(super) sealer: Sealer,
     pub(super) from: Mailbox,
-    pub(super) ledger: DeliveryStore<Mails>,
+    pub(super) ledger: DeliveryStore<MailMedium>,
     pub(super) wake: Arc<Notify>,
     pub(super) give_up_after: Duration,
 }
@@ -47,7 +47,13 @@ impl Intake {
                 kind: requested.template,
                 request_id: event.requestid,
                 payload: Some(requested.sealed),
-                ..NewDelivery::new(Mails::NAME, id.clone(), id, transitions.at(), give_up_after)
+                ..NewDelivery::new(
+                    MailMedium::NAME,
+                    id.clone(),
+                    id,
+                    transitions.at(),
+                    give_up_after,
+                )
             })
         });
         conclude(event.id, stored.await, &self.wake)

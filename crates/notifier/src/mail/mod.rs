@@ -27,14 +27,14 @@ pub(crate) use smtp::SmtpServer;
 
 use crate::config::{Config, PREFIX};
 use crate::delivery::{
-    Attempt, AttemptReport, Deliveries, DeliveryStore, Medium, Policy, Reasons, Shared,
+    Attempt, AttemptReport, DeliveryRunner, DeliveryStore, Medium, Policy, Reasons, Shared,
     ShutdownSignal, message_wait,
 };
-use crate::metrics::Figures;
+use crate::metrics::DeliveryMetrics;
 use folder::Folder;
 use gate::MailServerBreaker;
 use intake::Intake;
-use sender::{Connection, MailTransport, Sender};
+use sender::{Connection, MailSender, MailTransport};
 use smtp::SmtpClient;
 
 /// The most connections to the mail server.
@@ -52,14 +52,14 @@ const NEVER_TRIED: &str = "The mail server could not be reached in time";
 
 /// The medium of mails. Each mail is a destination of its own.
 #[derive(Clone)]
-struct Mails {
+struct MailMedium {
     policy: Policy,
-    sender: Sender,
+    sender: MailSender,
     gate: MailServerBreaker,
 }
 
-impl Mails {
-    fn new(config: &Config, sender: Sender, gate: MailServerBreaker) -> Self {
+impl MailMedium {
+    fn new(config: &Config, sender: MailSender, gate: MailServerBreaker) -> Self {
         let smtp = &config.smtp;
         let policy = Policy {
             lease: smtp.patience() * LONGEST + SLACK,
@@ -84,7 +84,7 @@ impl Mails {
     }
 }
 
-impl Medium for Mails {
+impl Medium for MailMedium {
     const NAME: &'static str = "mail";
     const DELIVERIES: &'static str = "mails";
     const ONE_EACH: bool = true;
@@ -123,12 +123,12 @@ impl Medium for Mails {
 }
 
 /// The sender address and the transport, before anything is started.
-pub(crate) struct Post {
+pub(crate) struct MailService {
     from: Mailbox,
     outlet: MailTransport,
 }
 
-impl Post {
+impl MailService {
     /// # Errors
     /// [`ConfigError`] when the mail server or the sender is not valid, or when TLS cannot be set up.
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
@@ -159,13 +159,13 @@ impl Post {
         config: &Config,
         sealer: Sealer,
         broker: &Broker,
-        figures: Figures,
+        figures: DeliveryMetrics,
         shared: Shared,
-    ) -> Deliveries {
+    ) -> DeliveryRunner {
         let wake = Arc::new(Notify::new());
         let gate = MailServerBreaker::new(shared.clock.clone(), Arc::clone(&wake));
-        let sender = Sender::new(sealer.clone(), self.from.clone(), self.outlet);
-        let mails = Mails::new(config, sender, gate);
+        let sender = MailSender::new(sealer.clone(), self.from.clone(), self.outlet);
+        let mails = MailMedium::new(config, sender, gate);
         let ledger = DeliveryStore::new(mails, figures, shared);
         let give_up_after = config.smtp.give_up_after();
         // An earlier run could not decrypt them, and the operator may have added the key.
@@ -185,6 +185,6 @@ impl Post {
             wake: Arc::clone(&wake),
             give_up_after,
         };
-        Deliveries::start(ledger, wake, intake.consume(broker))
+        DeliveryRunner::start(ledger, wake, intake.consume(broker))
     }
 }

@@ -2,7 +2,7 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use super::Mails;
+use super::MailMedium;
 use crate::delivery::{LOCKED, Medium, PENDING};
 use crate::schema::{deliveries, destinations};
 
@@ -16,7 +16,7 @@ pub(super) fn try_locked(
         .filter(deliveries::state.eq(LOCKED))
         .filter(deliveries::settled_at.is_null());
     let idle = destinations::table
-        .filter(destinations::medium.eq(Mails::NAME))
+        .filter(destinations::medium.eq(MailMedium::NAME))
         .filter(destinations::id.eq_any(locked.select(deliveries::destination_id)))
         .filter(destinations::lease_owner.is_null());
     diesel::update(idle)

@@ -10,15 +10,15 @@ use tokio::time::{sleep, timeout};
 use super::folder::Folder;
 use super::gate::{BreakerEpoch, MailServerBreaker};
 use super::message::{ComposedMail, compose};
-use super::smtp::{Failure, Server, SmtpClient, SmtpSession, Step, verdict};
-use crate::delivery::{Answer, Attempt, DeliveryRow, ShutdownSignal};
+use super::smtp::{ServerHealth, SmtpClient, SmtpFailure, SmtpSession, Step, verdict};
+use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow, ShutdownSignal};
 
 /// How long a stopping process waits for the response to a mail that has been sent.
 const LAST_WORD: Duration = Duration::from_secs(8);
 
 /// Decrypts, composes and sends mails. Recipient and content are in plain text only here.
 #[derive(Clone)]
-pub(crate) struct Sender(Arc<Inner>);
+pub(crate) struct MailSender(Arc<Inner>);
 
 struct Inner {
     sealer: Sealer,
@@ -40,7 +40,7 @@ pub(super) struct Connection {
     used: bool,
 }
 
-impl Sender {
+impl MailSender {
     pub(super) fn new(sealer: Sealer, from: Mailbox, outlet: MailTransport) -> Self {
         Self(Arc::new(Inner {
             sealer,
@@ -56,9 +56,9 @@ impl Sender {
         gate: &MailServerBreaker,
         attempt: &Attempt,
         stopping: &ShutdownSignal,
-    ) -> Answer {
+    ) -> AttemptOutcome {
         let Some(row) = attempt.deliveries.first() else {
-            return Answer::NotAttempted(None);
+            return AttemptOutcome::NotAttempted(None);
         };
         let mail = match self.open(row) {
             Ok(mail) => mail,
@@ -66,13 +66,15 @@ impl Sender {
         };
         let composed = match compose(&mail, &self.0.from, &row.id, row.created_at.and_utc()) {
             Ok(composed) => composed,
-            Err(unfit) => return Answer::Refused(format!("The mail cannot be sent: {unfit}")),
+            Err(unfit) => {
+                return AttemptOutcome::Refused(format!("The mail cannot be sent: {unfit}"));
+            }
         };
         let round = gate.round();
         match &self.0.outlet {
             MailTransport::Folder(folder) => keep(folder, gate, round, row, composed).await,
             MailTransport::Server(smtp) => {
-                let call = Call {
+                let call = MailAttempt {
                     smtp,
                     gate,
                     round,
@@ -83,10 +85,10 @@ impl Sender {
         }
     }
 
-    fn open(&self, row: &DeliveryRow) -> Result<Mail, Answer> {
+    fn open(&self, row: &DeliveryRow) -> Result<Mail, AttemptOutcome> {
         let context = MailRequested::seal_context(&row.kind);
         let sealed = row.payload.as_deref().unwrap_or_default();
-        let lost = || Answer::Refused("The mail cannot be read any more".to_owned());
+        let lost = || AttemptOutcome::Refused("The mail cannot be read any more".to_owned());
         let opened = self.0.sealer.open(&context, sealed).map_err(|error| {
             let SealError::UnknownKey(_) = error else {
                 return lost();
@@ -96,7 +98,7 @@ impl Sender {
                  or add it to NOTIFIER__SECRETS__ENCRYPTION_KEYS_OLD",
                 row.id
             );
-            Answer::NeedsOperator(format!("The mail is {error}"))
+            AttemptOutcome::NeedsOperator(format!("The mail is {error}"))
         })?;
         serde_json::from_slice(opened.expose_secret()).map_err(|_| lost())
     }
@@ -116,7 +118,7 @@ async fn keep(
     round: BreakerEpoch,
     row: &DeliveryRow,
     composed: ComposedMail,
-) -> Answer {
+) -> AttemptOutcome {
     let at = row.created_at.format("%Y%m%dT%H%M%SZ");
     let name = format!("{at}-{}-{}.eml", row.kind, row.id);
     match folder.put(name.clone(), composed.bytes).await {
@@ -124,51 +126,51 @@ async fn keep(
             gate.heard();
             let id = row.request_id.as_deref().unwrap_or_default();
             log::info!(request_id:% = id; "no mail server is configured: stored the mail as {name}");
-            Answer::Delivered
+            AttemptOutcome::Delivered
         }
         Err(cause) => {
             if gate.trouble(round) {
                 log::error!("mails are delayed: {cause}");
             }
-            Answer::NotAttempted(Some("The mail's file cannot be written".to_owned()))
+            AttemptOutcome::NotAttempted(Some("The mail's file cannot be written".to_owned()))
         }
     }
 }
 
 /// One attempt to send a mail to the server.
-struct Call<'a> {
+struct MailAttempt<'a> {
     smtp: &'a SmtpClient,
     gate: &'a MailServerBreaker,
     round: BreakerEpoch,
     stopping: &'a ShutdownSignal,
 }
 
-impl Call<'_> {
-    async fn deliver(&self, connection: &mut Connection, mail: &ComposedMail) -> Answer {
+impl MailAttempt<'_> {
+    async fn deliver(&self, connection: &mut Connection, mail: &ComposedMail) -> AttemptOutcome {
         let offered = tokio::select! {
             biased;
             // No part of the mail has been sent yet.
             () = self.stopping.wait() => {
                 connection.session = None;
-                return Answer::NotAttempted(None);
+                return AttemptOutcome::NotAttempted(None);
             }
             offered = timeout(self.smtp.patience_to_offer(), self.offer(connection, mail)) => {
-                offered.unwrap_or(Err((Step::Connect, Failure::Silent)))
+                offered.unwrap_or(Err((Step::Connect, SmtpFailure::Silent)))
             }
         };
         let handed_over = match (offered, &mut connection.session) {
             (Ok(()), Some(session)) => tokio::select! {
                 handed_over = session.hand_over(mail) => handed_over,
-                () = self.last_word() => Err((Step::Content, Failure::Silent)),
+                () = self.last_word() => Err((Step::Content, SmtpFailure::Silent)),
             },
-            (Ok(()), None) => Err((Step::Connect, Failure::Silent)),
+            (Ok(()), None) => Err((Step::Connect, SmtpFailure::Silent)),
             (Err(failed), _) => Err(failed),
         };
         connection.used = true;
         match handed_over {
             Ok(()) => {
                 self.gate.heard();
-                Answer::Delivered
+                AttemptOutcome::Delivered
             }
             Err((step, failure)) => self.conclude(connection, step, &failure).await,
         }
@@ -179,11 +181,11 @@ impl Call<'_> {
         &self,
         connection: &mut Connection,
         mail: &ComposedMail,
-    ) -> Result<(), (Step, Failure)> {
+    ) -> Result<(), (Step, SmtpFailure)> {
         if let Some(mut session) = connection.session.take() {
             match session.offer(mail).await {
                 // The server has reached its limit of mails for one connection, or its idle timeout.
-                Err((Step::Sender, Failure::Code(421, _) | Failure::Broken(_)))
+                Err((Step::Sender, SmtpFailure::Code(421, _) | SmtpFailure::Broken(_)))
                     if connection.used => {}
                 offered => {
                     connection.session = Some(session);
@@ -201,9 +203,14 @@ impl Call<'_> {
         sleep(LAST_WORD).await;
     }
 
-    async fn conclude(&self, connection: &mut Connection, step: Step, failure: &Failure) -> Answer {
+    async fn conclude(
+        &self,
+        connection: &mut Connection,
+        step: Step,
+        failure: &SmtpFailure,
+    ) -> AttemptOutcome {
         let verdict = verdict(step, failure);
-        if verdict.server == Server::Fine {
+        if verdict.server == ServerHealth::Fine {
             self.gate.heard();
             if let Some(mut session) = connection.session.take()
                 && session.reset().await
@@ -215,12 +222,11 @@ impl Call<'_> {
         connection.session = None;
         if self.gate.trouble(self.round) {
             let reason = match &verdict.answer {
-                Answer::NotAttempted(Some(reason)) | Answer::Later { reason, .. } => {
-                    reason.as_str()
-                }
+                AttemptOutcome::NotAttempted(Some(reason))
+                | AttemptOutcome::Later { reason, .. } => reason.as_str(),
                 _ => "the mail server has a problem",
             };
-            if verdict.server == Server::NeedsOperator {
+            if verdict.server == ServerHealth::NeedsOperator {
                 log::error!(
                     "mails are delayed until NOTIFIER__SMTP__URL or the mail server is corrected: {reason}"
                 );

@@ -13,7 +13,7 @@ use super::escape::{Markup, quote};
 #[cfg(test)]
 use super::tests::limits::{is_escaped, texts};
 use super::tongue::MarkupDialect;
-use super::{Chat, Notice};
+use super::{ChatAdapter, Notice};
 
 /// Discord's limit is 4,096 characters for a description, and 6,000 for a whole embed.
 const NOTE_LIMIT: usize = 2_800;
@@ -44,7 +44,7 @@ impl MarkupDialect for Discord {
     }
 }
 
-impl Chat for Discord {
+impl ChatAdapter for Discord {
     fn write(&self, notices: &[Notice], _channel: &str) -> Value {
         match notices {
             [one] => message(one),

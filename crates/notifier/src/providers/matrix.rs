@@ -12,7 +12,7 @@ use super::answers::{self, PostOutcome};
 use super::article::article;
 use super::escape::{Markup, quote};
 use super::tongue::MarkupDialect;
-use super::{Call, Chat, Notice};
+use super::{ChatAdapter, ChatRequest, Notice};
 
 /// An event has at most 64 KiB in total, and contains each text twice.
 const NOTE_LIMIT: usize = 2_800;
@@ -49,7 +49,7 @@ impl MarkupDialect for Html {
     }
 }
 
-impl Chat for Matrix {
+impl ChatAdapter for Matrix {
     fn write(&self, notices: &[Notice], _channel: &str) -> Value {
         match notices {
             [one] => message(one),
@@ -58,7 +58,7 @@ impl Chat for Matrix {
     }
 
     /// Returns the call that sends the event to the room. The server stores one event per transaction id.
-    fn call(&self, to: &ChatAddress, transaction: &str, body: Value) -> Option<Call> {
+    fn call(&self, to: &ChatAddress, transaction: &str, body: Value) -> Option<ChatRequest> {
         let ChatAddress::Room {
             homeserver_url,
             room_id,
@@ -74,7 +74,7 @@ impl Chat for Matrix {
             encode(room_id),
             encode(transaction)
         );
-        Some(Call {
+        Some(ChatRequest {
             method: Method::PUT,
             url,
             bearer: Some(SecretString::from(access_token.as_str())),

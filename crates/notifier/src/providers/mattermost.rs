@@ -9,7 +9,7 @@ use super::escape::{Markup, quote};
 #[cfg(test)]
 use super::tests::limits::{is_escaped, texts};
 use super::tongue::MarkupDialect;
-use super::{Chat, Notice};
+use super::{ChatAdapter, Notice};
 
 /// Mattermost's limit for a post is 16,383 characters; attachments may be longer.
 const NOTE_LIMIT: usize = 6_000;
@@ -36,7 +36,7 @@ impl MarkupDialect for Mattermost {
     }
 }
 
-impl Chat for Mattermost {
+impl ChatAdapter for Mattermost {
     fn write(&self, notices: &[Notice], channel: &str) -> Value {
         match notices {
             [one] => message(one, channel),

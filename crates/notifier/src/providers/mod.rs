@@ -16,12 +16,12 @@ mod tongue;
 mod zulip;
 
 pub(crate) use answers::PostOutcome;
-pub(crate) use provider::{Call, Chat, Notice};
+pub(crate) use provider::{ChatAdapter, ChatRequest, Notice};
 
 use event_types::{ChatDestination, ChatProvider};
 
 /// Returns the adapter of a chat.
-pub(crate) fn chat(provider: ChatProvider) -> &'static dyn Chat {
+pub(crate) fn chat(provider: ChatProvider) -> &'static dyn ChatAdapter {
     match provider {
         ChatProvider::Slack => &slack::Slack,
         ChatProvider::MsTeams => &ms_teams::MsTeams,
@@ -39,7 +39,7 @@ pub(crate) fn call(
     channel: &str,
     transaction: &str,
     notices: &[Notice],
-) -> Option<Call> {
+) -> Option<ChatRequest> {
     if notices.is_empty() {
         return None;
     }

@@ -11,7 +11,7 @@ use super::escape::Markup;
 #[cfg(test)]
 use super::tests::limits::{is_apart, is_escaped, texts};
 use super::tongue::MarkupDialect;
-use super::{Chat, Notice};
+use super::{ChatAdapter, Notice};
 
 /// Teams accepts about 28 KB in total. A unit can be two characters of JSON, each of which is two bytes in UTF-16.
 const NOTE_LIMIT: usize = 2_800;
@@ -39,7 +39,7 @@ impl MarkupDialect for MsTeams {
     }
 }
 
-impl Chat for MsTeams {
+impl ChatAdapter for MsTeams {
     fn write(&self, notices: &[Notice], _channel: &str) -> Value {
         let body = match notices {
             [one] => message(one),

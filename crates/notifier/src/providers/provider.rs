@@ -25,7 +25,7 @@ pub(crate) enum Notice {
 }
 
 /// An HTTP call that posts a message. It has no `Debug`, because its URL is a secret.
-pub(crate) struct Call {
+pub(crate) struct ChatRequest {
     pub(crate) method: Method,
     pub(crate) url: String,
     /// The bearer token.
@@ -48,7 +48,7 @@ impl Notice {
 }
 
 /// The adapter of a chat: the format of its messages, its HTTP call and the meaning of its responses.
-pub(crate) trait Chat: Sync {
+pub(crate) trait ChatAdapter: Sync {
     /// Formats a message: one notification in full, or several as a digest.
     fn write(&self, notices: &[Notice], channel: &str) -> Value;
 
@@ -59,11 +59,11 @@ pub(crate) trait Chat: Sync {
 
     /// Returns the call that posts a message. `transaction` is the same each time the same message is sent. Returns
     /// none if the address is of another kind than the chat's.
-    fn call(&self, to: &ChatAddress, _transaction: &str, body: Value) -> Option<Call> {
+    fn call(&self, to: &ChatAddress, _transaction: &str, body: Value) -> Option<ChatRequest> {
         let ChatAddress::Hook { webhook_url } = to else {
             return None;
         };
-        Some(Call {
+        Some(ChatRequest {
             method: Method::POST,
             url: self.hook_url(webhook_url),
             bearer: None,

@@ -7,7 +7,7 @@ use super::answers::{self, NO_HOOK, PostOutcome};
 use super::plain::Plain;
 #[cfg(test)]
 use super::tests::limits::is_apart;
-use super::{Chat, Notice};
+use super::{ChatAdapter, Notice};
 
 const TEXT: Plain = Plain {
     apart: "<[]|\\#:`!",
@@ -17,7 +17,7 @@ const TEXT: Plain = Plain {
 
 pub(super) struct RocketChat;
 
-impl Chat for RocketChat {
+impl ChatAdapter for RocketChat {
     /// A message may set a channel only if the integration's owner has allowed it, so it sets none.
     fn write(&self, notices: &[Notice], _channel: &str) -> Value {
         json!({ "text": TEXT.text(notices) })

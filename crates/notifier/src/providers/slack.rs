@@ -8,7 +8,7 @@ use super::escape::{Markup, quote, units};
 #[cfg(test)]
 use super::tests::limits::texts;
 use super::tongue::MarkupDialect;
-use super::{Chat, Notice};
+use super::{ChatAdapter, Notice};
 
 /// Slack's limit is 3,000 characters for the text of a section, and 2,000 for a field.
 const NOTE_LIMIT: usize = 2_800;
@@ -46,7 +46,7 @@ impl MarkupDialect for Slack {
     }
 }
 
-impl Chat for Slack {
+impl ChatAdapter for Slack {
     fn write(&self, notices: &[Notice], _channel: &str) -> Value {
         match notices {
             [one] => message(one),

@@ -11,7 +11,7 @@ const NAME: usize = 300;
 
 /// How much of a notification a line of a digest shows.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct LineLimits {
     name: usize,
     /// The longest first line of a note.
     note: usize,
@@ -19,15 +19,15 @@ pub(super) struct Room {
 
 /// From the most to the least. With the last one, twenty notifications fit into a message of every chat, whatever the
 /// user input is. So each of them has a line.
-const ROOMS: [Room; 5] = [
-    Room {
+const ROOMS: [LineLimits; 5] = [
+    LineLimits {
         name: 60,
         note: 100,
     },
-    Room { name: 60, note: 40 },
-    Room { name: 60, note: 0 },
-    Room { name: 20, note: 0 },
-    Room { name: 8, note: 0 },
+    LineLimits { name: 60, note: 40 },
+    LineLimits { name: 60, note: 0 },
+    LineLimits { name: 20, note: 0 },
+    LineLimits { name: 8, note: 0 },
 ];
 
 /// How one chat writes names, bold text and times.
@@ -72,12 +72,12 @@ pub(super) trait MarkupDialect {
     }
 
     /// Returns how much a line of a digest shows of its notification; none if it belongs to another one.
-    fn room_of(&self, line: &str, article: &MessageContent<'_>) -> Option<Room> {
+    fn room_of(&self, line: &str, article: &MessageContent<'_>) -> Option<LineLimits> {
         let mut rooms = ROOMS.into_iter();
         rooms.find(|room| self.digest_line(article, *room) == line)
     }
 
-    fn digest_line(&self, article: &MessageContent<'_>, room: Room) -> String {
+    fn digest_line(&self, article: &MessageContent<'_>, room: LineLimits) -> String {
         let mut line = self.sum_up(article, room.name);
         let first = article.note.lines().next().filter(|_| room.note > 0);
         if let Some(first) = first {

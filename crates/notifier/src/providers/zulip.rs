@@ -9,7 +9,7 @@ use super::answers;
 use super::plain::Plain;
 #[cfg(test)]
 use super::tests::limits::is_apart;
-use super::{Chat, Notice};
+use super::{ChatAdapter, Notice};
 
 const TEXT: Plain = Plain {
     apart: "<[]|\\#:`*_~$!",
@@ -21,7 +21,7 @@ const TOPIC: usize = 60;
 
 pub(super) struct Zulip;
 
-impl Chat for Zulip {
+impl ChatAdapter for Zulip {
     /// The project's channel is the topic, unless the webhook's URL contains one.
     fn write(&self, notices: &[Notice], channel: &str) -> Value {
         let text = TEXT.text(notices);

@@ -9,7 +9,7 @@ use diesel::QueryResult;
 use event_types::{Event, EventData, UserChanged, WebhookConfigured, WebhookDue, WebhookReplayed};
 use tokio::sync::Notify;
 
-use super::{Webhooks, queries};
+use super::{WebhookMedium, queries};
 use crate::delivery::{
     DeliveryRow, DeliveryStore, FinalState, Medium, NewDelivery, Settings, Transitions,
 };
@@ -26,16 +26,16 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(5 * 24 * 3_600);
 const BATCH: i64 = 1_000;
 
 /// The content of an event.
-enum Content {
+enum WebhookEvent {
     /// The settings of a webhook.
     Configured(Settings),
-    Due(Box<Call>),
+    Due(Box<WebhookCall>),
     /// A request to make a call again.
     Replayed(WebhookReplayed),
     User(UserChanged),
 }
 
-struct Call {
+struct WebhookCall {
     due: WebhookDue,
     /// The exact text that is signed and sent.
     body: String,
@@ -44,7 +44,7 @@ struct Call {
 /// Starts to consume events. `wake` is signalled after each commit.
 pub(crate) fn consume(
     broker: &Broker,
-    ledger: DeliveryStore<Webhooks>,
+    ledger: DeliveryStore<WebhookMedium>,
     wake: Arc<Notify>,
 ) -> ConsumerHandle {
     broker.consume(
@@ -58,7 +58,7 @@ pub(crate) fn consume(
 }
 
 async fn take_in(
-    ledger: &DeliveryStore<Webhooks>,
+    ledger: &DeliveryStore<WebhookMedium>,
     wake: &Notify,
     delivery: Delivery,
 ) -> Acknowledgement {
@@ -68,18 +68,18 @@ async fn take_in(
     };
     let id = event.id;
     let committed = match content {
-        Content::User(user) if user.deleted => forget_user(ledger, user.user_id).await,
-        Content::User(_) => return Acknowledgement::Ack,
+        WebhookEvent::User(user) if user.deleted => forget_user(ledger, user.user_id).await,
+        WebhookEvent::User(_) => return Acknowledgement::Ack,
         content => {
             let stored = ledger.write(move |transitions| {
                 if !inbox::record(transitions.db, CONSUMER, id, transitions.at())? {
                     return Ok(());
                 }
                 match content {
-                    Content::Configured(settings) => transitions.configure(&settings),
-                    Content::Due(call) => store(transitions, event.requestid, *call),
-                    Content::Replayed(call) => replay(transitions, event.requestid, &call),
-                    Content::User(_) => Ok(()),
+                    WebhookEvent::Configured(settings) => transitions.configure(&settings),
+                    WebhookEvent::Due(call) => store(transitions, event.requestid, *call),
+                    WebhookEvent::Replayed(call) => replay(transitions, event.requestid, &call),
+                    WebhookEvent::User(_) => Ok(()),
                 }
             });
             stored.await
@@ -89,9 +89,9 @@ async fn take_in(
 }
 
 fn store(
-    transitions: &mut Transitions<'_, Webhooks>,
+    transitions: &mut Transitions<'_, WebhookMedium>,
     request_id: Option<String>,
-    call: Call,
+    call: WebhookCall,
 ) -> QueryResult<()> {
     let id = call.due.delivery_id.to_string();
     let webhook = call.due.webhook_id.to_string();
@@ -101,13 +101,19 @@ fn store(
         user_id: Some(call.due.user_id.get()),
         request_id,
         payload: Some(call.body),
-        ..NewDelivery::new(Webhooks::NAME, id, webhook, transitions.at(), GIVE_UP_AFTER)
+        ..NewDelivery::new(
+            WebhookMedium::NAME,
+            id,
+            webhook,
+            transitions.at(),
+            GIVE_UP_AFTER,
+        )
     })
 }
 
 /// Makes a settled call pending again. If it is no longer stored, reports it as failed.
 fn replay(
-    transitions: &mut Transitions<'_, Webhooks>,
+    transitions: &mut Transitions<'_, WebhookMedium>,
     request_id: Option<String>,
     replayed: &WebhookReplayed,
 ) -> QueryResult<()> {
@@ -122,7 +128,7 @@ fn replay(
     if queries::exists(transitions.db, &id)? {
         return Ok(());
     }
-    let gone = NewDelivery::new(Webhooks::NAME, id, webhook, at, GIVE_UP_AFTER);
+    let gone = NewDelivery::new(WebhookMedium::NAME, id, webhook, at, GIVE_UP_AFTER);
     let last = DeliveryRow {
         request_id,
         // The highest step, so that reports still on their way are ignored.
@@ -133,7 +139,7 @@ fn replay(
 }
 
 /// Deletes the calls about a deleted user.
-async fn forget_user(ledger: &DeliveryStore<Webhooks>, user: UserId) -> Result<(), DbError> {
+async fn forget_user(ledger: &DeliveryStore<WebhookMedium>, user: UserId) -> Result<(), DbError> {
     loop {
         let deleted = ledger
             .write(move |transitions| queries::delete_calls_about(transitions.db, user, BATCH));
@@ -143,22 +149,22 @@ async fn forget_user(ledger: &DeliveryStore<Webhooks>, user: UserId) -> Result<(
     }
 }
 
-fn read(delivery: &Delivery) -> Result<(Event, Content), String> {
+fn read(delivery: &Delivery) -> Result<(Event, WebhookEvent), String> {
     let event = decode(delivery)?;
     let content = match event.event_type.as_str() {
-        WebhookConfigured::TYPE => Content::Configured(configured(&event)?),
-        WebhookDue::TYPE => Content::Due(Box::new(call(&event)?)),
-        WebhookReplayed::TYPE => Content::Replayed(data(&event)?),
-        UserChanged::TYPE => Content::User(data(&event)?),
+        WebhookConfigured::TYPE => WebhookEvent::Configured(configured(&event)?),
+        WebhookDue::TYPE => WebhookEvent::Due(Box::new(call(&event)?)),
+        WebhookReplayed::TYPE => WebhookEvent::Replayed(data(&event)?),
+        UserChanged::TYPE => WebhookEvent::User(data(&event)?),
         other => return Err(format!("this notifier version does not know {other:?}")),
     };
     Ok((event, content))
 }
 
-fn call(event: &Event) -> Result<Call, String> {
+fn call(event: &Event) -> Result<WebhookCall, String> {
     let due: WebhookDue = data(event)?;
     let body = due.event.encode().map_err(|error| error.to_string())?;
-    Ok(Call { due, body })
+    Ok(WebhookCall { due, body })
 }
 
 fn configured(event: &Event) -> Result<Settings, String> {

@@ -16,7 +16,7 @@ use diesel::QueryResult;
 use event_types::{WebhookAttempted, WebhookDisabled, WebhookOutcome};
 
 pub(crate) use intake::consume;
-pub(crate) use sender::Sender;
+pub(crate) use sender::WebhookSender;
 
 use crate::SOURCE;
 use crate::delivery::{
@@ -43,17 +43,17 @@ const POLICY: Policy = Policy {
 
 /// The medium of webhook calls. A destination is a webhook.
 #[derive(Clone)]
-pub(crate) struct Webhooks {
-    sender: Sender,
+pub(crate) struct WebhookMedium {
+    sender: WebhookSender,
 }
 
-impl Webhooks {
-    pub(crate) fn new(sender: Sender) -> Self {
+impl WebhookMedium {
+    pub(crate) fn new(sender: WebhookSender) -> Self {
         Self { sender }
     }
 }
 
-impl Medium for Webhooks {
+impl Medium for WebhookMedium {
     const NAME: &'static str = "webhook";
     const DELIVERIES: &'static str = "webhook calls";
 

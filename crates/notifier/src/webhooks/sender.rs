@@ -8,18 +8,18 @@ use service_kit::seal::Sealer;
 use tokio::time::Instant;
 
 use super::signature::sign;
-use crate::delivery::{Answer, Attempt, AttemptReport, Reply};
+use crate::delivery::{Attempt, AttemptOutcome, AttemptReport, HttpReply};
 use crate::reach::forbidden;
 
 /// Decrypts a webhook's target, signs the call and posts it. URL and secrets are in plain text only here.
 #[derive(Debug, Clone)]
-pub(crate) struct Sender {
+pub(crate) struct WebhookSender {
     guard: GuardedClient,
     sealer: Sealer,
     clock: Clock,
 }
 
-impl Sender {
+impl WebhookSender {
     pub(crate) fn new(guard: GuardedClient, sealer: Sealer, clock: Clock) -> Self {
         Self {
             guard,
@@ -76,17 +76,17 @@ impl Sender {
 fn blocked(attempt: &Attempt, reason: &str) -> AttemptReport {
     let webhook = attempt.number();
     log::error!("the target of the webhook {webhook} cannot be used: {reason}");
-    Answer::NeedsOperator("The webhook's settings could not be read".to_owned()).into()
+    AttemptOutcome::NeedsOperator("The webhook's settings could not be read".to_owned()).into()
 }
 
 fn judge(answered: Result<guard::GuardedResponse, GuardError>, took: Duration) -> AttemptReport {
     let status = answered.as_ref().ok().map(|answer| answer.status);
-    let reply = Some(Reply { status, took });
+    let reply = Some(HttpReply { status, took });
     let answer = match answered {
         Err(error @ GuardError::InvalidUrl) => {
-            Answer::Gone(format!("The address cannot be called: {error}"))
+            AttemptOutcome::Gone(format!("The address cannot be called: {error}"))
         }
-        Err(error) => Answer::Later {
+        Err(error) => AttemptOutcome::Later {
             reason: match forbidden(error) {
                 Some(why) => format!("The address is not called: {why}"),
                 None => format!("The receiver gave no answer: {error}"),
@@ -97,9 +97,9 @@ fn judge(answered: Result<guard::GuardedResponse, GuardError>, took: Duration) -
         Ok(answer) => {
             let reason = format!("The receiver answered {}", answer.status);
             match answer.status {
-                200..=299 => Answer::Delivered,
-                410 => Answer::Gone(reason),
-                _ => Answer::Later {
+                200..=299 => AttemptOutcome::Delivered,
+                410 => AttemptOutcome::Gone(reason),
+                _ => AttemptOutcome::Later {
                     reason,
                     wait: answer.retry_after,
                     maybe_taken: false,
@@ -129,20 +129,20 @@ mod tests {
     #[test]
     fn each_response_of_a_receiver_leads_to_its_outcome() {
         for status in [200, 202, 204] {
-            let reply = Some(Reply {
+            let reply = Some(HttpReply {
                 status: Some(status),
                 took: TOOK,
             });
-            let answer = Answer::Delivered;
+            let answer = AttemptOutcome::Delivered;
             assert_eq!(answered(status), AttemptReport { answer, reply });
         }
-        assert!(matches!(answered(410).answer, Answer::Gone(_)));
+        assert!(matches!(answered(410).answer, AttemptOutcome::Gone(_)));
         for status in [301, 400, 401, 404, 429, 500, 503] {
             let answer = answered(status).answer;
             assert!(
                 matches!(
                     answer,
-                    Answer::Later {
+                    AttemptOutcome::Later {
                         wait: Some(_),
                         maybe_taken: false,
                         ..
@@ -158,12 +158,12 @@ mod tests {
         ] {
             let answer = judge(Err(error), TOOK).answer;
             assert!(
-                matches!(answer, Answer::Later { maybe_taken, .. } if maybe_taken == maybe),
+                matches!(answer, AttemptOutcome::Later { maybe_taken, .. } if maybe_taken == maybe),
                 "{error}"
             );
         }
         let answer = judge(Err(GuardError::InvalidUrl), TOOK).answer;
-        assert!(matches!(answer, Answer::Gone(_)));
+        assert!(matches!(answer, AttemptOutcome::Gone(_)));
         for (error, setting) in [
             (
                 GuardError::ForbiddenAddress,
@@ -173,7 +173,7 @@ mod tests {
         ] {
             let answer = judge(Err(error), TOOK).answer;
             assert!(
-                matches!(&answer, Answer::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
+                matches!(&answer, AttemptOutcome::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
                 "{answer:?}"
             );
         }

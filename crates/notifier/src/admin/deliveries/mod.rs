@@ -10,7 +10,7 @@ use db_kit::DbError;
 
 use super::context::{Context, Failure, short};
 use queries::Delivery;
-use wire::{Entry, Listed};
+use wire::{DeliveryEntry, DeliveryList};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -44,7 +44,7 @@ struct ListArgs {
     state: DeliveryStateFilter,
     /// Only deliveries of this kind
     #[arg(long, value_enum)]
-    only: Option<Medium>,
+    only: Option<MediumArg>,
     /// Only deliveries to this team project's chat
     #[arg(long, value_name = "N", conflicts_with = "only")]
     project: Option<i64>,
@@ -70,7 +70,7 @@ enum DeliveryStateFilter {
 
 /// The kind of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Medium {
+enum MediumArg {
     /// Messages to team chats
     Chat,
     /// Mails
@@ -79,7 +79,7 @@ enum Medium {
     Webhook,
 }
 
-impl Medium {
+impl MediumArg {
     /// Returns the value of the column `medium`.
     fn name(self) -> &'static str {
         match self {
@@ -95,8 +95,8 @@ pub(super) async fn run(context: &Context, args: DeliveriesArgs) -> Result<ExitC
         None => list(context, args.list).await?,
         Some(DeliveriesCommand::List(args)) => list(context, args).await?,
         Some(DeliveriesCommand::Show { id }) => {
-            let entry = Entry::of(find(context, &id).await?, context.clock.now());
-            context.show(&entry, Entry::text)?;
+            let entry = DeliveryEntry::of(find(context, &id).await?, context.clock.now());
+            context.show(&entry, DeliveryEntry::text)?;
         }
         Some(DeliveriesCommand::Retry { id }) => retry(context, &id).await?,
     }
@@ -109,8 +109,8 @@ async fn list(context: &Context, args: ListArgs) -> Result<(), Failure> {
         .pool
         .read::<_, DbError, _>(move |db| Ok(queries::list(db, &args)?))
         .await?;
-    let listed = Listed::of(found, limit, context.clock.now());
-    context.show(&listed, Listed::text)
+    let listed = DeliveryList::of(found, limit, context.clock.now());
+    context.show(&listed, DeliveryList::text)
 }
 
 async fn find(context: &Context, id: &str) -> Result<Delivery, Failure> {
@@ -142,9 +142,9 @@ async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
         )));
     }
     let now = context.clock.now_naive();
-    let mut media = Medium::value_variants().iter().copied();
+    let mut media = MediumArg::value_variants().iter().copied();
     let medium = media.find(|medium| medium.name() == delivery.medium);
-    let medium = medium.unwrap_or(Medium::Chat);
+    let medium = medium.unwrap_or(MediumArg::Chat);
     let moved = context
         .pool
         .write_tx::<_, DbError, _>(move |db| Ok(queries::make_due(db, &delivery, medium, now)?))
@@ -155,6 +155,6 @@ async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
             context.command("deliveries show ID")
         )));
     }
-    let entry = Entry::of(find(context, id).await?, context.clock.now());
+    let entry = DeliveryEntry::of(find(context, id).await?, context.clock.now());
     context.show(&entry, |entry| format!("{} will be sent now", entry.name()))
 }

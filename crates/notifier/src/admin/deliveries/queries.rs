@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use super::{DeliveryStateFilter, ListArgs, Medium};
+use super::{DeliveryStateFilter, ListArgs, MediumArg};
 use crate::delivery::{LOCKED, PENDING, UNKNOWN, expect};
 use crate::schema::deliveries;
 
@@ -44,7 +44,7 @@ pub(super) fn list(db: &mut Db, args: &ListArgs) -> QueryResult<Vec<Delivery>> {
     }
     if let Some(project) = args.project {
         query = query
-            .filter(deliveries::medium.eq(Medium::Chat.name()))
+            .filter(deliveries::medium.eq(MediumArg::Chat.name()))
             .filter(deliveries::destination_id.eq(project.to_string()));
     }
     if let Some(before) = args.before {
@@ -67,7 +67,7 @@ pub(super) fn find(db: &mut Db, end: &str) -> QueryResult<Option<Delivery>> {
 pub(super) fn make_due(
     db: &mut Db,
     delivery: &Delivery,
-    medium: Medium,
+    medium: MediumArg,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
     let destination = BTreeSet::from([delivery.destination_id.clone()]);

@@ -9,7 +9,7 @@ use crate::text::line;
 
 /// A delivery, for users and programs.
 #[derive(Serialize)]
-pub(super) struct Entry {
+pub(super) struct DeliveryEntry {
     id: String,
     medium: String,
     kind: String,
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     now: DateTime<Utc>,
 }
 
-impl Entry {
+impl DeliveryEntry {
     pub(super) fn of(delivery: Delivery, now: DateTime<Utc>) -> Self {
         let open = delivery.settled_at.is_none();
         let number = || delivery.destination_id.parse().ok();
@@ -103,19 +103,22 @@ impl Entry {
 }
 
 #[derive(Serialize)]
-pub(super) struct Listed {
-    deliveries: Vec<Entry>,
+pub(super) struct DeliveryList {
+    deliveries: Vec<DeliveryEntry>,
     /// The value for `--before`; null on the last page.
     next_before: Option<String>,
 }
 
-impl Listed {
+impl DeliveryList {
     pub(super) fn of(mut found: Vec<Delivery>, limit: usize, now: DateTime<Utc>) -> Self {
         let more = found.len() > limit;
         found.truncate(limit);
         Self {
             next_before: found.last().filter(|_| more).map(|last| last.id.clone()),
-            deliveries: found.into_iter().map(|one| Entry::of(one, now)).collect(),
+            deliveries: found
+                .into_iter()
+                .map(|one| DeliveryEntry::of(one, now))
+                .collect(),
         }
     }
 

@@ -7,7 +7,7 @@ use service_kit::crypto::sha256;
 use super::super::context::short;
 use super::diagnosis;
 
-pub(super) struct Entry {
+pub(super) struct DeadLetterEntry {
     /// The queue that dead-lettered it, or the outbox in which it is unroutable, such as `worksession.outbox`.
     pub(super) place: String,
     pub(super) origin: DeadLetterOrigin,
@@ -18,7 +18,7 @@ pub(super) enum DeadLetterOrigin {
     Outbox(UnroutableRow),
 }
 
-impl Entry {
+impl DeadLetterEntry {
     pub(super) fn of_queue(message: DeadLetter) -> Self {
         let place = message.queue.clone().unwrap_or_else(|| "?".to_owned());
         Self {

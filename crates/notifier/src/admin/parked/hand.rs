@@ -5,7 +5,7 @@ use broker::{DeadLetter, DeadLetterCheckout};
 use db_kit::{DbError, Pool, outbox};
 
 use super::super::context::Failure;
-use super::entry::{DeadLetterOrigin, Entry};
+use super::entry::{DeadLetterEntry, DeadLetterOrigin};
 
 /// The most messages that are received at once. They are in memory with their bodies, and an invalid one may be large.
 const WINDOW: u16 = 100;
@@ -41,16 +41,19 @@ impl DeadLetterCursor {
     }
 
     /// Returns the next dead letters; none at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<Entry>>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<DeadLetterEntry>>, Failure> {
         let left = self.total.saturating_sub(self.seen);
         let limit = u16::try_from(left).unwrap_or(WINDOW).min(WINDOW);
         if limit == 0 {
             return Ok(None);
         }
-        let entries: Vec<Entry> = match &mut self.hand {
+        let entries: Vec<DeadLetterEntry> = match &mut self.hand {
             CursorSource::Queue(hand) => {
                 let messages = hand.next(limit).await?;
-                messages.into_iter().map(Entry::of_queue).collect()
+                messages
+                    .into_iter()
+                    .map(DeadLetterEntry::of_queue)
+                    .collect()
             }
             CursorSource::Outbox { part, pool, after } => {
                 let behind = after.clone();
@@ -63,7 +66,7 @@ impl DeadLetterCursor {
                 });
                 let rows = rows.await?;
                 *after = rows.last().map(|row| row.id.clone());
-                let entry = |row| Entry::of_outbox(part, row);
+                let entry = |row| DeadLetterEntry::of_outbox(part, row);
                 rows.into_iter().map(entry).collect()
             }
         };
@@ -83,7 +86,7 @@ impl DeadLetterCursor {
     /// Replays dead letters, and returns for each why it failed.
     pub(super) async fn send_back(
         &self,
-        entries: &[&Entry],
+        entries: &[&DeadLetterEntry],
     ) -> Result<Vec<Result<(), String>>, Failure> {
         match &self.hand {
             _ if entries.is_empty() => Ok(Vec::new()),
@@ -98,7 +101,7 @@ impl DeadLetterCursor {
     }
 
     /// Deletes dead letters.
-    pub(super) async fn discard(&self, entries: &[&Entry]) -> Result<(), Failure> {
+    pub(super) async fn discard(&self, entries: &[&DeadLetterEntry]) -> Result<(), Failure> {
         match &self.hand {
             _ if entries.is_empty() => {}
             CursorSource::Queue(hand) => hand.discard(&messages(entries)).await?,
@@ -120,7 +123,7 @@ impl DeadLetterCursor {
     }
 }
 
-fn messages<'a>(entries: &[&'a Entry]) -> Vec<&'a DeadLetter> {
+fn messages<'a>(entries: &[&'a DeadLetterEntry]) -> Vec<&'a DeadLetter> {
     let messages = entries.iter().filter_map(|entry| match &entry.origin {
         DeadLetterOrigin::Queue(message) => Some(&**message),
         DeadLetterOrigin::Outbox(_) => None,
@@ -128,6 +131,6 @@ fn messages<'a>(entries: &[&'a Entry]) -> Vec<&'a DeadLetter> {
     messages.collect()
 }
 
-fn ids(entries: &[&Entry]) -> Vec<String> {
+fn ids(entries: &[&DeadLetterEntry]) -> Vec<String> {
     entries.iter().map(|entry| entry.id()).collect()
 }

@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::context::{Context, Failure};
-use entry::Entry;
+use entry::DeadLetterEntry;
 use source::DeadLetterSource;
-use wire::{Listed, MoveReport, Shown};
+use wire::{DeadLetterDetails, DeadLetterList, MoveReport};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ParkedCommand {
@@ -67,7 +67,7 @@ pub(super) struct DeadLetterSelection {
 }
 
 impl DeadLetterSelection {
-    fn has(&self, entry: &Entry) -> bool {
+    fn has(&self, entry: &DeadLetterEntry) -> bool {
         let queue = self
             .queue
             .as_ref()
@@ -101,7 +101,7 @@ async fn list(
     queue: Option<String>,
     limit: u16,
 ) -> Result<ExitCode, Failure> {
-    let mut listed = Listed::default();
+    let mut listed = DeadLetterList::default();
     for source in sources {
         let total = source.count().await?;
         listed.total += total;
@@ -132,12 +132,12 @@ async fn show(
     id: &str,
     full: bool,
 ) -> Result<ExitCode, Failure> {
-    let mut shown = Shown { parked: Vec::new() };
+    let mut shown = DeadLetterDetails { parked: Vec::new() };
     for source in sources {
         let mut walk = source.walk(source.count().await?).await?;
         while let Some(window) = walk.next().await? {
             let found = window.iter().filter(|entry| entry.is_called(id));
-            shown.parked.extend(found.map(wire::Whole::from));
+            shown.parked.extend(found.map(wire::DeadLetterDetail::from));
         }
         walk.end().await?;
     }
@@ -159,7 +159,8 @@ async fn settle(
     for source in sources {
         let mut walk = source.walk(source.count().await?).await?;
         while let Some(window) = walk.next().await? {
-            let chosen: Vec<&Entry> = window.iter().filter(|entry| chosen.has(entry)).collect();
+            let chosen: Vec<&DeadLetterEntry> =
+                window.iter().filter(|entry| chosen.has(entry)).collect();
             let outcomes = if drops {
                 walk.discard(&chosen).await?;
                 chosen.iter().map(|_| Ok(())).collect()

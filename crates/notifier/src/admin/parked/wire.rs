@@ -7,7 +7,7 @@ use service_kit::cli::output::{Column, count, minute, record, second, table};
 use super::super::context::{Context, short};
 use super::DeadLetterSelection;
 use super::body::{inline, readable};
-use super::entry::Entry;
+use super::entry::DeadLetterEntry;
 
 /// A dead letter without its body.
 #[derive(Serialize)]
@@ -22,8 +22,8 @@ pub(super) struct DeadLetterSummary {
     bytes: usize,
 }
 
-impl From<&Entry> for DeadLetterSummary {
-    fn from(entry: &Entry) -> Self {
+impl From<&DeadLetterEntry> for DeadLetterSummary {
+    fn from(entry: &DeadLetterEntry) -> Self {
         Self {
             id: entry.id(),
             queue: entry.place.clone(),
@@ -36,7 +36,7 @@ impl From<&Entry> for DeadLetterSummary {
 }
 
 #[derive(Serialize, Default)]
-pub(super) struct Listed {
+pub(super) struct DeadLetterList {
     pub(super) parked: Vec<DeadLetterSummary>,
     /// Whether there are more matching ones.
     pub(super) more: bool,
@@ -44,7 +44,7 @@ pub(super) struct Listed {
     pub(super) total: u64,
 }
 
-impl Listed {
+impl DeadLetterList {
     pub(super) fn text(&self, context: &Context) -> String {
         let rows = self.parked.iter().map(|head| {
             [
@@ -76,7 +76,7 @@ impl Listed {
 
 /// A dead letter with its body.
 #[derive(Serialize)]
-pub(super) struct Whole {
+pub(super) struct DeadLetterDetail {
     #[serde(flatten)]
     head: DeadLetterSummary,
     /// The body as text; null when it is not UTF-8.
@@ -88,8 +88,8 @@ pub(super) struct Whole {
     raw: Vec<u8>,
 }
 
-impl From<&Entry> for Whole {
-    fn from(entry: &Entry) -> Self {
+impl From<&DeadLetterEntry> for DeadLetterDetail {
+    fn from(entry: &DeadLetterEntry) -> Self {
         let raw = entry.body().to_vec();
         let body = String::from_utf8(raw.clone()).ok();
         Self {
@@ -102,14 +102,14 @@ impl From<&Entry> for Whole {
 }
 
 #[derive(Serialize)]
-pub(super) struct Shown {
+pub(super) struct DeadLetterDetails {
     /// One, unless several queues dead-lettered the same event.
-    pub(super) parked: Vec<Whole>,
+    pub(super) parked: Vec<DeadLetterDetail>,
 }
 
-impl Shown {
+impl DeadLetterDetails {
     pub(super) fn text(&self, full: bool) -> String {
-        let one = |whole: &Whole| {
+        let one = |whole: &DeadLetterDetail| {
             let head = &whole.head;
             let fields = record([
                 ("id", inline(&head.id)),
@@ -133,13 +133,13 @@ pub(super) struct MoveReport {
     verb: &'static str,
     /// The number of dead letters that were replayed or deleted.
     done: u64,
-    pub(super) failed: Vec<Failed>,
+    pub(super) failed: Vec<FailedMove>,
     /// The given ids that match no dead letter.
     pub(super) missing: Vec<String>,
 }
 
 #[derive(Serialize)]
-pub(super) struct Failed {
+pub(super) struct FailedMove {
     id: String,
     queue: String,
     reason: String,
@@ -155,12 +155,12 @@ impl MoveReport {
         }
     }
 
-    pub(super) fn note(&mut self, entries: &[&Entry], outcomes: Vec<Result<(), String>>) {
+    pub(super) fn note(&mut self, entries: &[&DeadLetterEntry], outcomes: Vec<Result<(), String>>) {
         for (entry, outcome) in entries.iter().zip(outcomes) {
             self.missing.retain(|id| !entry.is_called(id));
             match outcome {
                 Ok(()) => self.done += 1,
-                Err(reason) => self.failed.push(Failed {
+                Err(reason) => self.failed.push(FailedMove {
                     id: entry.id(),
                     queue: entry.place.clone(),
                     reason,

@@ -6,4 +6,4 @@ mod verdict;
 
 pub(super) use session::{SmtpClient, SmtpSession};
 pub(crate) use url::SmtpServer;
-pub(super) use verdict::{Failure, Server, Step, verdict};
+pub(super) use verdict::{ServerHealth, SmtpFailure, Step, verdict};

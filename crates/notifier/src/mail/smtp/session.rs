@@ -13,7 +13,7 @@ use service_kit::tls;
 use tokio::time::timeout;
 
 use super::url::{SmtpServer, TlsMode};
-use super::verdict::{Failure, Step};
+use super::verdict::{SmtpFailure, Step};
 use crate::mail::message::ComposedMail;
 
 /// How long the server may take for steps on which no mail depends.
@@ -33,7 +33,7 @@ pub(in crate::mail) struct SmtpSession {
     patience: Duration,
 }
 
-type Stepped<T> = Result<T, (Step, Failure)>;
+type Stepped<T> = Result<T, (Step, SmtpFailure)>;
 
 impl SmtpClient {
     /// Prepares a client. `domain` is the name in the greeting, and each step with the server may take `patience`.
@@ -81,7 +81,7 @@ impl SmtpClient {
         })
     }
 
-    async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
+    async fn connect(&self) -> Result<AsyncSmtpConnection, SmtpFailure> {
         let SmtpServer {
             host,
             port,
@@ -97,7 +97,7 @@ impl SmtpClient {
         let upgrade = match security {
             TlsMode::Required if !connection.can_starttls() => {
                 let cause = "it offers no STARTTLS, and unencrypted mail is not allowed";
-                return Err(Failure::Unacceptable(cause.to_owned()));
+                return Err(SmtpFailure::Unacceptable(cause.to_owned()));
             }
             TlsMode::Required => true,
             TlsMode::Offered => connection.can_starttls(),
@@ -112,7 +112,7 @@ impl SmtpClient {
     async fn sign_in(
         &self,
         mut connection: AsyncSmtpConnection,
-    ) -> Result<AsyncSmtpConnection, Failure> {
+    ) -> Result<AsyncSmtpConnection, SmtpFailure> {
         if let Some(credentials) = &self.server.credentials {
             connection
                 .auth(DEFAULT_MECHANISMS, credentials)
@@ -120,7 +120,7 @@ impl SmtpClient {
                 .map_err(|error| {
                     if error.is_client() {
                         let cause = "it offers no supported authentication method";
-                        Failure::Unacceptable(cause.to_owned())
+                        SmtpFailure::Unacceptable(cause.to_owned())
                     } else {
                         error.into()
                     }
@@ -140,7 +140,7 @@ impl SmtpSession {
                 // RFC 6531 section 3.2, as if the server had answered so.
                 return Err((
                     Step::Recipient,
-                    Failure::Code(553, Some("5.6.7".to_owned())),
+                    SmtpFailure::Code(553, Some("5.6.7".to_owned())),
                 ));
             }
             let eight_bit = MailParameter::Body(MailBodyParameter::EightBitMime);
@@ -185,14 +185,14 @@ impl SmtpSession {
     }
 }
 
-async fn in_time<T, E: Into<Failure>>(
+async fn in_time<T, E: Into<SmtpFailure>>(
     patience: Duration,
     step: Step,
     work: impl Future<Output = Result<T, E>>,
 ) -> Stepped<T> {
     match timeout(patience, work).await {
         Ok(done) => done.map_err(|error| (step, error.into())),
-        Err(_) => Err((step, Failure::Silent)),
+        Err(_) => Err((step, SmtpFailure::Silent)),
     }
 }
 
@@ -200,11 +200,11 @@ fn is_ascii(address: &Address) -> bool {
     AsRef::<str>::as_ref(address).is_ascii()
 }
 
-fn odd() -> Failure {
-    Failure::Broken("an unexpected response".to_owned())
+fn odd() -> SmtpFailure {
+    SmtpFailure::Broken("an unexpected response".to_owned())
 }
 
-impl From<Error> for Failure {
+impl From<Error> for SmtpFailure {
     fn from(error: Error) -> Self {
         if let Some(code) = error.status() {
             let words = error.source().map(ToString::to_string).unwrap_or_default();

@@ -1,4 +1,4 @@
-use crate::delivery::Answer;
+use crate::delivery::AttemptOutcome;
 
 /// The step of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(in crate::mail) enum Step {
 
 /// Why a step failed. It contains no text from the server, which may include addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::mail) enum Failure {
+pub(in crate::mail) enum SmtpFailure {
     /// The server refused with this status code and, if there is one, this enhanced status code.
     Code(u16, Option<String>),
     /// The connection or the protocol failed; with a cause that is not the server's text.
@@ -33,13 +33,13 @@ pub(in crate::mail) enum Failure {
 /// The consequences of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::mail) struct Verdict {
-    pub(in crate::mail) answer: Answer,
-    pub(in crate::mail) server: Server,
+    pub(in crate::mail) answer: AttemptOutcome,
+    pub(in crate::mail) server: ServerHealth,
 }
 
 /// What a failure says about the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::mail) enum Server {
+pub(in crate::mail) enum ServerHealth {
     /// The server works. The failure is about the mail, and the connection can be used again.
     Fine,
     /// The server has a failure that may be temporary.
@@ -51,10 +51,10 @@ pub(in crate::mail) enum Server {
 /// Status codes for a missing or refused sign-in.
 const ABOUT_SIGN_IN: [u16; 4] = [530, 534, 535, 538];
 
-pub(in crate::mail) fn verdict(step: Step, failure: &Failure) -> Verdict {
+pub(in crate::mail) fn verdict(step: Step, failure: &SmtpFailure) -> Verdict {
     let reason = reason(step, failure);
     let later = |maybe_taken, server| Verdict {
-        answer: Answer::Later {
+        answer: AttemptOutcome::Later {
             reason: reason.clone(),
             wait: None,
             maybe_taken,
@@ -62,32 +62,34 @@ pub(in crate::mail) fn verdict(step: Step, failure: &Failure) -> Verdict {
         server,
     };
     let untried = |server| Verdict {
-        answer: Answer::NotAttempted(Some(reason.clone())),
+        answer: AttemptOutcome::NotAttempted(Some(reason.clone())),
         server,
     };
     match (step, failure) {
-        (Step::Content, Failure::Broken(_) | Failure::Silent) => later(true, Server::Troubled),
-        (_, Failure::Unacceptable(_)) => untried(Server::NeedsOperator),
-        (_, Failure::Code(code, _)) if ABOUT_SIGN_IN.contains(code) => {
-            untried(Server::NeedsOperator)
+        (Step::Content, SmtpFailure::Broken(_) | SmtpFailure::Silent) => {
+            later(true, ServerHealth::Troubled)
         }
-        (Step::Connect | Step::SignIn | Step::Sender, Failure::Code(500.., _)) => {
-            untried(Server::NeedsOperator)
+        (_, SmtpFailure::Unacceptable(_)) => untried(ServerHealth::NeedsOperator),
+        (_, SmtpFailure::Code(code, _)) if ABOUT_SIGN_IN.contains(code) => {
+            untried(ServerHealth::NeedsOperator)
         }
-        (Step::Connect | Step::SignIn | Step::Sender, _) => untried(Server::Troubled),
-        (_, Failure::Code(500.., _)) => Verdict {
-            answer: Answer::Refused(reason),
-            server: Server::Fine,
+        (Step::Connect | Step::SignIn | Step::Sender, SmtpFailure::Code(500.., _)) => {
+            untried(ServerHealth::NeedsOperator)
+        }
+        (Step::Connect | Step::SignIn | Step::Sender, _) => untried(ServerHealth::Troubled),
+        (_, SmtpFailure::Code(500.., _)) => Verdict {
+            answer: AttemptOutcome::Refused(reason),
+            server: ServerHealth::Fine,
         },
         // The server closes the connection, whatever the step was.
-        (_, Failure::Code(421, _)) => later(false, Server::Troubled),
-        (_, Failure::Code(..)) => later(false, Server::Fine),
+        (_, SmtpFailure::Code(421, _)) => later(false, ServerHealth::Troubled),
+        (_, SmtpFailure::Code(..)) => later(false, ServerHealth::Fine),
         // This mail may be what breaks the connection. It waits longer each time, and others go first.
-        (_, Failure::Broken(_) | Failure::Silent) => later(false, Server::Troubled),
+        (_, SmtpFailure::Broken(_) | SmtpFailure::Silent) => later(false, ServerHealth::Troubled),
     }
 }
 
-fn reason(step: Step, failure: &Failure) -> String {
+fn reason(step: Step, failure: &SmtpFailure) -> String {
     let what = match step {
         Step::Connect => "the connection",
         Step::SignIn => "our sign-in",
@@ -96,17 +98,17 @@ fn reason(step: Step, failure: &Failure) -> String {
         Step::Data | Step::Content => "the mail",
     };
     match failure {
-        Failure::Code(code, enhanced) => {
+        SmtpFailure::Code(code, enhanced) => {
             let enhanced = enhanced.as_ref().map(|code| format!(" {code}"));
             let enhanced = enhanced.unwrap_or_default();
             format!("The mail server refused {what}: {code}{enhanced}")
         }
-        Failure::Broken(cause) if step == Step::Connect => {
+        SmtpFailure::Broken(cause) if step == Step::Connect => {
             format!("The mail server could not be reached: {cause}")
         }
-        Failure::Broken(cause) => format!("The connection to the mail server broke: {cause}"),
-        Failure::Silent => "The mail server did not answer in time".to_owned(),
-        Failure::Unacceptable(cause) => format!("The mail server cannot be used: {cause}"),
+        SmtpFailure::Broken(cause) => format!("The connection to the mail server broke: {cause}"),
+        SmtpFailure::Silent => "The mail server did not answer in time".to_owned(),
+        SmtpFailure::Unacceptable(cause) => format!("The mail server cannot be used: {cause}"),
     }
 }
 
@@ -114,19 +116,19 @@ fn reason(step: Step, failure: &Failure) -> String {
 mod tests {
     use super::*;
 
-    fn code(code: u16) -> Failure {
-        Failure::Code(code, None)
+    fn code(code: u16) -> SmtpFailure {
+        SmtpFailure::Code(code, None)
     }
 
-    fn kind(step: Step, failure: &Failure) -> (&'static str, Server) {
+    fn kind(step: Step, failure: &SmtpFailure) -> (&'static str, ServerHealth) {
         let verdict = verdict(step, failure);
         let answer = match verdict.answer {
-            Answer::Later {
+            AttemptOutcome::Later {
                 maybe_taken: true, ..
             } => "later, perhaps taken",
-            Answer::Later { .. } => "later",
-            Answer::Refused(_) => "never",
-            Answer::NotAttempted(_) => "untried",
+            AttemptOutcome::Later { .. } => "later",
+            AttemptOutcome::Refused(_) => "never",
+            AttemptOutcome::NotAttempted(_) => "untried",
             _ => "impossible",
         };
         (answer, verdict.server)
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_meaning_of_a_failure_depends_on_the_step() {
-        use Server::{Fine, NeedsOperator, Troubled};
+        use ServerHealth::{Fine, NeedsOperator, Troubled};
         use Step::{Connect, Content, Data, Recipient, Sender, SignIn};
         for step in [Connect, SignIn, Sender] {
             assert_eq!(kind(step, &code(451)), ("untried", Troubled), "{step:?}");
@@ -144,7 +146,7 @@ mod tests {
                 "{step:?}"
             );
             assert_eq!(
-                kind(step, &Failure::Silent),
+                kind(step, &SmtpFailure::Silent),
                 ("untried", Troubled),
                 "{step:?}"
             );
@@ -159,22 +161,22 @@ mod tests {
                 "{step:?}"
             );
         }
-        let broken = Failure::Broken("reset".to_owned());
-        for failure in [broken, Failure::Silent] {
+        let broken = SmtpFailure::Broken("reset".to_owned());
+        for failure in [broken, SmtpFailure::Silent] {
             assert_eq!(kind(Recipient, &failure), ("later", Troubled));
             assert_eq!(kind(Data, &failure), ("later", Troubled));
             assert_eq!(kind(Content, &failure), ("later, perhaps taken", Troubled));
         }
-        let bad = Failure::Unacceptable("no TLS".to_owned());
+        let bad = SmtpFailure::Unacceptable("no TLS".to_owned());
         assert_eq!(kind(Connect, &bad), ("untried", NeedsOperator));
     }
 
     #[test]
     fn a_reason_contains_the_reply_codes() {
-        let failure = Failure::Code(550, Some("5.1.1".to_owned()));
+        let failure = SmtpFailure::Code(550, Some("5.1.1".to_owned()));
         assert_eq!(
             verdict(Step::Recipient, &failure).answer,
-            Answer::Refused("The mail server refused the recipient: 550 5.1.1".to_owned())
+            AttemptOutcome::Refused("The mail server refused the recipient: 550 5.1.1".to_owned())
         );
     }
 }

@@ -25,7 +25,7 @@ const P99_MS: f64 = 500.0;
 const ACCOUNTS: usize = 10;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct HostileUploadsOptions {
     /// Seconds of attack on each program
     #[arg(long, default_value_t = 20)]
     seconds: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     dev: bool,
 }
 
-pub(crate) fn hostile_uploads(options: &Options) -> Result {
+pub(crate) fn hostile_uploads(options: &HostileUploadsOptions) -> Result {
     if !options.dev {
         system::build(true, &["holdfast", "identity-service"])?;
     }
@@ -75,7 +75,7 @@ pub(crate) fn hostile_uploads(options: &Options) -> Result {
 }
 
 /// The result of an attack.
-struct Row {
+struct AttackRow {
     /// The peak memory of the control group, page cache included.
     group_mib: Option<u64>,
     /// The peak memory of the process.
@@ -84,7 +84,7 @@ struct Row {
     answers: Answers,
 }
 
-impl Row {
+impl AttackRow {
     fn fault(&self) -> Option<String> {
         let (_, p99, _) = self.load.summary();
         if self.process_mib > RESIDENT_MIB {
@@ -102,7 +102,7 @@ impl Row {
     }
 }
 
-fn run(options: &Options, database: Option<&str>) -> Result<Row> {
+fn run(options: &HostileUploadsOptions, database: Option<&str>) -> Result<AttackRow> {
     let folder = fresh_folder("holdfast-bench-")?;
     let (name, parts) = match database {
         Some(_) => ("identity-service", &PARTS[..1]),
@@ -140,7 +140,7 @@ fn run(options: &Options, database: Option<&str>) -> Result<Row> {
     }
     drop(program);
     let group_mib = group.as_ref().map(MemoryGroup::peak_mib).transpose()?;
-    Ok(Row {
+    Ok(AttackRow {
         group_mib,
         process_mib,
         load,
@@ -150,7 +150,7 @@ fn run(options: &Options, database: Option<&str>) -> Result<Row> {
 
 /// Validates tokens while a hundred connections repeatedly send hostile bodies of all kinds.
 fn attacked(
-    options: &Options,
+    options: &HostileUploadsOptions,
     address: &str,
     accounts: &[Attacker],
     victim: &Attacker,

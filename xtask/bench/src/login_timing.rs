@@ -11,7 +11,7 @@ use xtask_stand::http::Client;
 use xtask_stand::servers::Postgres;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct LoginTimingOptions {
     /// Sign-ins of each kind, in turns
     #[arg(long, default_value_t = 200)]
     tries: usize,
@@ -43,7 +43,7 @@ impl Case {
     }
 }
 
-pub(crate) fn login_timing(options: &Options) -> Result {
+pub(crate) fn login_timing(options: &LoginTimingOptions) -> Result {
     system::build(true, &["identity-service"])?;
     let cost = [("IDENTITY__PASSWORD__BCRYPT_COST", options.cost.to_string())];
     let scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &cost)?;
@@ -78,7 +78,7 @@ pub(crate) fn login_timing(options: &Options) -> Result {
     report(options, cases)
 }
 
-fn report(options: &Options, mut cases: [Case; 4]) -> Result {
+fn report(options: &LoginTimingOptions, mut cases: [Case; 4]) -> Result {
     cases.sort_by_key(|case| case.name);
     println!(
         "{:<18} {:>6} {:>10} {:>10} {:>10}",

@@ -34,7 +34,7 @@ struct Bench {
     /// The work to measure
     work: Option<Work>,
     #[command(flatten)]
-    options: goals::Options,
+    options: goals::GoalOptions,
     #[command(subcommand)]
     trial: Option<Trial>,
 }
@@ -42,11 +42,11 @@ struct Bench {
 #[derive(clap::Subcommand)]
 enum Trial {
     /// Timer starts while the chat hangs and while RabbitMQ is down: nothing may be lost
-    Outage(outage::Options),
+    Outage(outage::OutageOptions),
     /// Whether the time of a rejected sign-in reveals the reason
-    LoginTiming(login_timing::Options),
+    LoginTiming(login_timing::LoginTimingOptions),
     /// A hundred concurrent hostile uploads in 256 MiB of memory, and validations during them
-    HostileUploads(hostile_uploads::Options),
+    HostileUploads(hostile_uploads::HostileUploadsOptions),
 }
 
 fn main() -> ExitCode {

@@ -21,7 +21,7 @@ const LIMIT_MS: f64 = 200.0;
 const LIMIT_MB: f64 = 16.0;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct OutageOptions {
     /// Starts a second
     #[arg(long, default_value_t = 200)]
     rate: u32,
@@ -48,7 +48,7 @@ enum Scenario {
     ServicesBrokerDown,
 }
 
-pub(crate) fn outage(options: &Options) -> Result {
+pub(crate) fn outage(options: &OutageOptions) -> Result {
     system::build(true, ALL)?;
     let mut rows = Vec::new();
     for scenario in Scenario::value_variants().iter().copied() {
@@ -93,7 +93,7 @@ pub(crate) fn outage(options: &Options) -> Result {
     }
 }
 
-struct Row {
+struct OutageRow {
     load: LoadResult,
     /// The growth of the service's memory after the first tenth of the load.
     grown_mb: f64,
@@ -103,7 +103,7 @@ struct Row {
     after: Duration,
 }
 
-impl Row {
+impl OutageRow {
     fn is_good(&self) -> bool {
         let started = self.load.with_status(201);
         let (_, p99, _) = self.load.summary();
@@ -111,15 +111,15 @@ impl Row {
     }
 }
 
-fn run(scenario: Scenario, options: &Options) -> Result<Row> {
+fn run(scenario: Scenario, options: &OutageOptions) -> Result<OutageRow> {
     println!("== {scenario:?}");
     let chat = Chat::start()?;
-    let mut scene = match scenario {
+    let (mut scene, part) = match scenario {
         Scenario::Standalone | Scenario::StandaloneHanging => {
-            BenchEnvironment::standalone(INTERVAL_MS)?
+            (BenchEnvironment::standalone(INTERVAL_MS)?, "holdfast")
         }
         Scenario::ServicesHanging | Scenario::ServicesBrokerDown => {
-            BenchEnvironment::services(INTERVAL_MS)?
+            (BenchEnvironment::services(INTERVAL_MS)?, "worksession")
         }
     };
     let crowd = LoadUsers::gather(&scene, &chat, USERS, PROJECTS)?;
@@ -134,14 +134,8 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
     if scenario == Scenario::ServicesBrokerDown {
         scene.broker()?.kill();
     }
-    let part = match scenario {
-        Scenario::Standalone | Scenario::StandaloneHanging => "holdfast",
-        Scenario::ServicesHanging | Scenario::ServicesBrokerDown => "worksession",
-    };
-    let (address, gap) = (
-        scene.address("worksession")?.to_owned(),
-        Duration::from_secs(1) / options.rate,
-    );
+    let address = scene.address("worksession")?.to_owned();
+    let gap = Duration::from_secs(1) / options.rate;
     let (load, early) = std::thread::scope(|scope| -> Result<_> {
         let load = scope.spawn(|| load::fire(&address, shots, gap));
         // By then everything is warm.
@@ -177,7 +171,7 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
         after.as_secs_f64(),
         chat.requests()
     );
-    Ok(Row {
+    Ok(OutageRow {
         load,
         grown_mb,
         delivered,

@@ -1,9 +1,8 @@
 /// Returns a percentile, in thousandths, of sorted values by the nearest rank; NaN without values.
 pub(crate) fn per_mille(sorted: &[f64], thousandths: usize) -> f64 {
-    let index = (sorted.len() * thousandths)
-        .div_ceil(1000)
-        .saturating_sub(1);
-    sorted.get(index).copied().unwrap_or(f64::NAN)
+    let rank = (sorted.len() * thousandths).div_ceil(1000);
+    let value = sorted.get(rank.saturating_sub(1));
+    value.copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

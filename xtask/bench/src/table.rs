@@ -81,7 +81,7 @@ pub(super) enum Goal {
 
 /// A piece of work, with all of its rounds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct ResultRow {
     pub(super) work: String,
     pub(super) unit: Unit,
     /// What it is measured against.
@@ -104,7 +104,7 @@ struct Medians {
     cpu_us: f64,
 }
 
-impl Row {
+impl ResultRow {
     /// Returns a row of a rate a second, without rounds.
     pub(super) fn new(work: impl Into<String>, against: &'static str, goal: Goal) -> Self {
         Self {
@@ -196,7 +196,7 @@ const HEAD: [&str; 10] = [
 ];
 
 /// Prints the rows, each with its result in `before`.
-pub(super) fn print(rows: &[Row], before: Option<&Value>) {
+pub(super) fn print(rows: &[ResultRow], before: Option<&Value>) {
     let mut lines = vec![HEAD.map(str::to_owned)];
     lines.extend(rows.iter().map(|row| row.cells(before)));
     println!();
@@ -226,19 +226,19 @@ fn aligned(lines: &[[String; 10]]) -> Vec<String> {
 }
 
 /// Returns the names of the rows that miss their goal.
-pub(super) fn missed(rows: &[Row]) -> Vec<&str> {
+pub(super) fn missed(rows: &[ResultRow]) -> Vec<&str> {
     let missed = rows.iter().filter(|row| !row.is_reached());
     missed.map(|row| row.work.as_str()).collect()
 }
 
 /// Writes the rows to a file for a later run.
-pub(super) fn write(rows: &[Row], file: &Path) -> Result {
+pub(super) fn write(rows: &[ResultRow], file: &Path) -> Result {
     let commit = output(
         Command::new("git")
             .current_dir(envs::root())
             .args(["describe", "--always", "--dirty"]),
     );
-    let rows: Vec<Value> = rows.iter().map(Row::json).collect();
+    let rows: Vec<Value> = rows.iter().map(ResultRow::json).collect();
     let all = json!({"commit": commit.unwrap_or_default().trim(), "rows": rows});
     Ok(std::fs::write(file, serde_json::to_string_pretty(&all)?)?)
 }
@@ -254,7 +254,7 @@ pub(super) fn read(file: &Path) -> Result<Value> {
 }
 
 /// Returns an earlier run's result for a row: its ratio, or its figure if it has none, and the p99 if that has a goal.
-fn was(before: &Value, row: &Row) -> Option<String> {
+fn was(before: &Value, row: &ResultRow) -> Option<String> {
     let rows = before.pointer("/rows")?.as_array()?;
     let earlier = rows
         .iter()
@@ -273,18 +273,18 @@ fn was(before: &Value, row: &Row) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn row(ratios: &[f64], goal: Goal, p99_goal: Option<f64>) -> Row {
+    fn row(ratios: &[f64], goal: Goal, p99_goal: Option<f64>) -> ResultRow {
         let sample = |ratio: &f64| Sample {
             p99_ms: 5.0,
             ..Sample::of(ratio * 1000.0, 1000.0)
         };
-        Row {
+        ResultRow {
             work: "work".into(),
             against: "a limit",
             goal,
             p99_goal,
             samples: ratios.iter().map(sample).collect(),
-            ..Row::default()
+            ..ResultRow::default()
         }
     }
 
@@ -313,7 +313,7 @@ mod tests {
     fn what_is_written_is_found_again() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let ratio = row(&[0.25], Goal::Told, None);
-        let timed = Row {
+        let timed = ResultRow {
             work: "timed".into(),
             ..row(&[0.5], Goal::Told, Some(6.0))
         };

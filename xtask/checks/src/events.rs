@@ -3,13 +3,13 @@
 use xtask_kit::cmd::{Result, cargo, run};
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct EventsOptions {
     /// Write the schemas instead of comparing them, except those that break the compatibility of their version
     #[arg(long)]
     write: bool,
 }
 
-pub(crate) fn events(options: &Options) -> Result {
+pub(crate) fn events(options: &EventsOptions) -> Result {
     let mut test = cargo();
     test.args(["test", "--locked", "-p", "event-types", "--lib", "--"]);
     if options.write {

@@ -30,13 +30,13 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct KubernetesOptions {
     /// Skip the check of the settings, for which the programs are built
     #[arg(long)]
     quick: bool,
 }
 
-pub(crate) fn kubernetes(options: &Options) -> Result {
+pub(crate) fn kubernetes(options: &KubernetesOptions) -> Result {
     manifests()?;
     if options.quick {
         return Ok(());

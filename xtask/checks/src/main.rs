@@ -33,21 +33,21 @@ enum Check {
     /// Check the licences and sources of the dependencies
     Licences,
     /// Print the components of a program as a CycloneDX document
-    Sbom(sbom::Options),
+    Sbom(sbom::SbomOptions),
     /// Check deploy/kubernetes against the API schemas, itself, the paths in the code, and the programs
-    Kubernetes(kubernetes::Options),
+    Kubernetes(kubernetes::KubernetesOptions),
     /// Check the alert rules, their tests and the dashboard
-    Alerts(observe::Options),
+    Alerts(observe::AlertsOptions),
     /// Check the units in deploy/systemd with systemd's own tools
     Systemd,
     /// Check that every deployment in deploy/ has the settings that production needs
     Production,
     /// Compare docs/openapi with the services' own OpenAPI documents
-    Openapi(openapi::Options),
+    Openapi(openapi::OpenapiOptions),
     /// Compare docs/configuration.md with the configuration types
-    Config(config_reference::Options),
+    Config(config_reference::ConfigOptions),
     /// Compare docs/events with the event types
-    Events(events::Options),
+    Events(events::EventsOptions),
     /// Count the CPU instructions of a token validation and compare them with the recorded number
     Instructions,
 }

@@ -17,13 +17,13 @@ use xtask_kit::envs;
 use xtask_stand::servers;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct AlertsOptions {
     /// Also run every expression on the Prometheus at this address, and report metrics without series
     #[arg(long, value_name = "URL")]
     against: Option<String>,
 }
 
-pub(crate) fn alerts(options: &Options) -> Result {
+pub(crate) fn alerts(options: &AlertsOptions) -> Result {
     check()?;
     match &options.against {
         Some(prometheus) => against(prometheus),

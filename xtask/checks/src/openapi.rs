@@ -12,13 +12,13 @@ const SERVICES: [(&str, &str); 2] = [
 ];
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct OpenapiOptions {
     /// Write the files instead of comparing them
     #[arg(long)]
     write: bool,
 }
 
-pub(crate) fn openapi(options: &Options) -> Result {
+pub(crate) fn openapi(options: &OpenapiOptions) -> Result {
     system::build(false, &SERVICES.map(|(program, _)| program))?;
     for (program, file) in SERVICES {
         let now = output(Command::new(system::binary(false, program)).arg("openapi"))?;

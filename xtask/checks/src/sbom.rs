@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use xtask_kit::cmd::{Result, fail};
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct SbomOptions {
     /// A program of this workspace, such as notifier
     program: String,
 }
 
-pub(crate) fn sbom(options: &Options) -> Result {
+pub(crate) fn sbom(options: &SbomOptions) -> Result {
     println!("{}", text(&options.program)?);
     Ok(())
 }

@@ -22,7 +22,7 @@ use xtask_stand::servers::{Rabbit, Source};
 #[command(bin_name = "cargo xtask e2e")]
 struct Options {
     /// Run one part only
-    only: Option<Part>,
+    only: Option<E2eSuite>,
     #[command(flatten)]
     faults: faults::FaultOptions,
     #[command(flatten)]
@@ -33,7 +33,7 @@ struct Options {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
+enum E2eSuite {
     /// The pages in headless Chromium, with a screenshot of each
     Browsers,
     /// The examples of docs/oauth and docs/events, a stricter client, and both APIs against their OpenAPI documents
@@ -46,7 +46,7 @@ enum Part {
     Compose,
 }
 
-impl Part {
+impl E2eSuite {
     /// The parts that are cargo tests, each with its module.
     const TESTS: [(Self, &str); 3] = [
         (Self::Browsers, "browsers"),
@@ -77,10 +77,10 @@ fn main() -> ExitCode {
 }
 
 fn e2e(options: &Options) -> Result {
-    if options.only == Some(Part::Faults) {
+    if options.only == Some(E2eSuite::Faults) {
         return faults::faults(&options.faults);
     }
-    if options.only == Some(Part::Compose) {
+    if options.only == Some(E2eSuite::Compose) {
         return compose::compose(&options.compose);
     }
     // With `--workspace`, cargo selects the same features as for the other tests.
@@ -91,7 +91,7 @@ fn e2e(options: &Options) -> Result {
     };
     run(tests().arg("--no-run"))?;
     let (mut report, mut ran) = (Report::default(), 0);
-    for (part, name) in Part::TESTS {
+    for (part, name) in E2eSuite::TESTS {
         if options.only.is_some_and(|only| only != part) {
             continue;
         }
@@ -103,7 +103,7 @@ fn e2e(options: &Options) -> Result {
         let _ = report.step(name, || {
             run_reading(&mut command, |line| ran += usize::from(has_run(line)))?;
             Ok(match part {
-                Part::Browsers => format!("ok; screenshots in {}", screenshots().display()),
+                E2eSuite::Browsers => format!("ok; screenshots in {}", screenshots().display()),
                 _ => "ok".to_owned(),
             })
         });

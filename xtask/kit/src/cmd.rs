@@ -135,7 +135,7 @@ pub fn cargo() -> Command {
 pub fn run(command: &mut Command) -> Result {
     announce(command);
     let name = name_of(command);
-    let mut group = Group::spawn(command.stdin(Stdio::null()))?;
+    let mut group = ProcessGroup::spawn(command.stdin(Stdio::null()))?;
     let ended = group.wait();
     if ended.is_err() {
         // The command may be a task that has servers to stop.
@@ -146,22 +146,22 @@ pub fn run(command: &mut Command) -> Result {
 
 /// Like [`run`], but also passes each line of standard output to `line` after printing it.
 pub fn run_reading(command: &mut Command, line: impl FnMut(&str)) -> Result {
-    Reading::start(command)?.finish(line)
+    CapturedOutput::start(command)?.finish(line)
 }
 
 /// A running program whose standard output is buffered until it is read.
-pub struct Reading {
+pub struct CapturedOutput {
     name: String,
-    group: Group,
+    group: ProcessGroup,
     lines: mpsc::Receiver<String>,
 }
 
-impl Reading {
+impl CapturedOutput {
     /// Prints a command and starts it.
     pub fn start(command: &mut Command) -> Result<Self> {
         announce(command);
         let name = name_of(command);
-        let mut group = Group::spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+        let mut group = ProcessGroup::spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         let lines = group.lines()?;
         Ok(Self { name, group, lines })
     }
@@ -232,11 +232,11 @@ fn succeeded(name: &str, status: ExitStatus) -> Result {
 }
 
 /// A child in its own process group: processes that it starts end with it.
-pub struct Group {
+pub struct ProcessGroup {
     child: Child,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a command in a new process group.
     pub fn spawn(command: &mut Command) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
@@ -333,7 +333,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.stop(Duration::from_secs(5));
     }

@@ -51,11 +51,9 @@ impl Report {
     /// Prints the rows and the total time.
     pub fn print(&self) {
         println!("\n{:<17} {:>7}  result", "step", "seconds");
-        for Row {
-            step, time, told, ..
-        } in &self.rows
-        {
-            println!("{step:<17} {:>7.1}  {told}", time.as_secs_f64());
+        for row in &self.rows {
+            let seconds = row.time.as_secs_f64();
+            println!("{:<17} {seconds:>7.1}  {}", row.step, row.told);
         }
         let all: Duration = self.rows.iter().map(|row| row.time).sum();
         println!("{:<17} {:>7.1}", "total", all.as_secs_f64());

@@ -1,6 +1,6 @@
 //! The product's programs as this tool runs them: with fresh data, on free ports.
 
-use crate::cmd::{Group, Result, cargo, fail, interrupted, run};
+use crate::cmd::{ProcessGroup, Result, cargo, fail, interrupted, run};
 use crate::envs;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,7 +33,7 @@ pub const RESPONDER: &str = "responder";
 /// A running program of the product. Dropping it stops the program.
 pub struct Program {
     addresses: BTreeMap<String, String>,
-    process: Group,
+    process: ProcessGroup,
 }
 
 impl Program {
@@ -41,7 +41,7 @@ impl Program {
     pub fn start(command: &mut Command, parts: &[&str], log: &Path) -> Result<Self> {
         command.stdout(Stdio::piped()).stderr(appended(log)?);
         command.stdin(Stdio::null());
-        let mut process = Group::spawn(command)?;
+        let mut process = ProcessGroup::spawn(command)?;
         let lines = process.lines()?;
         let until = Instant::now() + Duration::from_secs(60);
         let mut addresses = BTreeMap::new();
@@ -66,7 +66,7 @@ impl Program {
         command.stdin(Stdio::null());
         Ok(Self {
             addresses: BTreeMap::new(),
-            process: Group::spawn(command)?,
+            process: ProcessGroup::spawn(command)?,
         })
     }
 
@@ -79,7 +79,7 @@ impl Program {
     }
 
     /// The process of the program, with its group.
-    pub fn process(&mut self) -> &mut Group {
+    pub fn process(&mut self) -> &mut ProcessGroup {
         &mut self.process
     }
 }

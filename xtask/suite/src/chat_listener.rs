@@ -7,7 +7,7 @@ use xtask_kit::cmd::{self, Context, Result, fail};
 use xtask_stand::http::next_request;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct ChatListenerOptions {
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:9099")]
     listen: String,
@@ -16,7 +16,7 @@ pub(crate) struct Options {
     once: bool,
 }
 
-pub(crate) fn listen(options: &Options) -> Result {
+pub(crate) fn listen(options: &ChatListenerOptions) -> Result {
     let listener =
         TcpListener::bind(&options.listen).context(|| format!("listen on {}", options.listen))?;
     listener.set_nonblocking(true)?;

@@ -8,7 +8,7 @@ use xtask_kit::report::Report;
 use xtask_stand::servers;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct CiOptions {
     /// Skip the tests
     #[arg(long)]
     quick: bool,
@@ -40,7 +40,7 @@ const PROGRAMS: [(&str, &str); 2] = [
 /// Tests with third-party programs: browsers, clients and a chat, then the compose files on a Docker engine.
 const TRIALS: [(&str, &str); 2] = [("e2e", "xtask e2e"), ("containers", "xtask e2e compose")];
 
-pub(crate) fn ci(options: &Options) -> Result {
+pub(crate) fn ci(options: &CiOptions) -> Result {
     let mut report = Report::default();
     step(&mut report, "compose", compose)?;
     for (name, words) in SOURCES {
@@ -49,7 +49,7 @@ pub(crate) fn ci(options: &Options) -> Result {
     let mut counts = None;
     if !options.quick {
         step(&mut report, "test", || {
-            counts = Some(suite::test(&suite::Options::whole())?);
+            counts = Some(suite::test(&suite::TestOptions::whole())?);
             Ok(())
         })?;
         for (name, words) in PROGRAMS {

@@ -17,15 +17,15 @@ use xtask_kit::cmd;
 #[command(bin_name = "cargo xtask")]
 enum Task {
     /// Run all tests, on SQLite and in parallel on PostgreSQL with RabbitMQ, then the API guide's tour
-    Test(suite::Options),
+    Test(suite::TestOptions),
     /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to test servers
     WithServers(suite::WithServers),
     /// Run the API guide's tour against a new `holdfast` or a running one
-    Tour(tour::Options),
+    Tour(tour::TourOptions),
     /// Print the chat messages that arrive at a local port
-    ChatListener(chat_listener::Options),
+    ChatListener(chat_listener::ChatListenerOptions),
     /// Run fmt, clippy, tidy, doc, licences, the checks of deploy, test and e2e
-    Ci(ci::Options),
+    Ci(ci::CiOptions),
 }
 
 fn main() -> ExitCode {

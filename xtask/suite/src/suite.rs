@@ -6,11 +6,11 @@ use crate::tour;
 use std::fmt;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Reading, Result, cargo, fail, interrupted, run};
+use xtask_kit::cmd::{CapturedOutput, Result, cargo, fail, interrupted, run};
 use xtask_stand::servers::{Servers, Source};
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct TestOptions {
     /// Run one part only
     #[arg(long)]
     only: Option<Part>,
@@ -42,7 +42,7 @@ enum Part {
     Tour,
 }
 
-impl Options {
+impl TestOptions {
     /// Returns the options of a complete run, with servers from any source.
     pub(crate) fn whole() -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Options {
     }
 }
 
-pub(crate) fn test(options: &Options) -> Result<Counts> {
+pub(crate) fn test(options: &TestOptions) -> Result<Counts> {
     let started = Instant::now();
     run(cargo().args(["test", "--workspace", "--no-run"]))?;
     // Tests of the whole system also start programs of other crates.
@@ -94,7 +94,7 @@ pub(crate) fn with_servers(options: &WithServers) -> Result {
 
 /// Runs all tests on both databases in parallel, and prints the two outputs one after the other. Then repeats failed tests
 /// alone. Returns the failures.
-fn both_databases(options: &Options, counts: &mut Counts) -> Result<Vec<String>> {
+fn both_databases(options: &TestOptions, counts: &mut Counts) -> Result<Vec<String>> {
     let servers = options
         .includes(Part::Postgres)
         .then(|| Servers::obtain(options.servers))
@@ -108,9 +108,9 @@ fn both_databases(options: &Options, counts: &mut Counts) -> Result<Vec<String>>
             .iter()
             .map(|servers| ("PostgreSQL and RabbitMQ", Some(servers))),
     );
-    let started: Vec<Reading> = wanted
+    let started: Vec<CapturedOutput> = wanted
         .iter()
-        .map(|(_, servers)| Reading::start(tests_on(*servers).args(&options.more)))
+        .map(|(_, servers)| CapturedOutput::start(tests_on(*servers).args(&options.more)))
         .collect::<Result<_>>()?;
     let mut ended = Vec::new();
     for ((name, _), running) in wanted.iter().zip(started) {

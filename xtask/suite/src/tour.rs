@@ -13,7 +13,7 @@ const GUIDE: &str = "docs/api.md";
 const MARK: &str = "@@ tour:";
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct TourOptions {
     /// Use a running product at these addresses of the identity and the work-session service
     #[arg(long, num_args = 2, value_names = ["IDENTITY", "WORKSESSION"])]
     against: Option<Vec<String>>,
@@ -22,7 +22,7 @@ pub(crate) struct Options {
     hook_host: String,
 }
 
-pub(crate) fn tour(options: &Options) -> Result {
+pub(crate) fn tour(options: &TourOptions) -> Result {
     match options.against.as_deref() {
         Some([identity, worksession]) => walk(identity, worksession, &options.hook_host),
         _ => {

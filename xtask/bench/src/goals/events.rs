@@ -1,13 +1,13 @@
 //! Events from worksession-service's outbox through RabbitMQ and the notifier to a chat that answers at once. A bare
 //! publisher and a bare consumer on the same broker take turns with them.
 
-use super::rounds::Options;
+use super::rounds::GoalOptions;
 use super::{memory, statements};
 use crate::crowd::LoadUsers;
 use crate::load;
 use crate::percentile::per_mille;
 use crate::scene::BenchEnvironment;
-use crate::table::{Goal, Row, Sample, Unit};
+use crate::table::{Goal, ResultRow, Sample, Unit};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -35,7 +35,7 @@ const STEADY_USERS: usize = 2_000;
 const STEADY_PROJECTS: usize = 100;
 const STEADY_INTERVAL_MS: u32 = 10;
 
-pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn events(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let bare = system::binary(true, "examples/bare");
     let (latency, busy) = steady(options, &bare)?;
     let chat = Chat::start()?;
@@ -67,28 +67,28 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     if options.statements {
         statements::show(&database)?;
     }
-    let row = Row {
+    let row = ResultRow {
         samples,
         rss_mb: Some(scene.resident_mb("notifier")?),
-        ..Row::new(
+        ..ResultRow::new(
             format!("events, {} hooks", hooks.projects),
             "a bare lapin publisher and consumer",
             Goal::AtLeast(0.35),
         )
     };
     // For information: the goal compares with a pair that acknowledges each message.
-    let beside_many = Row {
+    let beside_many = ResultRow {
         samples: beside_many,
-        ..Row::new(
+        ..ResultRow::new(
             "events, beside many acknowledged at once",
             "the same pair, which acknowledges up to 500",
             Goal::Told,
         )
     };
     let rates = row.samples.iter().map(|round| round.ours);
-    let floor = Row {
+    let floor = ResultRow {
         samples: rates.map(|rate| Sample::of(rate, PROMISED)).collect(),
-        ..Row::new(
+        ..ResultRow::new(
             "events, beside what is promised",
             "3,000 a second",
             Goal::AtLeast(1.0),
@@ -128,7 +128,7 @@ fn sustained(events: usize) -> Result<f64> {
 
 /// Measures the p99 of an event, from the session's start until the chat has it, beside the pair's, from publish to receipt.
 /// Both run at a tenth of the pair's rate. The second row is the resident memory of the notifier at the end.
-fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
+fn steady(options: &GoalOptions, bare: &Path) -> Result<(ResultRow, ResultRow)> {
     let chat = Chat::start()?;
     let mut scene = BenchEnvironment::services(STEADY_INTERVAL_MS)?;
     let crowd = LoadUsers::gather(&scene, &chat, STEADY_USERS, STEADY_PROJECTS)?;
@@ -137,9 +137,9 @@ fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
     let database = scene.database("worksession")?.to_owned();
     let broker = scene.broker()?.url.clone();
     let time = Duration::from_secs(options.seconds * 2);
-    let mut row = Row {
+    let mut row = ResultRow {
         unit: Unit::Milliseconds,
-        ..Row::new(
+        ..ResultRow::new(
             "events, p99 at a tenth of the pair's rate",
             "the same pair at the same rate",
             Goal::Below(5.0),
@@ -269,7 +269,7 @@ fn make_samples(
 
 /// Writes a round's events into the outbox in one transaction, and returns how long the chat took for the [`SUSTAINED`]
 /// part of them.
-fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<Duration> {
+fn tell(options: &GoalOptions, chat: &Chat, database: &str, round: usize) -> Result<Duration> {
     let (events, from) = (options.events, options.events * round);
     let projects = options.hooks.projects;
     // Ids grow, as those of the product do. Each event needs a session, because the outcome of its notification is recorded

@@ -3,10 +3,10 @@
 use super::limits::{self, Responder};
 use super::peers::{GLEWLWYD, OIDC_PROVIDER, TokenPeer, TokenServer, all_active};
 use super::refreshing::{CONNECTIONS, RefreshRequestShape, refreshed};
-use super::rounds::{Backend, Options, asked, both, rounds, told};
+use super::rounds::{Backend, GoalOptions, asked, both, rounds, told};
 use crate::load::{self, LoadRequest};
 use crate::scene::{BenchEnvironment, CLIENT, SignedIn};
-use crate::table::{Goal, Row};
+use crate::table::{Goal, ResultRow};
 use crate::wrk::Request;
 use serde_json::json;
 use std::time::Duration;
@@ -23,15 +23,15 @@ const REFRESHES: usize = 6_000;
 const STEADY: u32 = 2_000;
 
 /// Measures the row with this name.
-type Measure = fn(String, &Options) -> Result<Row>;
+type RowMeasure = fn(String, &GoalOptions) -> Result<ResultRow>;
 
-pub(super) fn validate(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn validate(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = both(
         options,
         &format!("validate, {FEW} tokens"),
         |backend, work| few(backend, work, options),
     )?;
-    let others: [(String, Measure); 3] = [
+    let others: [(String, RowMeasure); 3] = [
         (format!("validate, {FEW} tokens, {STEADY}/s"), steady),
         (format!("validate, {} tokens", options.tokens), many),
         ("validate, nothing remembered".to_owned(), unremembered),
@@ -44,13 +44,13 @@ pub(super) fn validate(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn few(backend: Backend, work: String, options: &Options) -> Result<Row> {
+fn few(backend: Backend, work: String, options: &GoalOptions) -> Result<ResultRow> {
     let scene = BenchEnvironment::set(backend, &["identity"], &[])?;
     let crowd = scene.sign_in(FEW)?;
     let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
-    let row = Row {
+    let row = ResultRow {
         p99_goal: Some(6.0),
-        ..Row::new(work, "a bare actix-web responder", Goal::AtLeast(0.60))
+        ..ResultRow::new(work, "a bare actix-web responder", Goal::AtLeast(0.60))
     };
     measure(row, scene, &crowd, None, options, |time| {
         responder.rate(&crowd.file, time)
@@ -58,14 +58,14 @@ fn few(backend: Backend, work: String, options: &Options) -> Result<Row> {
 }
 
 /// Sends requests at a steady rate, each timed from when it was due.
-fn steady(work: String, options: &Options) -> Result<Row> {
+fn steady(work: String, options: &GoalOptions) -> Result<ResultRow> {
     let mut scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &[])?;
     let crowd = scene.sign_in(FEW)?;
     let process = scene.process("identity")?;
     let count = usize::try_from(options.seconds * u64::from(STEADY))?;
-    let mut row = Row {
+    let mut row = ResultRow {
         p99_goal: Some(6.0),
-        ..Row::new(work, "timed from when each was due", Goal::Told)
+        ..ResultRow::new(work, "timed from when each was due", Goal::Told)
     };
     for _ in 0..options.rounds {
         let tokens = crowd.tokens.iter().cycle().take(count);
@@ -81,7 +81,7 @@ fn steady(work: String, options: &Options) -> Result<Row> {
     Ok(row)
 }
 
-fn many(work: String, options: &Options) -> Result<Row> {
+fn many(work: String, options: &GoalOptions) -> Result<ResultRow> {
     let scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &[])?;
     let crowd = scene.sign_in(options.tokens)?;
     let address = scene.address("identity")?;
@@ -92,7 +92,7 @@ fn many(work: String, options: &Options) -> Result<Row> {
     let bytes = size(&scene, &crowd)?;
     remember(address, &crowd)?;
     let responder = Responder::verifying(bytes, &key.to_string(), scene.folder())?;
-    let row = Row::new(
+    let row = ResultRow::new(
         work,
         "the responder with an ES256 verification",
         Goal::AtLeast(0.80),
@@ -111,25 +111,25 @@ fn remember(address: &str, crowd: &SignedIn) -> Result {
     told(&load::drain(address, shots.collect(), CONNECTIONS)?, 200).map(drop)
 }
 
-fn unremembered(work: String, options: &Options) -> Result<Row> {
+fn unremembered(work: String, options: &GoalOptions) -> Result<ResultRow> {
     let off = [("IDENTITY__TOKENS__REMEMBER", "false".to_owned())];
     let scene = BenchEnvironment::set(Backend::Postgres, &["identity"], &off)?;
     let crowd = scene.sign_in(FEW)?;
     let (tables, select) = limits::ONE_SELECT;
     let scratch = scene.scratch(tables)?;
-    let row = Row::new(work, "PostgreSQL, one select by key", Goal::AtLeast(0.20));
+    let row = ResultRow::new(work, "PostgreSQL, one select by key", Goal::AtLeast(0.20));
     measure(row, scene, &crowd, None, options, |time| {
         limits::pgbench(&scratch, select, time)
     })
 }
 
 /// Measures a client that introspects tokens (RFC 7662), as a gateway does for each request.
-pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn introspect(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = both(options, "introspect", |backend, work| {
         let scene = BenchEnvironment::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
         let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
-        let row = Row::new(work, "a bare actix-web responder", Goal::Told);
+        let row = ResultRow::new(work, "a bare actix-web responder", Goal::Told);
         measure(row, scene, &crowd, Some(CLIENT), options, |time| {
             responder.rate(&crowd.file, time)
         })
@@ -143,13 +143,13 @@ pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Measures the same beside a third-party program that gets the same requests.
-fn introspect_beside(peer: &TokenPeer, goal: f64, options: &Options) -> Result<Vec<Row>> {
+fn introspect_beside(peer: &TokenPeer, goal: f64, options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let name = format!("introspect beside {}", peer.name);
     both(options, &name, |backend, work| {
         let mut server = peer.serve(FEW, 0)?;
         let scene = BenchEnvironment::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
-        let row = Row::new(work, peer.described, Goal::AtLeast(goal));
+        let row = ResultRow::new(work, peer.described, Goal::AtLeast(goal));
         measure(row, scene, &crowd, Some(CLIENT), options, |time| {
             Ok(server.introspections(time)?.ours)
         })
@@ -158,13 +158,13 @@ fn introspect_beside(peer: &TokenPeer, goal: f64, options: &Options) -> Result<V
 
 /// Adds the rounds of a read to a row.
 fn measure(
-    mut row: Row,
+    mut row: ResultRow,
     mut scene: BenchEnvironment,
     crowd: &SignedIn,
     client: Option<&str>,
-    options: &Options,
+    options: &GoalOptions,
     limit: impl FnMut(Duration) -> Result<f64>,
-) -> Result<Row> {
+) -> Result<ResultRow> {
     let process = scene.process("identity")?;
     let path = match client {
         Some(_) => {
@@ -194,16 +194,16 @@ fn size(scene: &BenchEnvironment, crowd: &SignedIn) -> Result<usize> {
 }
 
 /// Measures refreshing: each token once, then its successor.
-pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn refresh(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = both(options, "refresh", |backend, work| {
-        let row = Row::new(work, "nothing; see --peers", Goal::Told);
+        let row = ResultRow::new(work, "nothing; see --peers", Goal::Told);
         refresh_on(backend, row, None, options)
     })?;
     let peer = &OIDC_PROVIDER;
     if options.peers {
         let name = format!("refresh beside {}", peer.name);
         rows.extend(both(options, &name, |backend, work| {
-            let row = Row::new(work, peer.described, Goal::AtLeast(2.5));
+            let row = ResultRow::new(work, peer.described, Goal::AtLeast(2.5));
             let server = peer.serve(0, REFRESHES)?;
             refresh_on(backend, row, Some(server), options)
         })?);
@@ -214,10 +214,10 @@ pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
 /// Adds the rounds of refreshing to a row, in turns with the peer's.
 fn refresh_on(
     backend: Backend,
-    mut row: Row,
+    mut row: ResultRow,
     mut peer: Option<TokenServer>,
-    options: &Options,
-) -> Result<Row> {
+    options: &GoalOptions,
+) -> Result<ResultRow> {
     let mut scene = BenchEnvironment::set(backend, &["identity"], &[])?;
     let mut tokens = scene.sign_in(REFRESHES)?.refresh_tokens;
     let process = scene.process("identity")?;

@@ -1,11 +1,11 @@
 //! Measures a flood of sign-ins. It should reach the hash rate of all cores, and clients that already have a token should
 //! not notice it.
 
-use super::rounds::{Backend, Options};
+use super::rounds::{Backend, GoalOptions};
 use crate::load::at_once;
 use crate::percentile::per_mille;
 use crate::scene::BenchEnvironment;
-use crate::table::{Goal, Row, Sample};
+use crate::table::{Goal, ResultRow, Sample};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted};
@@ -26,7 +26,7 @@ const VALIDATIONS: u32 = 100;
 /// The factor by which a round is longer than one of other work: a hash takes a tenth of a second or more.
 const LONGER: u32 = 3;
 
-pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn login(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();
     for cost in COSTS {
@@ -38,7 +38,7 @@ pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<Row> {
+fn measure(work: String, cost: u32, cores: usize, options: &GoalOptions) -> Result<ResultRow> {
     let setting = [("IDENTITY__PASSWORD__BCRYPT_COST", cost.to_string())];
     let mut scene = BenchEnvironment::set(Backend::Sqlite, &["identity"], &setting)?;
     let process = scene.process("identity")?;
@@ -62,11 +62,11 @@ fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<R
             ..Sample::of(rate, limit)
         });
     }
-    Ok(Row {
+    Ok(ResultRow {
         p99_goal: Some(25.0),
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::new(
+        ..ResultRow::new(
             work,
             "hashes on all cores; times of validations meanwhile",
             Goal::AtLeast(0.95),

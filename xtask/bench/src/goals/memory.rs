@@ -1,10 +1,10 @@
 //! Measures the resident memory of the programs, idle and after load.
 
 use super::peers::{GLEWLWYD, REST, Resident};
-use super::rounds::{Backend, Options};
+use super::rounds::{Backend, GoalOptions};
 use super::startup;
 use crate::scene::BenchEnvironment;
-use crate::table::{Goal, Row, Sample, Unit};
+use crate::table::{Goal, ResultRow, Sample, Unit};
 use crate::wrk::{self, Request};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, nap};
@@ -16,7 +16,7 @@ const IDLE: f64 = 15.7;
 pub(super) const BUSY: f64 = 33.5;
 const USERS: usize = 1_000;
 
-pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn memory(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let peer = options.peers.then(|| GLEWLWYD.resident(options));
     let peer = peer.transpose()?;
     let mut rows = services(options, peer)?;
@@ -26,21 +26,21 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Returns a row with the memory of a program and that of the peer in the same state.
-pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
+pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> ResultRow {
     println!("{work}: {mb:.1} MB");
     let against = match peer {
         Some(_) => "glewlwyd; resident, its program's pages included",
         None => "resident, its program's pages included",
     };
-    Row {
+    ResultRow {
         unit: Unit::Megabytes,
         samples: vec![Sample::of(mb, peer.unwrap_or(f64::NAN))],
-        ..Row::new(work, against, Goal::AtMost(goal))
+        ..ResultRow::new(work, against, Goal::AtMost(goal))
     }
 }
 
 /// Measures the two services on PostgreSQL, before and after a thousand users have read as fast as they could.
-fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
+fn services(options: &GoalOptions, peer: Option<Resident>) -> Result<Vec<ResultRow>> {
     let parts = [
         ("identity", "/api/auth/validate"),
         ("worksession", "/api/user/data"),
@@ -66,7 +66,7 @@ fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
 }
 
 /// Measures a program alone, on SQLite.
-fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Result<Row> {
+fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Result<ResultRow> {
     let folder = fresh_folder("holdfast-bench-")?;
     let rabbit = startup::broker_of(program)?;
     let mut command = startup::serve(program, &folder.path().join("data"), rabbit.as_ref());

@@ -14,14 +14,14 @@ mod startup;
 mod statements;
 mod worksession;
 
-use super::table::{self, Row};
+use super::table::{self, ResultRow};
 use super::wrk;
 use clap::ValueEnum;
 use std::time::Instant;
 use xtask_kit::cmd::{Result, cargo, fail, run};
 use xtask_kit::system;
 
-pub(super) use rounds::{Backend, Options};
+pub(super) use rounds::{Backend, GoalOptions};
 
 /// A piece of work that has goals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -59,7 +59,7 @@ pub(super) enum Work {
 }
 
 /// Measures some work.
-type Measure = fn(&Options) -> Result<Vec<Row>>;
+type GoalMeasure = fn(&GoalOptions) -> Result<Vec<ResultRow>>;
 
 const IDENTITY: &[&str] = &["identity-service"];
 const BOTH: &[&str] = &["identity-service", "worksession-service"];
@@ -73,7 +73,7 @@ pub(super) const ALL: &[&str] = &[
 
 impl Work {
     /// Returns the function that measures the work, and the programs that it measures.
-    fn parts(self) -> (Measure, &'static [&'static str]) {
+    fn parts(self) -> (GoalMeasure, &'static [&'static str]) {
         match self {
             Self::All => (|_| Ok(Vec::new()), &[]),
             Self::Validate => (identity::validate, IDENTITY),
@@ -95,7 +95,7 @@ impl Work {
 }
 
 /// Measures some work and prints the results in one table.
-pub(super) fn goals(work: Work, options: &Options) -> Result {
+pub(super) fn goals(work: Work, options: &GoalOptions) -> Result {
     let is_meant = |each: &&Work| match work {
         Work::All => {
             !matches!(each, Work::All | Work::Peers) || options.peers && **each == Work::Peers
@@ -107,9 +107,8 @@ pub(super) fn goals(work: Work, options: &Options) -> Result {
         .filter(is_meant)
         .copied()
         .collect();
-    let works = works.as_slice();
     let before = options.against.as_deref().map(table::read).transpose()?;
-    build(works)?;
+    build(&works)?;
     wrk::obtain()?;
     let (mut rows, begun) = (Vec::new(), Instant::now());
     for (n, work) in works.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! The database work of requests: statements, as the services count them, and flushes, as PostgreSQL counts them.
 
-use super::rounds::{BACKENDS, Backend, Options, told};
+use super::rounds::{BACKENDS, Backend, GoalOptions, told};
 use super::worksession::{planned, starts};
 use crate::load;
 use crate::scene::BenchEnvironment;
-use crate::table::{Goal, Row, Sample, Unit};
+use crate::table::{Goal, ResultRow, Sample, Unit};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, nap};
@@ -36,7 +36,7 @@ const START: Kind = ("timer start", "/api/clienta_timer_start", [1.0, 7.0]);
 const SUBMIT: Kind = ("submit", "/api/pomodoro/submit", [3.0, 17.0]);
 const USER_DATA: Kind = ("user/data", "/api/user/data", [2.0, 2.0]);
 
-pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn queries(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
     for (n, backend) in BACKENDS.into_iter().enumerate() {
         let scene = BenchEnvironment::set(backend, &PARTS, &[])?;
@@ -92,12 +92,12 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn row(work: String, each: f64, most: f64, against: &'static str) -> Row {
+fn row(work: String, each: f64, most: f64, against: &'static str) -> ResultRow {
     println!("{work}: {each:.2}");
-    Row {
+    ResultRow {
         unit: Unit::Statements,
         samples: vec![Sample::of(each, f64::NAN)],
-        ..Row::new(work, against, Goal::AtMost(most))
+        ..ResultRow::new(work, against, Goal::AtMost(most))
     }
 }
 
@@ -121,7 +121,7 @@ fn statements(scene: &BenchEnvironment, route: &str) -> Result<f64> {
 }
 
 /// Measures the WAL flushes of a request while no relay writes: alone, and when requests can share a flush.
-fn flushes() -> Result<Vec<Row>> {
+fn flushes() -> Result<Vec<ResultRow>> {
     let mut scene = BenchEnvironment::set(Backend::Postgres, &PARTS, &[])?;
     let tokens = scene.sign_in(TOGETHER)?.tokens;
     let few = tokens.get(..REQUESTS).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! How work is measured: on which database, and in rounds that alternate with its limit.
 
 use crate::load::LoadResult;
-use crate::table::{Row, Sample};
+use crate::table::{ResultRow, Sample};
 use crate::wrk;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use xtask_kit::cmd::{Result, fail};
 use xtask_kit::system;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct GoalOptions {
     /// Rounds of each measurement, in turns with those of its limit
     #[arg(long, default_value_t = 5)]
     pub(super) rounds: usize,
@@ -74,10 +74,10 @@ impl Backend {
 
 /// Measures a row on each database.
 pub(super) fn both(
-    options: &Options,
+    options: &GoalOptions,
     name: &str,
-    measure: impl Fn(Backend, String) -> Result<Row>,
-) -> Result<Vec<Row>> {
+    measure: impl Fn(Backend, String) -> Result<ResultRow>,
+) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
     for backend in BACKENDS {
         let work = format!("{name}, {}", backend.name());
@@ -88,7 +88,7 @@ pub(super) fn both(
     Ok(rows)
 }
 
-impl Options {
+impl GoalOptions {
     /// Whether a row is wanted.
     pub(super) fn wants(&self, row: &str) -> bool {
         self.only.as_ref().is_none_or(|only| row.contains(only))
@@ -98,7 +98,7 @@ impl Options {
 /// Runs rounds of the product and of the limit in turns, and prints each result.
 pub(super) fn rounds(
     work: &str,
-    options: &Options,
+    options: &GoalOptions,
     mut ours: impl FnMut(Duration) -> Result<Sample>,
     mut limit: impl FnMut(Duration) -> Result<f64>,
 ) -> Result<Vec<Sample>> {

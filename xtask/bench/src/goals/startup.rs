@@ -1,8 +1,8 @@
 //! Measures start-up with existing data, from exec to ready.
 
 use super::peers::{GLEWLWYD, Peer, wait_ready};
-use super::rounds::Options;
-use crate::table::{Goal, Row, Sample, Unit};
+use super::rounds::GoalOptions;
+use crate::table::{Goal, ResultRow, Sample, Unit};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -21,7 +21,7 @@ const PROGRAMS: [(&str, &[&str], f64); 4] = [
 /// How many more starts than rounds are measured: a start takes a hundredth of a second, and its median needs more of them.
 const TIMES: usize = 3;
 
-pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn startup(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let rows = PROGRAMS.map(|program| (format!("start, {}", program.0), program));
     let wanted: Vec<_> = rows
         .into_iter()
@@ -36,10 +36,10 @@ pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
     };
     let mut rows = Vec::new();
     for (work, (program, parts, goal_ms)) in wanted {
-        rows.push(Row {
+        rows.push(ResultRow {
             samples: starts(program, parts, options.rounds * TIMES, peer.as_ref())?,
             unit: Unit::Milliseconds,
-            ..Row::new(work, against, Goal::AtMost(goal_ms))
+            ..ResultRow::new(work, against, Goal::AtMost(goal_ms))
         });
     }
     Ok(rows)

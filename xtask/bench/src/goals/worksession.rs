@@ -1,11 +1,11 @@
 //! Measures starts and submits, and what clients read of them.
 
 use super::limits::{self, Responder};
-use super::rounds::{Backend, Options, asked, both, rounds, told, written};
+use super::rounds::{Backend, GoalOptions, asked, both, rounds, told, written};
 use super::statements;
 use crate::load::{self, LoadRequest};
 use crate::scene::BenchEnvironment;
-use crate::table::{Goal, Row, Sample};
+use crate::table::{Goal, ResultRow, Sample};
 use crate::wrk::Request;
 use serde_json::json;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const CONNECTIONS: usize = 32;
 const SLOT: i64 = 30;
 const PLANNED: i64 = 25;
 
-pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn check(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
     for (remember_ms, goal) in [(1_000, 0.50), (0, 0.20)] {
         let work = format!("check of a token, REMEMBER_MS {remember_ms}");
@@ -52,7 +52,7 @@ pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
 /// Switches caches off, as if each token were new: the cost with more users than the caches hold.
 const FORGETFUL: (&str, &str) = ("IDENTITY__TOKENS__REMEMBER", "false");
 
-pub(super) fn user_data(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn user_data(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let path = "/api/user/data";
     let mut rows = both(options, "user/data", |backend, work| {
         read(work, path, backend, &[], Goal::AtLeast(0.15), options)
@@ -73,8 +73,8 @@ fn read(
     backend: Backend,
     settings: &[(&str, String)],
     goal: Goal,
-    options: &Options,
-) -> Result<Row> {
+    options: &GoalOptions,
+) -> Result<ResultRow> {
     let mut scene = BenchEnvironment::set(backend, &PARTS, settings)?;
     let crowd = scene.sign_in(READERS)?;
     let address = scene.address("worksession")?;
@@ -91,14 +91,14 @@ fn read(
         |time| responder.rate(&crowd.file, time),
     )?;
     show_statements(&scene, options)?;
-    Ok(Row {
+    Ok(ResultRow {
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::new(work, "a bare actix-web responder", goal)
+        ..ResultRow::new(work, "a bare actix-web responder", goal)
     })
 }
 
-pub(super) fn start(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn start(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = both(options, "timer start", |backend, work| {
         start_on(backend, work, With::Everything, options)
     })?;
@@ -123,7 +123,12 @@ enum With {
     NoMemory,
 }
 
-fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Result<Row> {
+fn start_on(
+    backend: Backend,
+    work: String,
+    with: With,
+    options: &GoalOptions,
+) -> Result<ResultRow> {
     let settings = [(FORGETFUL.0, FORGETFUL.1.to_owned())];
     let settings: &[_] = match with {
         With::NoMemory => &settings,
@@ -176,11 +181,11 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
         With::NoMemory => (Goal::Told, None),
         With::Everything | With::NoBroker => (Goal::AtLeast(0.50), Some(20.0)),
     };
-    Ok(Row {
+    Ok(ResultRow {
         p99_goal,
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::new(work, "two inserts in a transaction", goal)
+        ..ResultRow::new(work, "two inserts in a transaction", goal)
     })
 }
 
@@ -193,13 +198,13 @@ pub(super) fn starts<'a>(tokens: impl Iterator<Item = &'a String>, note: &str) -
     tokens.map(shot).collect()
 }
 
-pub(super) fn submit(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn submit(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     both(options, "submit", |backend, work| {
         submit_on(backend, work, options)
     })
 }
 
-fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
+fn submit_on(backend: Backend, work: String, options: &GoalOptions) -> Result<ResultRow> {
     let mut scene = BenchEnvironment::set(backend, &PARTS, &[])?;
     let tokens = scene.sign_in(SUBMITTERS)?.tokens;
     let limit = Writes::prepare(backend, &scene, limits::EIGHT_UPSERTS, "eight_upserts")?;
@@ -223,14 +228,14 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
         |time| limit.rate(time),
     )?;
     show_statements(&scene, options)?;
-    Ok(Row {
+    Ok(ResultRow {
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::new(work, "eight upserts in a transaction", Goal::AtLeast(0.40))
+        ..ResultRow::new(work, "eight upserts in a transaction", Goal::AtLeast(0.40))
     })
 }
 
-fn show_statements(scene: &BenchEnvironment, options: &Options) -> Result {
+fn show_statements(scene: &BenchEnvironment, options: &GoalOptions) -> Result {
     match scene.database("worksession") {
         Ok(database) if options.statements => statements::show(database),
         _ => Ok(()),

@@ -76,13 +76,13 @@ const FIRST: &str = "## The identity service\n";
 const BEHIND: &str = "## The standalone\n";
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct ConfigOptions {
     /// Write the page instead of comparing it
     #[arg(long)]
     write: bool,
 }
 
-pub(crate) fn config(options: &Options) -> Result {
+pub(crate) fn config(options: &ConfigOptions) -> Result {
     let root = envs::root();
     let page = std::fs::read_to_string(root.join(PAGE))?;
     compare("config", PAGE, &describe(&root, &page)?, options.write)

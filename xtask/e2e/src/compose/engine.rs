@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
-use xtask_kit::cmd::{Group, Result, output, wait_until};
+use xtask_kit::cmd::{ProcessGroup, Result, output, wait_until};
 use xtask_kit::envs;
 use xtask_stand::fresh_folder;
 use xtask_stand::{runtimes, servers};
@@ -14,7 +14,7 @@ pub(super) struct Engine {
     host: Option<String>,
     /// Whether compose is `docker compose` rather than `docker-compose`.
     has_plugin: bool,
-    _process: Option<(Group, TempDir)>,
+    _process: Option<(ProcessGroup, TempDir)>,
 }
 
 impl Engine {
@@ -88,7 +88,7 @@ fn install_compose() -> Result<bool> {
 }
 
 /// Starts an engine. Its images stay in the target folder between runs; its socket needs a short path.
-fn start() -> Result<(Group, TempDir, String)> {
+fn start() -> Result<(ProcessGroup, TempDir, String)> {
     println!("no Docker engine is running: starting one");
     let folder = fresh_folder("engine-")?;
     let kept = runtimes::folder().join("engine");
@@ -103,6 +103,6 @@ fn start() -> Result<(Group, TempDir, String)> {
         .arg(folder.path().join("exec"))
         .arg("--pidfile")
         .arg(folder.path().join("pid"));
-    let group = Group::spawn(Group::into_log(&mut command, &kept.join("log"))?)?;
+    let group = ProcessGroup::spawn(ProcessGroup::into_log(&mut command, &kept.join("log"))?)?;
     Ok((group, folder, host))
 }

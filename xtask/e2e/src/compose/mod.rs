@@ -13,7 +13,7 @@ use people::Crowd;
 use stack::Stack;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trials::Scene;
+use trials::ComposeScene;
 use xtask_kit::cmd::{Context as _, Result, cargo, fail, interrupted, output, run};
 use xtask_kit::report::Report;
 use xtask_kit::{envs, system};
@@ -106,7 +106,7 @@ fn play(
     let chat = Chat::listen("0.0.0.0")?;
     let hook = format!("http://host.docker.internal:{}/hook", chat.port);
     let crowd = Crowd::gather(&identity, &worksession, &hook)?;
-    let scene = Scene {
+    let scene = ComposeScene {
         stack,
         crowd: &crowd,
         chat: &chat,
@@ -152,7 +152,7 @@ fn scaled(
             other => fail(format!("labelled {other:?}")),
         }
     })?;
-    let scene = Scene { stack, crowd, chat };
+    let scene = ComposeScene { stack, crowd, chat };
     let services: Vec<String> = PROGRAMS
         .iter()
         .flat_map(|program| [(*program).to_owned(), format!("{program}-2")])
@@ -170,7 +170,11 @@ fn scaled(
 
 /// Makes a backup while users work and restores it as a second stack. That stack must know every session started before
 /// the backup, and accept a token from before it.
-fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -> Result<String> {
+fn restore(
+    scene: &ComposeScene<'_, '_>,
+    engine: &Engine,
+    named: &[(String, String)],
+) -> Result<String> {
     let (stack, crowd) = (scene.stack, scene.crowd);
     let folder = tempfile::tempdir()?;
     let run = |stack: &Stack<'_>, script: &str| {

@@ -27,14 +27,14 @@ const QUEUES: [&str; 7] = [
 ];
 
 /// The stack, its users, and the chat that it notifies.
-pub(super) struct Scene<'a, 'e> {
+pub(super) struct ComposeScene<'a, 'e> {
     pub(super) stack: &'a Stack<'e>,
     pub(super) crowd: &'a Arc<Crowd>,
     pub(super) chat: &'a Chat,
 }
 
 /// Restarts one container after the other under load. Every accepted start is stored and reaches the chat.
-pub(super) fn restart_each(scene: &Scene<'_, '_>) -> Result<String> {
+pub(super) fn restart_each(scene: &ComposeScene<'_, '_>) -> Result<String> {
     let drive = scene.crowd.drive(GENTLE);
     let services = [
         "notifier",
@@ -55,7 +55,7 @@ pub(super) fn restart_each(scene: &Scene<'_, '_>) -> Result<String> {
 }
 
 /// Stops the broker for a while. No request fails, and the chat receives everything afterwards.
-pub(super) fn broker_away(scene: &Scene<'_, '_>, time: Duration) -> Result<String> {
+pub(super) fn broker_away(scene: &ComposeScene<'_, '_>, time: Duration) -> Result<String> {
     let drive = scene.crowd.drive(RATE);
     scene.stack.docker(&["stop", "--time", "20"], "rabbitmq")?;
     nap(time)?;
@@ -96,7 +96,7 @@ pub(super) fn revocation(stack: &Stack<'_>) -> Result<String> {
 }
 
 /// Replaces the container of each service with one of another image, one by one. No request fails.
-pub(super) fn roll(scene: &Scene<'_, '_>, services: &[&str]) -> Result<String> {
+pub(super) fn roll(scene: &ComposeScene<'_, '_>, services: &[&str]) -> Result<String> {
     let drive = scene.crowd.drive(RATE);
     for service in services {
         let mut command = scene.stack.compose();
@@ -110,7 +110,7 @@ pub(super) fn roll(scene: &Scene<'_, '_>, services: &[&str]) -> Result<String> {
 }
 
 /// Kills the first of three brokers, which leads most queues. No start fails, and every message arrives.
-pub(super) fn kill_broker(scene: &Scene<'_, '_>) -> Result<String> {
+pub(super) fn kill_broker(scene: &ComposeScene<'_, '_>) -> Result<String> {
     wait_for_members(scene.stack)?;
     let drive = scene.crowd.drive(RATE);
     nap(Duration::from_secs(3))?;
@@ -125,7 +125,7 @@ pub(super) fn kill_broker(scene: &Scene<'_, '_>) -> Result<String> {
 }
 
 /// Restarts the database under load. Requests meanwhile get a 503 with `Retry-After`.
-pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
+pub(super) fn restart_database(scene: &ComposeScene<'_, '_>) -> Result<String> {
     let drive = scene.crowd.drive(RATE);
     nap(Duration::from_secs(2))?;
     scene
@@ -172,7 +172,7 @@ pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
 }
 
 /// Waits until every accepted start is stored and has reached the chat.
-pub(super) fn settle(scene: &Scene<'_, '_>) -> Result {
+pub(super) fn settle(scene: &ComposeScene<'_, '_>) -> Result {
     all_there(scene.stack, &scene.crowd.accepted())?;
     let untold = || scene.crowd.untold(scene.chat);
     let (patience, pause) = (Duration::from_secs(120), Duration::from_millis(100));
@@ -233,7 +233,7 @@ fn excused(answers: &[Answer]) -> Result {
 }
 
 /// Waits until a start is accepted again.
-fn wait_until_served(scene: &Scene<'_, '_>) -> Result {
+fn wait_until_served(scene: &ComposeScene<'_, '_>) -> Result {
     let before = scene.crowd.accepted().len();
     wait_until(
         Duration::from_secs(30),

@@ -17,7 +17,7 @@ use xtask_stand::lock;
 
 /// The behaviour of a project's chat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum ChatFault {
     #[default]
     Well,
     /// Answers 429, with this many seconds in `Retry-After`.
@@ -54,7 +54,7 @@ pub(super) struct Chat {
 }
 
 struct State {
-    moods: BTreeMap<usize, Mood>,
+    moods: BTreeMap<usize, ChatFault>,
     gone: BTreeSet<String>,
     calls: Vec<Call>,
     shown: BTreeSet<usize>,
@@ -87,7 +87,7 @@ impl Chat {
     }
 
     /// Changes the behaviour of a project's chat from now on.
-    pub(super) fn set(&self, project: usize, mood: Mood) {
+    pub(super) fn set(&self, project: usize, mood: ChatFault) {
         lock(&self.shared).moods.insert(project, mood);
     }
 
@@ -120,7 +120,7 @@ fn path(project: usize, revision: usize) -> String {
 struct Verdict {
     index: usize,
     pause: Duration,
-    mood: Mood,
+    mood: ChatFault,
     status: &'static str,
     body: String,
 }
@@ -131,11 +131,11 @@ fn serve(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<()> 
         let verdict = lock(shared).judge(&request);
         std::thread::sleep(verdict.pause);
         let retry = match verdict.mood {
-            Mood::Well | Mood::Failing => String::new(),
-            Mood::Throttling(seconds) => format!("Retry-After: {seconds}\r\n"),
-            Mood::Hanging => return http::hang(&mut stream),
-            Mood::HangingUp | Mood::CuttingBeforeAnswer => return None,
-            Mood::CuttingInAnswer => {
+            ChatFault::Well | ChatFault::Failing => String::new(),
+            ChatFault::Throttling(seconds) => format!("Retry-After: {seconds}\r\n"),
+            ChatFault::Hanging => return http::hang(&mut stream),
+            ChatFault::HangingUp | ChatFault::CuttingBeforeAnswer => return None,
+            ChatFault::CuttingInAnswer => {
                 let half = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"o";
                 stream.get_mut().write_all(half).ok();
                 return None;
@@ -161,13 +161,13 @@ impl State {
         let project = project(&request.path).unwrap_or(usize::MAX);
         let mut mood = self.moods.get(&project).copied().unwrap_or_default();
         let mut status = match mood {
-            Mood::Throttling(_) => "429 Too Many Requests",
-            Mood::Failing => "500 Internal Server Error",
+            ChatFault::Throttling(_) => "429 Too Many Requests",
+            ChatFault::Failing => "500 Internal Server Error",
             _ => "200 OK",
         };
         let is_gone = self.gone.contains(&request.path);
         if is_gone || project == usize::MAX {
-            (mood, status) = (Mood::Well, "404 Not Found");
+            (mood, status) = (ChatFault::Well, "404 Not Found");
         }
         let wrong = if project == usize::MAX {
             Some("an unknown path")
@@ -186,7 +186,7 @@ impl State {
         }
         let takes = matches!(
             mood,
-            Mood::Well | Mood::CuttingBeforeAnswer | Mood::CuttingInAnswer
+            ChatFault::Well | ChatFault::CuttingBeforeAnswer | ChatFault::CuttingInAnswer
         ) && !is_gone
             && wrong.is_none();
         let mut shown = takes;
@@ -201,8 +201,8 @@ impl State {
                 }
             }
         }
-        if takes && mood != Mood::Well {
-            self.moods.insert(project, Mood::Well);
+        if takes && mood != ChatFault::Well {
+            self.moods.insert(project, ChatFault::Well);
         }
         let notes = marked(&request.body);
         if shown {
@@ -225,13 +225,13 @@ impl State {
     }
 }
 
-fn answer(is_matrix: bool, status: &str, mood: Mood) -> String {
+fn answer(is_matrix: bool, status: &str, mood: ChatFault) -> String {
     match (is_matrix, mood) {
-        (true, Mood::Throttling(seconds)) => format!(
+        (true, ChatFault::Throttling(seconds)) => format!(
             "{{\"errcode\":\"M_LIMIT_EXCEEDED\",\"error\":\"slower\",\"retry_after_ms\":{}}}",
             seconds * 1_000
         ),
-        (true, Mood::Failing) => "{\"errcode\":\"M_UNKNOWN\",\"error\":\"failed\"}".to_owned(),
+        (true, ChatFault::Failing) => "{\"errcode\":\"M_UNKNOWN\",\"error\":\"failed\"}".to_owned(),
         (true, _) => "{\"event_id\":\"$event\"}".to_owned(),
         (false, _) if status.starts_with("200") => "ok".to_owned(),
         (false, _) => "no_service".to_owned(),

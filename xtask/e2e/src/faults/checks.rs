@@ -2,7 +2,7 @@
 
 use super::load::{AnswerLog, Load, Start};
 use super::marks::GONE;
-use super::stand::{FaultStand, Part};
+use super::stand::{FaultStand, ProductPart};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ pub(super) fn drain(
 /// Describes what is pending in the databases.
 fn waiting(stand: &FaultStand) -> Result<String> {
     let mut found = Vec::new();
-    let mut ask = |part: Part, what: &str, sql: &str| -> Result {
+    let mut ask = |part: ProductPart, what: &str, sql: &str| -> Result {
         let rows = stand.rows(part, sql)?;
         let count = rows
             .first()
@@ -94,7 +94,7 @@ fn waiting(stand: &FaultStand) -> Result<String> {
         }
         Ok(())
     };
-    for part in Part::ALL {
+    for part in ProductPart::ALL {
         let what = format!("events in the outbox of {}", part.name());
         ask(
             part,
@@ -105,7 +105,7 @@ fn waiting(stand: &FaultStand) -> Result<String> {
     for (what, medium) in [("notifications", "chat"), ("mails", "mail")] {
         let of_medium = format!("medium = '{medium}' AND settled_at IS NULL");
         let sql = format!("SELECT count(*) FROM deliveries WHERE {of_medium}");
-        ask(Part::Notifier, what, &sql)?;
+        ask(ProductPart::Notifier, what, &sql)?;
     }
     Ok(found.join(", "))
 }
@@ -136,7 +136,7 @@ pub(super) fn check(
 /// Checks that each accepted start has exactly one session, and that there are no others.
 fn sessions(stand: &FaultStand, starts: &[Start], findings: &mut Findings) -> Result {
     let rows = stand.rows(
-        Part::Worksession,
+        ProductPart::Worksession,
         "SELECT planning_note, session_id FROM sessions",
     )?;
     let mut stored: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -173,7 +173,7 @@ fn presessions(
     starts: &[Start],
     findings: &mut Findings,
 ) -> Result {
-    let address = stand.address(Part::Worksession)?;
+    let address = stand.address(ProductPart::Worksession)?;
     let mut missing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
         let mut client = Client::new(address, &person.token);
@@ -198,7 +198,7 @@ fn notices(
     findings: &mut Findings,
 ) -> Result {
     let rows = stand.rows(
-        Part::Worksession,
+        ProductPart::Worksession,
         "SELECT session_id, outcome, coalesce(reason, '') FROM notifications",
     )?;
     let outcomes: BTreeMap<String, (String, String)> = rows
@@ -242,7 +242,7 @@ fn notices(
 /// notifier's own rows are counted.
 fn endings(stand: &FaultStand, ledger: &AnswerLog, findings: &mut Findings) -> Result {
     let told = stand.rows(
-        Part::Notifier,
+        ProductPart::Notifier,
         "SELECT session_id FROM deliveries WHERE kind = 'finished' AND state = 'delivered'",
     )?;
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
@@ -265,7 +265,7 @@ fn minutes(stand: &FaultStand, load: &Load<'_>, findings: &mut Findings) -> Resu
     let ledger = lock(&load.ledger.minutes).clone();
     let mut differing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
-        let mut client = Client::new(stand.address(Part::Worksession)?, &person.token);
+        let mut client = Client::new(stand.address(ProductPart::Worksession)?, &person.token);
         let data = client.json("/api/user/data")?;
         let total = data
             .pointer("/session_stats/total_minutes")
@@ -279,7 +279,7 @@ fn minutes(stand: &FaultStand, load: &Load<'_>, findings: &mut Findings) -> Resu
     }
     findings.add("users whose minutes are not in their totals", differing);
     let mut rebuild = stand.command(
-        Part::Worksession,
+        ProductPart::Worksession,
         &["admin", "rebuild-rollups", "--dry-run", "--json"],
     )?;
     // Exit code 3 means that something differs.
@@ -294,7 +294,7 @@ fn minutes(stand: &FaultStand, load: &Load<'_>, findings: &mut Findings) -> Resu
 
 /// Checks that no event was unroutable.
 fn aside(stand: &FaultStand, findings: &mut Findings) -> Result {
-    for part in Part::ALL {
+    for part in ProductPart::ALL {
         let rows = stand.rows(
             part,
             "SELECT routing_key FROM outbox WHERE state <> 'pending'",

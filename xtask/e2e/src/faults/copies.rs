@@ -92,7 +92,7 @@ fn explain(note: usize, call: &Call, faults: &[Fault]) -> Copy {
 #[cfg(test)]
 mod tests {
     use super::super::kinds::{FaultObservation, Kind};
-    use super::super::stand::Part;
+    use super::super::stand::ProductPart;
     use super::*;
 
     fn call(came: Instant, answered: bool) -> Call {
@@ -119,7 +119,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let copies = |first: Call, faults: &[Fault]| count(&[first, call(at(40), true)], faults).1;
-        let kill = |seconds| fault(Kind::Kill(Part::Notifier), at(seconds));
+        let kill = |seconds| fault(Kind::Kill(ProductPart::Notifier), at(seconds));
 
         assert_eq!(count(&[call(at(10), true)], &[kill(10)]).1, []);
         assert_eq!(copies(call(at(10), false), &[]), [Copy::AnswerCut]);
@@ -139,7 +139,7 @@ mod tests {
             copies(call(at(10), true), &[trouble, kill(15)]),
             [Copy::SenderKilled]
         );
-        let other = fault(Kind::Kill(Part::Identity), at(11));
+        let other = fault(Kind::Kill(ProductPart::Identity), at(11));
         assert_eq!(copies(call(at(10), true), &[other]), [Copy::Unexplained(7)]);
     }
 }

@@ -1,11 +1,12 @@
 //! The kinds of faults: what each breaks, for how long, and how it is repaired.
 
+use super::chat::ChatFault;
 use super::dice::SeededRandom;
 use super::line::{TcpProxy, Way};
 use super::load::Load;
+use super::mail::MailFault;
 use super::marks::{GONE, HEALTHY};
-use super::stand::{FaultStand, Part};
-use super::{chat, mail};
+use super::stand::{FaultStand, ProductPart};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use xtask_kit::cmd::{Result, came_true, nap};
@@ -15,7 +16,7 @@ use xtask_stand::servers::{PrivateRabbit, Shutdown};
 /// A component that only one fault at a time may break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Component {
-    Process(Part),
+    Process(ProductPart),
     /// The broker with the connections to it: while it is down they carry nothing that could be lost.
     Broker,
     Database,
@@ -27,7 +28,7 @@ pub(super) enum Component {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    Kill(Part),
+    Kill(ProductPart),
     KillBoth,
     BrokerKilled,
     BrokerStopped,
@@ -55,13 +56,13 @@ pub(super) enum Kind {
 /// The kinds in the order of the table, each with its name and the components that no other fault may break meanwhile.
 #[rustfmt::skip]
 const KINDS: [(Kind, &str, &[Component]); 25] = [
-    (Kind::Kill(Part::Identity), "identity-service killed", &[Component::Process(Part::Identity)]),
-    (Kind::Kill(Part::Worksession), "worksession-service killed", &[Component::Process(Part::Worksession)]),
-    (Kind::Kill(Part::Notifier), "notifier killed", &[Component::Process(Part::Notifier)]),
+    (Kind::Kill(ProductPart::Identity), "identity-service killed", &[Component::Process(ProductPart::Identity)]),
+    (Kind::Kill(ProductPart::Worksession), "worksession-service killed", &[Component::Process(ProductPart::Worksession)]),
+    (Kind::Kill(ProductPart::Notifier), "notifier killed", &[Component::Process(ProductPart::Notifier)]),
     (
         Kind::KillBoth,
         "notifier and worksession-service killed",
-        &[Component::Process(Part::Worksession), Component::Process(Part::Notifier)],
+        &[Component::Process(ProductPart::Worksession), Component::Process(ProductPart::Notifier)],
     ),
     (Kind::BrokerKilled, "RabbitMQ killed", &[Component::Broker]),
     (Kind::BrokerStopped, "RabbitMQ stopped", &[Component::Broker]),
@@ -115,7 +116,7 @@ impl Kind {
             Self::BrokerStopped => !round.is_multiple_of(2),
             // Messages that the chat has answered and no row records yet are sent again: each kill costs some duplicates,
             // however many messages lie between two kills.
-            Self::Kill(Part::Notifier) => round.is_multiple_of(2),
+            Self::Kill(ProductPart::Notifier) => round.is_multiple_of(2),
             Self::KillBoth => !round.is_multiple_of(2),
             // No session starts for that long.
             Self::DatabaseAway => round % 4 == 1,
@@ -131,12 +132,12 @@ impl Kind {
 
     /// Whether the fault kills the notifier.
     pub(super) fn kills_notifier(self) -> bool {
-        matches!(self, Self::Kill(Part::Notifier) | Self::KillBoth)
+        matches!(self, Self::Kill(ProductPart::Notifier) | Self::KillBoth)
     }
 }
 
 /// What a fault acts on.
-pub(super) struct Scene<'a> {
+pub(super) struct FaultScene<'a> {
     pub(super) stand: &'a FaultStand,
     pub(super) load: &'a Load<'a>,
 }
@@ -148,7 +149,7 @@ pub(super) struct FaultObservation {
     pub(super) was_off: bool,
 }
 
-impl Scene<'_> {
+impl FaultScene<'_> {
     /// Waits up to 30 seconds until a chat shows something new. Before that, the same fault would find no activity that it
     /// could break.
     pub(super) fn until_told(&self) -> Result {
@@ -164,9 +165,12 @@ impl Scene<'_> {
         let stand = self.stand;
         let to_broker = |part| Ok(&stand.member(part)?.to_broker);
         let to_database = |part| Ok(&stand.member(part)?.to_database);
+        let restart = |shutdown, pause| lock(&stand.postgres).restart(shutdown, pause);
         match kind {
             Kind::Kill(part) => self.kill(&[part], dice)?,
-            Kind::KillBoth => self.kill(&[Part::Notifier, Part::Worksession], dice)?,
+            Kind::KillBoth => {
+                self.kill(&[ProductPart::Notifier, ProductPart::Worksession], dice)?
+            }
             Kind::BrokerKilled | Kind::BrokerStopped => {
                 let mut rabbit = lock(&stand.rabbit);
                 match kind {
@@ -189,15 +193,9 @@ impl Scene<'_> {
                 nap(dice.millis(0, 3_000))?;
                 rabbit.set_memory_alarm(false)?;
             }
-            Kind::DatabaseRestarted => {
-                lock(&stand.postgres).restart(Shutdown::Fast, dice.millis(0, 1_500))?;
-            }
-            Kind::DatabaseCrashed => {
-                lock(&stand.postgres).restart(Shutdown::Immediate, dice.millis(0, 1_500))?;
-            }
-            Kind::DatabaseAway => {
-                lock(&stand.postgres).restart(Shutdown::Fast, dice.millis(33_000, 40_000))?;
-            }
+            Kind::DatabaseRestarted => restart(Shutdown::Fast, dice.millis(0, 1_500))?,
+            Kind::DatabaseCrashed => restart(Shutdown::Immediate, dice.millis(0, 1_500))?,
+            Kind::DatabaseAway => restart(Shutdown::Fast, dice.millis(33_000, 40_000))?,
             Kind::DatabaseCut => {
                 let lines = if dice.one_in(2) {
                     all(to_database)?
@@ -209,16 +207,16 @@ impl Scene<'_> {
             Kind::DatabaseStalled => self.stall(&one(dice, to_database)?, dice)?,
             Kind::ChatThrottles => {
                 let seconds = if dice.one_in(2) { 1 } else { 2 };
-                self.chat(chat::Mood::Throttling(seconds), dice)?;
+                self.chat(ChatFault::Throttling(seconds), dice)?;
             }
-            Kind::ChatFails => self.chat(chat::Mood::Failing, dice)?,
-            Kind::ChatHangs => self.chat(chat::Mood::Hanging, dice)?,
-            Kind::ChatHangsUp => self.chat(chat::Mood::HangingUp, dice)?,
+            Kind::ChatFails => self.chat(ChatFault::Failing, dice)?,
+            Kind::ChatHangs => self.chat(ChatFault::Hanging, dice)?,
+            Kind::ChatHangsUp => self.chat(ChatFault::HangingUp, dice)?,
             Kind::ChatCutsAnswer => {
                 let mood = if dice.one_in(2) {
-                    chat::Mood::CuttingBeforeAnswer
+                    ChatFault::CuttingBeforeAnswer
                 } else {
-                    chat::Mood::CuttingInAnswer
+                    ChatFault::CuttingInAnswer
                 };
                 // It repairs itself after one call.
                 stand.chat.set(dice.below(HEALTHY), mood);
@@ -226,20 +224,20 @@ impl Scene<'_> {
             Kind::ChatGone => return self.lose_hook(dice),
             Kind::MailRefuses => {
                 let mood = match dice.below(3) {
-                    0 => mail::Mood::Closed,
-                    1 => mail::Mood::RefusingSenders,
-                    _ => mail::Mood::RefusingContent,
+                    0 => MailFault::Closed,
+                    1 => MailFault::RefusingSenders,
+                    _ => MailFault::RefusingContent,
                 };
                 self.mail(mood, dice)?;
             }
-            Kind::MailHangs => self.mail(mail::Mood::Hanging, dice)?,
-            Kind::MailHangsUp => self.mail(mail::Mood::HangingUp, dice)?,
-            Kind::MailCutsAnswer => stand.mail.set(mail::Mood::CuttingAnswer),
+            Kind::MailHangs => self.mail(MailFault::Hanging, dice)?,
+            Kind::MailHangsUp => self.mail(MailFault::HangingUp, dice)?,
+            Kind::MailCutsAnswer => stand.mail.set(MailFault::CuttingAnswer),
         }
         Ok(FaultObservation::default())
     }
 
-    fn kill(&self, parts: &[Part], dice: &mut SeededRandom) -> Result {
+    fn kill(&self, parts: &[ProductPart], dice: &mut SeededRandom) -> Result {
         for part in parts {
             lock(&self.stand.member(*part)?.service).kill();
         }
@@ -283,7 +281,7 @@ impl Scene<'_> {
     }
 
     /// Changes one project's chat, or sometimes all of them.
-    fn chat(&self, mood: chat::Mood, dice: &mut SeededRandom) -> Result {
+    fn chat(&self, mood: ChatFault, dice: &mut SeededRandom) -> Result {
         let first = dice.below(HEALTHY);
         let projects = if dice.one_in(3) {
             0..HEALTHY
@@ -295,15 +293,15 @@ impl Scene<'_> {
         }
         nap(dice.millis(300, 2_500))?;
         for project in projects {
-            self.stand.chat.set(project, chat::Mood::Well);
+            self.stand.chat.set(project, ChatFault::Well);
         }
         Ok(())
     }
 
-    fn mail(&self, mood: mail::Mood, dice: &mut SeededRandom) -> Result {
+    fn mail(&self, mood: MailFault, dice: &mut SeededRandom) -> Result {
         self.stand.mail.set(mood);
         nap(dice.millis(300, 3_000))?;
-        self.stand.mail.set(mail::Mood::Well);
+        self.stand.mail.set(MailFault::Well);
         Ok(())
     }
 
@@ -332,16 +330,17 @@ fn start(rabbit: &mut PrivateRabbit) -> Result {
     rabbit.resume()
 }
 
-fn all<'a>(line: impl Fn(Part) -> Result<&'a TcpProxy>) -> Result<Vec<&'a TcpProxy>> {
-    Part::ALL.into_iter().map(line).collect()
+fn all<'a>(line: impl Fn(ProductPart) -> Result<&'a TcpProxy>) -> Result<Vec<&'a TcpProxy>> {
+    ProductPart::ALL.into_iter().map(line).collect()
 }
 
 fn one<'a>(
     dice: &mut SeededRandom,
-    line: impl Fn(Part) -> Result<&'a TcpProxy>,
+    line: impl Fn(ProductPart) -> Result<&'a TcpProxy>,
 ) -> Result<Vec<&'a TcpProxy>> {
-    let part = Part::ALL.get(dice.below(Part::ALL.len())).copied();
-    Ok(vec![line(part.unwrap_or(Part::Notifier))?])
+    let parts = ProductPart::ALL;
+    let part = parts.get(dice.below(parts.len())).copied();
+    Ok(vec![line(part.unwrap_or(ProductPart::Notifier))?])
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::dice::SeededRandom;
 use super::marks::{GONE, HOOK_TOKEN, MATRIX};
-use super::stand::{FaultStand, Part};
+use super::stand::{FaultStand, ProductPart};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -89,11 +89,11 @@ impl<'a> Load<'a> {
     }
 
     fn team(&mut self, project: usize) -> Result {
-        let identity = self.stand.address(Part::Identity)?;
+        let identity = self.stand.address(ProductPart::Identity)?;
         let slug = format!("team-{project}");
         let owner = register(identity, &format!("person-{project}-0"))?;
         let team = make_team(identity, &owner, &slug)?;
-        let mut planner = Client::new(self.stand.address(Part::Worksession)?, &owner);
+        let mut planner = Client::new(self.stand.address(ProductPart::Worksession)?, &owner);
         let name = format!("Project {project}");
         let chat = self.chat(project, 0);
         self.projects
@@ -264,7 +264,7 @@ impl<'a> Load<'a> {
     /// Creates accounts with an address until the end. Each address gets a mail for its verification.
     pub(super) fn newcomers(&self, mut dice: SeededRandom) -> Result {
         let mut client =
-            Client::new(self.stand.address(Part::Identity)?, "").with_patience(PATIENCE);
+            Client::new(self.stand.address(ProductPart::Identity)?, "").with_patience(PATIENCE);
         for n in 0.. {
             if self.is_over() {
                 break;
@@ -317,7 +317,7 @@ impl<'a> Load<'a> {
     }
 
     fn client(&self, token: &str) -> Result<Client> {
-        let address = self.stand.address(Part::Worksession)?;
+        let address = self.stand.address(ProductPart::Worksession)?;
         Ok(Client::new(address, token).with_patience(PATIENCE))
     }
 

@@ -10,7 +10,7 @@ use xtask_stand::lock;
 
 /// The behaviour of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum MailFault {
     #[default]
     Well,
     /// Answers 421 instead of a greeting.
@@ -35,7 +35,7 @@ pub(crate) struct Mail {
 
 #[derive(Default)]
 struct State {
-    mood: Mood,
+    mood: MailFault,
     /// How many mails were accepted for each recipient.
     taken: BTreeMap<String, usize>,
 }
@@ -52,7 +52,7 @@ impl Mail {
     }
 
     /// Changes the behaviour from now on.
-    pub(super) fn set(&self, mood: Mood) {
+    pub(super) fn set(&self, mood: MailFault) {
         lock(&self.shared).mood = mood;
     }
 
@@ -64,8 +64,8 @@ impl Mail {
 
 fn converse(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<()> {
     match lock(shared).mood {
-        Mood::Closed => return say(&mut stream, "421 4.3.2 closed"),
-        Mood::Hanging => return hang(&mut stream),
+        MailFault::Closed => return say(&mut stream, "421 4.3.2 closed"),
+        MailFault::Hanging => return hang(&mut stream),
         _ => say(&mut stream, "220 mail.test ESMTP")?,
     }
     let mut recipient = String::new();
@@ -75,13 +75,13 @@ fn converse(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<(
             return None;
         }
         let mood = lock(shared).mood;
-        if mood == Mood::Hanging {
+        if mood == MailFault::Hanging {
             return hang(&mut stream);
         }
         let verb = line.get(..4).unwrap_or_default().to_ascii_uppercase();
         match (verb.as_str(), mood) {
-            ("MAIL", Mood::RefusingSenders) => say(&mut stream, "451 4.3.0 not now")?,
-            ("MAIL", Mood::HangingUp) => return None,
+            ("MAIL", MailFault::RefusingSenders) => say(&mut stream, "451 4.3.0 not now")?,
+            ("MAIL", MailFault::HangingUp) => return None,
             ("RCPT", _) => {
                 let address = line.split(['<', '>']).nth(1).unwrap_or_default();
                 address.clone_into(&mut recipient);
@@ -102,13 +102,13 @@ fn converse(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<(
 /// Returns the reply to a complete mail; `None` to hang up.
 fn take(state: &mut State, recipient: &str) -> Option<&'static str> {
     match state.mood {
-        Mood::RefusingContent => return Some("451 4.3.0 not now"),
-        Mood::HangingUp => return None,
+        MailFault::RefusingContent => return Some("451 4.3.0 not now"),
+        MailFault::HangingUp => return None,
         _ => {}
     }
     *state.taken.entry(recipient.to_owned()).or_default() += 1;
-    if state.mood == Mood::CuttingAnswer {
-        state.mood = Mood::Well;
+    if state.mood == MailFault::CuttingAnswer {
+        state.mood = MailFault::Well;
         return None;
     }
     Some("250 2.0.0 taken")

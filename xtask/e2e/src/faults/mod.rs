@@ -19,10 +19,10 @@ mod stand;
 mod storm;
 
 use dice::SeededRandom;
-use kinds::{Kind, Scene};
+use kinds::{FaultScene, Kind};
 use load::Load;
 use marks::{GONE, MATRIX};
-use stand::{FaultStand, Part};
+use stand::{FaultStand, ProductPart};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::Ordering;
@@ -56,7 +56,7 @@ pub(crate) struct FaultOptions {
 
 pub(crate) fn faults(options: &FaultOptions) -> Result {
     if !options.as_built {
-        system::build(options.release, &Part::ALL.map(Part::binary))?;
+        system::build(options.release, &ProductPart::ALL.map(ProductPart::binary))?;
     }
     println!("seed {}, {} faults", options.seed, options.faults);
     let stand = FaultStand::start(options.seed, options.release)?;
@@ -73,7 +73,7 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
 fn run(stand: &FaultStand, options: &FaultOptions) -> Result {
     let load = Load::prepare(stand)?;
     let begun = Instant::now();
-    let scene = Scene { stand, load: &load };
+    let scene = FaultScene { stand, load: &load };
     let faults = std::thread::scope(|scope| {
         let mut working = Vec::new();
         for index in 0..load.people.len() {
@@ -107,9 +107,9 @@ fn run(stand: &FaultStand, options: &FaultOptions) -> Result {
     })?;
     let time = begun.elapsed();
     for project in 0..=GONE {
-        stand.chat.set(project, chat::Mood::Well);
+        stand.chat.set(project, chat::ChatFault::Well);
     }
-    stand.mail.set(mail::Mood::Well);
+    stand.mail.set(mail::MailFault::Well);
     load.last_words()?;
     let drained = checks::drain(stand, &|waiting| progress(stand, &load, begun, waiting))?;
     println!();

@@ -17,13 +17,13 @@ use xtask_stand::servers::{Postgres, PrivateRabbit, free_port};
 
 /// One of the three processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum ProductPart {
     Identity,
     Worksession,
     Notifier,
 }
 
-impl Part {
+impl ProductPart {
     pub(super) const ALL: [Self; 3] = [Self::Identity, Self::Worksession, Self::Notifier];
 
     pub(super) fn name(self) -> &'static str {
@@ -41,7 +41,7 @@ impl Part {
 
 /// A part with its lines.
 pub(super) struct Member {
-    part: Part,
+    part: ProductPart,
     pub(super) service: Mutex<Service>,
     address: String,
     /// The URL of the database, bypassing the line.
@@ -84,7 +84,7 @@ impl FaultStand {
             folder,
             release,
         };
-        for part in Part::ALL {
+        for part in ProductPart::ALL {
             let member = stand.make_member(part)?;
             lock(&member.service).start()?;
             stand.members.push(member);
@@ -92,7 +92,7 @@ impl FaultStand {
         Ok(stand)
     }
 
-    fn make_member(&self, part: Part) -> Result<Member> {
+    fn make_member(&self, part: ProductPart) -> Result<Member> {
         let database = lock(&self.postgres).make_database(part.name())?;
         let amqp = lock(&self.rabbit).url.clone();
         let (login, server) = split(&database)?;
@@ -134,7 +134,7 @@ impl FaultStand {
         })
     }
 
-    pub(super) fn member(&self, part: Part) -> Result<&Member> {
+    pub(super) fn member(&self, part: ProductPart) -> Result<&Member> {
         match self.members.iter().find(|member| member.part == part) {
             Some(member) => Ok(member),
             None => fail(format!("{} was not started", part.name())),
@@ -142,21 +142,21 @@ impl FaultStand {
     }
 
     /// Returns the log file of a part.
-    pub(super) fn log(&self, part: Part) -> PathBuf {
+    pub(super) fn log(&self, part: ProductPart) -> PathBuf {
         self.folder.path().join(format!("{}.log", part.name()))
     }
 
-    pub(super) fn address(&self, part: Part) -> Result<&str> {
+    pub(super) fn address(&self, part: ProductPart) -> Result<&str> {
         Ok(&self.member(part)?.address)
     }
 
     /// Returns the rows of a query in a part's database.
-    pub(super) fn rows(&self, part: Part, sql: &str) -> Result<Vec<Vec<String>>> {
+    pub(super) fn rows(&self, part: ProductPart, sql: &str) -> Result<Vec<Vec<String>>> {
         Postgres::rows(&self.member(part)?.database, sql)
     }
 
     /// Returns a command of a part's own program on its database, bypassing the line.
-    pub(super) fn command(&self, part: Part, args: &[&str]) -> Result<Command> {
+    pub(super) fn command(&self, part: ProductPart, args: &[&str]) -> Result<Command> {
         let mut command = Command::new(system::binary(self.release, part.binary()));
         let key = |name: &str| system::key(part.name(), name);
         command
@@ -186,7 +186,7 @@ impl FaultStand {
     pub(super) fn keep_logs(&self) -> Result<PathBuf> {
         let kept = xtask_kit::envs::target_dir().join("e2e/faults");
         std::fs::create_dir_all(&kept)?;
-        for part in Part::ALL {
+        for part in ProductPart::ALL {
             std::fs::copy(self.log(part), kept.join(format!("{}.log", part.name())))?;
         }
         Ok(kept)

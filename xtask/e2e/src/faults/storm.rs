@@ -1,7 +1,7 @@
 //! Causes faults at random moments, several at once if they break different components.
 
 use super::dice::SeededRandom;
-use super::kinds::{Component, FaultObservation, Kind, Scene};
+use super::kinds::{Component, FaultObservation, FaultScene, Kind};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ impl FaultDeck {
 
 /// Causes `count` faults and returns them once all are repaired. `told` is called as each fault begins.
 pub(super) fn play(
-    scene: &Scene<'_>,
+    scene: &FaultScene<'_>,
     count: usize,
     seed: u64,
     told: &(dyn Fn(usize, Kind) + Sync),

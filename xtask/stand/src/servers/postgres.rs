@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use xtask_kit::cmd::{Group, Result, fail, nap, output};
+use xtask_kit::cmd::{ProcessGroup, Result, fail, nap, output};
 use xtask_kit::envs;
 
 const VARIABLE: &str = "HOLDFAST_TEST_PG";
@@ -32,13 +32,13 @@ pub struct Postgres {
     /// `postgres://USER@HOST:PORT/postgres`
     pub(super) url: String,
     // Dropped in this order: the process first, then its folder.
-    process: Option<Private>,
+    process: Option<PrivatePostgres>,
     _folder: Option<TempDir>,
 }
 
 /// A server that this tool started, with the command that starts it again.
-struct Private {
-    group: Group,
+struct PrivatePostgres {
+    group: ProcessGroup,
     command: Command,
     log: PathBuf,
     url: String,
@@ -169,7 +169,7 @@ impl Postgres {
         });
         private.group.wait()?;
         nap(pause)?;
-        private.group = Group::spawn(&mut private.command)?;
+        private.group = ProcessGroup::spawn(&mut private.command)?;
         private.wait()
     }
 
@@ -203,10 +203,10 @@ impl Postgres {
             command.args(["-c", setting]);
         }
         let log = folder.path().join("log");
-        Group::into_log(&mut command, &log)?;
+        ProcessGroup::into_log(&mut command, &log)?;
         let url = format!("postgres://holdfast@127.0.0.1:{port}/postgres");
-        let mut process = Private {
-            group: Group::spawn(&mut command)?,
+        let mut process = PrivatePostgres {
+            group: ProcessGroup::spawn(&mut command)?,
             command,
             log,
             url: url.clone(),
@@ -225,7 +225,7 @@ impl Postgres {
     }
 }
 
-impl Private {
+impl PrivatePostgres {
     /// Waits until the server accepts connections.
     fn wait(&mut self) -> Result {
         let url = &self.url;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use xtask_kit::cmd::{Group, Result, fail, output, wait_until};
+use xtask_kit::cmd::{ProcessGroup, Result, fail, output, wait_until};
 use xtask_kit::envs;
 
 const VARIABLE: &str = "HOLDFAST_TEST_AMQP";
@@ -100,8 +100,8 @@ pub struct PrivateRabbit {
     program: PathBuf,
     ports: Ports,
     // Dropped in this order: the broker before the port mapper it registered with.
-    process: Option<Group>,
-    _epmd: Option<Group>,
+    process: Option<ProcessGroup>,
+    _epmd: Option<ProcessGroup>,
     folder: TempDir,
 }
 
@@ -192,7 +192,7 @@ impl PrivateRabbit {
     pub fn resume(&mut self) -> Result {
         let log = self.folder.path().join("log");
         let mut command = command(&self.program, self.folder.path(), &self.ports)?;
-        let process = Group::spawn(Group::into_log(&mut command, &log)?)?;
+        let process = ProcessGroup::spawn(ProcessGroup::into_log(&mut command, &log)?)?;
         let process = self.process.insert(process);
         process.wait_answering("the private RabbitMQ", &log, || greets(self.ports.amqp))
     }
@@ -253,7 +253,7 @@ fn program() -> Option<PathBuf> {
 }
 
 /// Starts Erlang's port mapper on this port, if it is installed.
-fn epmd(port: u16) -> Result<Option<Group>> {
+fn epmd(port: u16) -> Result<Option<ProcessGroup>> {
     let Some(program) = envs::which("epmd") else {
         return Ok(None);
     };
@@ -263,7 +263,7 @@ fn epmd(port: u16) -> Result<Option<Group>> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    Group::spawn(&mut command).map(Some)
+    ProcessGroup::spawn(&mut command).map(Some)
 }
 
 /// A virtual host on the local broker, created with `rabbitmqctl` and removed on drop.

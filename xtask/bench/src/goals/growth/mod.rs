@@ -2,9 +2,9 @@
 
 mod fill;
 
-use super::rounds::{BACKENDS, Backend, Options};
+use super::rounds::{BACKENDS, Backend, GoalOptions};
 use crate::percentile::per_mille;
-use crate::table::{Goal, Row, Sample, Unit};
+use crate::table::{Goal, ResultRow, Sample, Unit};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -79,7 +79,7 @@ impl Size {
     }
 }
 
-pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn growth(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
     for backend in BACKENDS {
         if options.wants(&format!("growth, {}", backend.name())) {
@@ -120,7 +120,7 @@ const REQUESTS: [(&str, &str); 9] = [
     ),
 ];
 
-fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
+fn measure(backend: Backend, options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let folder = fresh_folder("holdfast-bench-")?;
     let folder = folder.path();
     let postgres = match backend {
@@ -181,7 +181,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
         rows.push(compare(name, request, path, &mut clients, options)?);
     }
     // This read happens once in five seconds. Its cost grows with the users on the board, and has no goal.
-    rows.push(Row {
+    rows.push(ResultRow {
         goal: Goal::Told,
         ..compare(
             name,
@@ -200,16 +200,16 @@ fn compare(
     name: &'static str,
     path: &str,
     clients: &mut [Client],
-    options: &Options,
-) -> Result<Row> {
+    options: &GoalOptions,
+) -> Result<ResultRow> {
     let mut paths = Vec::new();
     for client in clients.iter_mut() {
         paths.push(fill_in(path, client)?);
     }
     let work = format!("growth, {backend}: {name}");
-    let mut row = Row {
+    let mut row = ResultRow {
         unit: Unit::Milliseconds,
-        ..Row::new(work, "the same with 10,000 sessions", Goal::Below(LIMIT))
+        ..ResultRow::new(work, "the same with 10,000 sessions", Goal::Below(LIMIT))
     };
     // The first round warms up both services.
     for round in 0..=options.rounds {

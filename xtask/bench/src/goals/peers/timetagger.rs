@@ -1,9 +1,9 @@
 //! TimeTagger, which stores the time records of one user in SQLite.
 
 use super::{Peer, Running, source};
-use crate::goals::rounds::{Options, written};
+use crate::goals::rounds::{GoalOptions, written};
 use crate::load::{self, LoadRequest, LoadResult};
-use crate::table::{Goal, Row, Sample};
+use crate::table::{Goal, ResultRow, Sample};
 use serde_json::{Value, json};
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail};
@@ -20,7 +20,7 @@ const CONNECTIONS: usize = 32;
 /// `{"method":"localhost"}` in base64, which signs in any client on this machine.
 const FROM_HERE: &str = "eyJtZXRob2QiOiJsb2NhbGhvc3QifQ==";
 
-pub(in crate::goals) fn rows(options: &Options) -> Result<Vec<Row>> {
+pub(in crate::goals) fn rows(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let work = format!("record write, {NAME}");
     if !options.wants(&work) {
         return Ok(Vec::new());
@@ -51,10 +51,10 @@ fn prepare() -> Result<Peer> {
     })
 }
 
-fn record_writes(work: String, peer: &Peer, options: &Options) -> Result<Row> {
+fn record_writes(work: String, peer: &Peer, options: &GoalOptions) -> Result<ResultRow> {
     let mut running = peer.start()?;
     let token = sign_in(&running)?;
-    let mut row = Row::new(work, DESCRIBED, Goal::Told);
+    let mut row = ResultRow::new(work, DESCRIBED, Goal::Told);
     for round in 0..options.rounds {
         let sample = write_round(&mut running, &token, round)?;
         println!("{}, round {}: {:.0}/s", row.work, round + 1, sample.ours);

@@ -2,7 +2,7 @@
 
 use super::{Peer, Running, lines};
 use crate::goals::refreshing::{RefreshRequestShape, refreshed};
-use crate::goals::rounds::{Options, asked};
+use crate::goals::rounds::{GoalOptions, asked};
 use crate::scene::CLIENT;
 use crate::table::Sample;
 use crate::wrk::Request;
@@ -48,7 +48,7 @@ impl TokenPeer {
     }
 
     /// Returns its resident memory, idle and after introspections as fast as it answers.
-    pub(in crate::goals) fn resident(&self, options: &Options) -> Result<Resident> {
+    pub(in crate::goals) fn resident(&self, options: &GoalOptions) -> Result<Resident> {
         let mut server = self.serve(ACCESS_TOKENS, 0)?;
         let idle = server.running.idle_mb()?;
         server.introspections(Duration::from_secs(options.seconds))?;

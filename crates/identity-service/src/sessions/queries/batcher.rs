@@ -19,8 +19,7 @@ impl RefreshBatcher {
             Ok(found.collect::<Result<_, _>>()?)
         };
         Self {
-            rotations: pool
-                .batch_writes(|db, of| Ok(rotate_many(db, of)?), RefreshRotation::owner),
+            rotations: pool.batch_writes(|db, of| Ok(rotate_many(db, of)?), RefreshRotation::owner),
             sessions: pool.batch_reads(find),
         }
     }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use chrono::NaiveDateTime;
 use db_kit::outbox::{self, NewOutboxRow};
-use db_kit::{Db, Batcher, execute_named, json, statement};
+use db_kit::{Batcher, Db, execute_named, json, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use serde::Serialize;

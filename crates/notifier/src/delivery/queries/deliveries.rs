@@ -5,7 +5,7 @@ use db_kit::{COUNTED, Db, DbBackend, json, statement};
 use diesel::dsl::max;
 use diesel::expression::BoxableExpression;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use serde::Serialize;
 
 use crate::delivery::model::{Attempt, DeliveryRow, DeliverySql, DestinationRow, NewDelivery};
@@ -273,20 +273,17 @@ pub(crate) fn end(
     keep_payload: bool,
     now: NaiveDateTime,
 ) -> QueryResult<HashMap<String, i64>> {
-    let rows: Vec<(String, i64)> = diesel::update(
-        deliveries::table
-            .filter(deliveries::id.eq_any(ids))
-            .filter(is_open()),
-    )
-    .set((
-        deliveries::state.eq(ending.name()),
-        deliveries::step.eq(deliveries::step + 1),
-        deliveries::reason.eq(reason),
-        deliveries::settled_at.eq(Some(now)),
-        (!keep_payload).then(|| deliveries::payload.eq(None::<String>)),
-    ))
-    .returning((deliveries::id, deliveries::step))
-    .get_results(db)?;
+    let text = match db {
+        Db::Pg(_) => include_str!("end.postgres.sql"),
+        Db::Sqlite(_) => include_str!("end.sqlite.sql"),
+    };
+    let rows: Vec<(String, i64)> = statement::<(Text, BigInt)>(text)
+        .bind::<Text, _>(ending.name())
+        .bind::<Nullable<Text>, _>(reason)
+        .bind::<Timestamp, _>(now)
+        .bind::<Bool, _>(keep_payload)
+        .bind::<Text, _>(json::to_text(&ids)?)
+        .load(db)?;
     Ok(rows.into_iter().collect())
 }
 

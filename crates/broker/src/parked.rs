@@ -111,10 +111,8 @@ impl DeadLetterQueue {
     /// # Errors
     /// [`DeadLetterError`] when the broker does not answer.
     pub async fn take(&self) -> Result<DeadLetterCheckout, DeadLetterError> {
-        let (channel, lane) = (
-            within(self.connection.create_channel()).await?,
-            within(self.connection.create_channel()).await?,
-        );
+        let channel = within(self.connection.create_channel()).await?;
+        let lane = within(self.connection.create_channel()).await?;
         within(channel.tx_select()).await?;
         within(lane.confirm_select(ConfirmSelectOptions::default())).await?;
         Ok(DeadLetterCheckout {

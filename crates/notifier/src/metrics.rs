@@ -1,4 +1,5 @@
-use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts};
+use service_kit::metrics::Metrics;
 
 use crate::delivery::TransitionCounts;
 
@@ -14,89 +15,79 @@ pub(crate) struct DeliveryMetrics {
 }
 
 impl DeliveryMetrics {
-    pub(crate) fn chats(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn chats(metrics: &Metrics) -> Result<Self, prometheus::Error> {
         Ok(Self {
             outcomes: outcomes(
                 "notifications_total",
                 "Settled notifications, by outcome",
                 &["delivered", "failed", "skipped"],
-                registry,
+                metrics,
             )?,
-            retries: counter(
+            retries: metrics.register(IntCounter::new(
                 "notification_retries_total",
                 "Attempts to send notifications that will be retried",
-                registry,
-            )?,
-            possible_duplicates: counter(
+            )?)?,
+            possible_duplicates: metrics.register(IntCounter::new(
                 "notification_possible_duplicates_total",
                 "Notifications that may be sent twice, because the chat did not answer in time or the sender stopped",
-                registry,
-            )?,
-            disabled: Some(counter(
+            )?)?,
+            disabled: Some(metrics.register(IntCounter::new(
                 "integrations_disabled_total",
                 "Chats disabled because they permanently refuse messages",
-                registry,
-            )?),
-            waiting: gauge(
+            )?)?),
+            waiting: metrics.register(IntGauge::new(
                 "notifications_waiting",
                 "Notifications that are not settled, counted up to 10,000",
-                registry,
-            )?,
+            )?)?,
         })
     }
 
-    pub(crate) fn mails(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn mails(metrics: &Metrics) -> Result<Self, prometheus::Error> {
         Ok(Self {
             outcomes: outcomes(
                 "mails_total",
                 "Settled mails, by outcome",
                 &["delivered", "failed"],
-                registry,
+                metrics,
             )?,
-            retries: counter(
+            retries: metrics.register(IntCounter::new(
                 "mail_retries_total",
                 "Attempts to send mails that will be retried",
-                registry,
-            )?,
-            possible_duplicates: counter(
+            )?)?,
+            possible_duplicates: metrics.register(IntCounter::new(
                 "mail_possible_duplicates_total",
                 "Mails that may be sent twice, because the server did not answer in time or the sender stopped",
-                registry,
-            )?,
+            )?)?,
             disabled: None,
-            waiting: gauge(
+            waiting: metrics.register(IntGauge::new(
                 "mails_waiting",
                 "Mails that are not settled, counted up to 10,000",
-                registry,
-            )?,
+            )?)?,
         })
     }
 
-    pub(crate) fn webhooks(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn webhooks(metrics: &Metrics) -> Result<Self, prometheus::Error> {
         let outcomes = outcomes(
             "webhook_calls_total",
             "Attempts to call webhooks, by outcome; pending ones will be retried",
             &["delivered", "pending", "failed", "skipped"],
-            registry,
+            metrics,
         )?;
         Ok(Self {
             retries: outcomes.with_label_values(&["pending"]),
             outcomes,
-            possible_duplicates: counter(
+            possible_duplicates: metrics.register(IntCounter::new(
                 "webhook_possible_duplicates_total",
                 "Webhook calls that may be sent twice, because the receiver did not answer in time or the sender stopped",
-                registry,
-            )?,
-            disabled: Some(counter(
+            )?)?,
+            disabled: Some(metrics.register(IntCounter::new(
                 "webhooks_disabled_total",
                 "Webhooks disabled because they permanently refuse calls or failed for days",
-                registry,
-            )?),
-            waiting: gauge(
+            )?)?),
+            waiting: metrics.register(IntGauge::new(
                 "webhook_calls_waiting",
                 "Webhook calls that are not settled, counted up to 10,000",
-                registry,
-            )?,
+            )?)?,
         })
     }
 
@@ -114,29 +105,16 @@ impl DeliveryMetrics {
     }
 }
 
-fn counter(name: &str, help: &str, registry: &Registry) -> Result<IntCounter, prometheus::Error> {
-    let counter = IntCounter::new(name, help)?;
-    registry.register(Box::new(counter.clone()))?;
-    Ok(counter)
-}
-
-fn gauge(name: &str, help: &str, registry: &Registry) -> Result<IntGauge, prometheus::Error> {
-    let gauge = IntGauge::new(name, help)?;
-    registry.register(Box::new(gauge.clone()))?;
-    Ok(gauge)
-}
-
 /// Registers a counter that starts at 0 for each outcome. Prometheus does not see an increase from a missing value.
 fn outcomes(
     name: &str,
     help: &str,
     outcomes: &[&str],
-    registry: &Registry,
+    metrics: &Metrics,
 ) -> Result<IntCounterVec, prometheus::Error> {
     let figure = IntCounterVec::new(Opts::new(name, help), &["outcome"])?;
     for outcome in outcomes {
         figure.with_label_values(&[outcome]);
     }
-    registry.register(Box::new(figure.clone()))?;
-    Ok(figure)
+    metrics.register(figure)
 }

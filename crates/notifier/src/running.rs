@@ -99,16 +99,15 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let keys = config.home().sealing_keys(&config.secrets)?;
     let targets = keys.sealer(Purpose::Webhooks)?;
-    let caller = webhooks::WebhookSender::new(guard.clone(), targets, deps.clock.clone());
+    let sender = webhooks::WebhookSender::new(guard.clone(), targets, deps.clock.clone());
     let addresses = AddressPacer::new(deps.clock.clone(), config.chat.interval());
     let poster = chat::ChatSender::new(guard, keys.sealer(Purpose::Chats)?, addresses);
     let mails = keys.sealer(Purpose::Mails)?;
     let mail_service = MailService::new(&config)?;
-    let registry = metrics.registry();
-    let chat_figures = DeliveryMetrics::chats(registry)?;
-    let mail_figures = DeliveryMetrics::mails(registry)?;
-    let webhook_figures = DeliveryMetrics::webhooks(registry)?;
-    let watch = BrokerMonitor::start(deps.broker.clone(), metrics.registry())?;
+    let chat_figures = DeliveryMetrics::chats(&metrics)?;
+    let mail_figures = DeliveryMetrics::mails(&metrics)?;
+    let webhook_figures = DeliveryMetrics::webhooks(&metrics)?;
+    let watch = BrokerMonitor::start(deps.broker.clone(), &metrics)?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
         .map_err(|cause| StartError::Listen(config.listen, cause))?;
@@ -127,7 +126,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay: relay.clone(),
     };
     let (broker, wake) = (&deps.broker, Arc::new(Notify::new()));
-    let ledger = DeliveryStore::new(WebhookMedium::new(caller), webhook_figures, shared.clone());
+    let ledger = DeliveryStore::new(WebhookMedium { sender }, webhook_figures, shared.clone());
     let consumer = webhooks::consume(broker, ledger.clone(), Arc::clone(&wake));
     let webhooks = DeliveryRunner::start(ledger, wake, consumer);
     let wake = Arc::new(Notify::new());

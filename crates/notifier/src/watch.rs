@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use broker::{Broker, BrokerState};
-use prometheus::{IntGauge, Registry};
+use prometheus::IntGauge;
+use service_kit::metrics::Metrics;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -18,17 +19,15 @@ const UNKNOWN: i64 = -1;
 pub(crate) struct BrokerMonitor(JoinHandle<()>);
 
 impl BrokerMonitor {
-    pub(crate) fn start(broker: Broker, registry: &Registry) -> Result<Self, prometheus::Error> {
-        let connected = IntGauge::new(
+    pub(crate) fn start(broker: Broker, metrics: &Metrics) -> Result<Self, prometheus::Error> {
+        let connected = metrics.register(IntGauge::new(
             "broker_connected",
             "Whether events can be published and consumed",
-        )?;
-        let parked = IntGauge::new(
+        )?)?;
+        let parked = metrics.register(IntGauge::new(
             "parked_messages",
             "Dead letters, which no consumer could read; anything but 0 needs an operator, -1 is unknown",
-        )?;
-        registry.register(Box::new(connected.clone()))?;
-        registry.register(Box::new(parked.clone()))?;
+        )?)?;
         Ok(Self(tokio::spawn(async move {
             let mut ticks = interval(EVERY);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,6 +1,6 @@
 use event_types::{ChatDestination, IntegrationConfigured};
 use secrecy::ExposeSecret;
-use service_kit::guard::{self, GuardError, GuardedClient};
+use service_kit::guard::{GuardError, GuardedClient, GuardedResponse};
 use service_kit::seal::Sealer;
 
 use super::addresses::AddressPacer;
@@ -67,7 +67,7 @@ impl ChatSender {
         answer
     }
 
-    async fn make(&self, call: &ChatRequest) -> Result<guard::GuardedResponse, GuardError> {
+    async fn make(&self, call: &ChatRequest) -> Result<GuardedResponse, GuardError> {
         let url = self.guard.check_url(&call.url)?;
         let (method, bearer) = (call.method.clone(), call.bearer.as_ref());
         self.guard.send_json(method, &url, &call.body, bearer).await
@@ -105,10 +105,7 @@ fn not_now(reason: String) -> AttemptOutcome {
     }
 }
 
-fn judge(
-    chat: &dyn ChatAdapter,
-    answered: Result<guard::GuardedResponse, GuardError>,
-) -> AttemptOutcome {
+fn judge(chat: &dyn ChatAdapter, answered: Result<GuardedResponse, GuardError>) -> AttemptOutcome {
     let answer = match answered {
         Ok(answer) => answer,
         Err(error @ GuardError::InvalidUrl) => {
@@ -151,7 +148,7 @@ mod tests {
     use crate::providers::chat;
 
     fn answered(status: u16) -> AttemptOutcome {
-        let answer = guard::GuardedResponse {
+        let answer = GuardedResponse {
             status,
             retry_after: Some(Duration::from_secs(7)),
             body: Vec::new(),

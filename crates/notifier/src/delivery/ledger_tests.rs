@@ -4,8 +4,9 @@ use broker::{Broker, Relay, RelayOptions};
 use chrono::{DateTime, TimeDelta};
 use db_kit::Db;
 use diesel::prelude::*;
-use prometheus::{Registry, TextEncoder};
+use prometheus::TextEncoder;
 use service_kit::ManualClock;
+use service_kit::metrics::Metrics;
 use test_kit::TestDb;
 
 use super::*;
@@ -63,20 +64,20 @@ struct Stage {
     db: TestDb,
     clock: Clock,
     hand: ManualClock,
-    registry: Registry,
+    metrics: Metrics,
     figures: DeliveryMetrics,
 }
 
 impl Stage {
     async fn set() -> Self {
         let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
-        let registry = Registry::new();
+        let metrics = Metrics::new().unwrap();
         Self {
             db: TestDb::fresh("ledger", crate::MIGRATIONS).await,
             clock,
             hand,
-            figures: DeliveryMetrics::webhooks(&registry).unwrap(),
-            registry,
+            figures: DeliveryMetrics::webhooks(&metrics).unwrap(),
+            metrics,
         }
     }
 
@@ -86,7 +87,7 @@ impl Stage {
             self.db.pool(1),
             Broker::memory().publisher(),
             RelayOptions::new("test", move || now.now_naive()),
-            &Registry::new(),
+            &prometheus::Registry::new(),
         );
         let shared = Shared {
             pool: self.db.pool(2),
@@ -111,7 +112,7 @@ impl Stage {
     }
 
     fn figure(&self, name: &str) -> String {
-        let figures = TextEncoder::new().encode_to_string(&self.registry.gather());
+        let figures = TextEncoder::new().encode_to_string(&self.metrics.registry().gather());
         let figures = figures.unwrap();
         let start = format!("{name} ");
         let figure = figures.lines().find_map(|line| line.strip_prefix(&start));

@@ -149,38 +149,31 @@ pub(crate) fn transition(
     facts: &AttemptFacts,
     answer: &AttemptOutcome,
 ) -> Transition {
-    let now = facts.now;
+    let (now, unchanged) = (facts.now, DestinationTransition::None);
     let (delivery, destination) = match answer {
         AttemptOutcome::Delivered => (
             DeliveryTransition::End(FinalState::Delivered, None),
             DestinationTransition::Heard,
         ),
         // The other side may refuse only one of them, so each is sent on its own.
-        AttemptOutcome::Refused(reason) if facts.is_digest => (
-            DeliveryTransition::Split(reason.clone()),
-            DestinationTransition::None,
-        ),
-        AttemptOutcome::Refused(reason) => (failed(reason), DestinationTransition::None),
+        AttemptOutcome::Refused(reason) if facts.is_digest => {
+            (DeliveryTransition::Split(reason.clone()), unchanged)
+        }
+        AttemptOutcome::Refused(reason) => (failed(reason), unchanged),
         AttemptOutcome::NotItsTurn(turn) if facts.is_current => (
             DeliveryTransition::PutBack(None, None),
             DestinationTransition::Rest(*turn),
         ),
-        AttemptOutcome::NotItsTurn(_) => (
-            DeliveryTransition::PutBack(None, None),
-            DestinationTransition::None,
-        ),
+        AttemptOutcome::NotItsTurn(_) => (DeliveryTransition::PutBack(None, None), unchanged),
         AttemptOutcome::NotAttempted(reason) => (
             DeliveryTransition::PutBack(Some(now), reason.clone()),
-            DestinationTransition::None,
+            unchanged,
         ),
         AttemptOutcome::NeedsOperator(reason) => blocked(policy, facts, reason),
         AttemptOutcome::Later { reason, .. } | AttemptOutcome::Gone(reason)
             if !facts.is_current =>
         {
-            (
-                DeliveryTransition::Retry(now, reason.clone()),
-                DestinationTransition::None,
-            )
+            (DeliveryTransition::Retry(now, reason.clone()), unchanged)
         }
         AttemptOutcome::Gone(reason) => (
             failed(reason),

@@ -43,17 +43,12 @@ impl Intake {
         };
         let (id, give_up_after) = (event.id.to_string(), self.give_up_after);
         let stored = self.ledger.write(move |transitions| {
+            let at = transitions.at();
             transitions.store(NewDelivery {
                 kind: requested.template,
                 request_id: event.requestid,
                 payload: Some(requested.sealed),
-                ..NewDelivery::new(
-                    MailMedium::NAME,
-                    id.clone(),
-                    id,
-                    transitions.at(),
-                    give_up_after,
-                )
+                ..NewDelivery::new(MailMedium::NAME, id.clone(), id, at, give_up_after)
             })
         });
         conclude(event.id, stored.await, &self.wake)

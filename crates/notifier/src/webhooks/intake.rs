@@ -95,19 +95,14 @@ fn store(
 ) -> QueryResult<()> {
     let id = call.due.delivery_id.to_string();
     let webhook = call.due.webhook_id.to_string();
+    let at = transitions.at();
     transitions.store(NewDelivery {
         kind: "call".to_owned(),
         revision: call.due.revision,
         user_id: Some(call.due.user_id.get()),
         request_id,
         payload: Some(call.body),
-        ..NewDelivery::new(
-            WebhookMedium::NAME,
-            id,
-            webhook,
-            transitions.at(),
-            GIVE_UP_AFTER,
-        )
+        ..NewDelivery::new(WebhookMedium::NAME, id, webhook, at, GIVE_UP_AFTER)
     })
 }
 

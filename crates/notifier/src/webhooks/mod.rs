@@ -44,13 +44,7 @@ const POLICY: Policy = Policy {
 /// The medium of webhook calls. A destination is a webhook.
 #[derive(Clone)]
 pub(crate) struct WebhookMedium {
-    sender: WebhookSender,
-}
-
-impl WebhookMedium {
-    pub(crate) fn new(sender: WebhookSender) -> Self {
-        Self { sender }
-    }
+    pub(crate) sender: WebhookSender,
 }
 
 impl Medium for WebhookMedium {

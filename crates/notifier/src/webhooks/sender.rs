@@ -3,7 +3,7 @@ use std::time::Duration;
 use event_types::{WebhookConfigured, WebhookTarget};
 use secrecy::ExposeSecret;
 use service_kit::Clock;
-use service_kit::guard::{self, GuardError, GuardedClient};
+use service_kit::guard::{GuardError, GuardedClient, GuardedResponse};
 use service_kit::seal::Sealer;
 use tokio::time::Instant;
 
@@ -79,7 +79,7 @@ fn blocked(attempt: &Attempt, reason: &str) -> AttemptReport {
     AttemptOutcome::NeedsOperator("The webhook's settings could not be read".to_owned()).into()
 }
 
-fn judge(answered: Result<guard::GuardedResponse, GuardError>, took: Duration) -> AttemptReport {
+fn judge(answered: Result<GuardedResponse, GuardError>, took: Duration) -> AttemptReport {
     let status = answered.as_ref().ok().map(|answer| answer.status);
     let reply = Some(HttpReply { status, took });
     let answer = match answered {
@@ -117,7 +117,7 @@ mod tests {
     const TOOK: Duration = Duration::from_millis(3);
 
     fn answered(status: u16) -> AttemptReport {
-        let answer = guard::GuardedResponse {
+        let answer = GuardedResponse {
             status,
             retry_after: Some(Duration::from_secs(7)),
             body: Vec::new(),

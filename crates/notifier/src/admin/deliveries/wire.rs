@@ -113,12 +113,10 @@ impl DeliveryList {
     pub(super) fn of(mut found: Vec<Delivery>, limit: usize, now: DateTime<Utc>) -> Self {
         let more = found.len() > limit;
         found.truncate(limit);
+        let entry = |delivery| DeliveryEntry::of(delivery, now);
         Self {
             next_before: found.last().filter(|_| more).map(|last| last.id.clone()),
-            deliveries: found
-                .into_iter()
-                .map(|one| DeliveryEntry::of(one, now))
-                .collect(),
+            deliveries: found.into_iter().map(entry).collect(),
         }
     }
 

@@ -49,11 +49,8 @@ impl DeadLetterCursor {
         }
         let entries: Vec<DeadLetterEntry> = match &mut self.hand {
             CursorSource::Queue(hand) => {
-                let messages = hand.next(limit).await?;
-                messages
-                    .into_iter()
-                    .map(DeadLetterEntry::of_queue)
-                    .collect()
+                let messages = hand.next(limit).await?.into_iter();
+                messages.map(DeadLetterEntry::of_queue).collect()
             }
             CursorSource::Outbox { part, pool, after } => {
                 let behind = after.clone();

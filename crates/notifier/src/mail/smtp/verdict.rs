@@ -52,6 +52,7 @@ pub(in crate::mail) enum ServerHealth {
 const ABOUT_SIGN_IN: [u16; 4] = [530, 534, 535, 538];
 
 pub(in crate::mail) fn verdict(step: Step, failure: &SmtpFailure) -> Verdict {
+    use ServerHealth::{Fine, NeedsOperator, Troubled};
     let reason = reason(step, failure);
     let later = |maybe_taken, server| Verdict {
         answer: AttemptOutcome::Later {
@@ -66,26 +67,22 @@ pub(in crate::mail) fn verdict(step: Step, failure: &SmtpFailure) -> Verdict {
         server,
     };
     match (step, failure) {
-        (Step::Content, SmtpFailure::Broken(_) | SmtpFailure::Silent) => {
-            later(true, ServerHealth::Troubled)
-        }
-        (_, SmtpFailure::Unacceptable(_)) => untried(ServerHealth::NeedsOperator),
-        (_, SmtpFailure::Code(code, _)) if ABOUT_SIGN_IN.contains(code) => {
-            untried(ServerHealth::NeedsOperator)
-        }
+        (Step::Content, SmtpFailure::Broken(_) | SmtpFailure::Silent) => later(true, Troubled),
+        (_, SmtpFailure::Unacceptable(_)) => untried(NeedsOperator),
+        (_, SmtpFailure::Code(code, _)) if ABOUT_SIGN_IN.contains(code) => untried(NeedsOperator),
         (Step::Connect | Step::SignIn | Step::Sender, SmtpFailure::Code(500.., _)) => {
-            untried(ServerHealth::NeedsOperator)
+            untried(NeedsOperator)
         }
-        (Step::Connect | Step::SignIn | Step::Sender, _) => untried(ServerHealth::Troubled),
+        (Step::Connect | Step::SignIn | Step::Sender, _) => untried(Troubled),
         (_, SmtpFailure::Code(500.., _)) => Verdict {
             answer: AttemptOutcome::Refused(reason),
-            server: ServerHealth::Fine,
+            server: Fine,
         },
         // The server closes the connection, whatever the step was.
-        (_, SmtpFailure::Code(421, _)) => later(false, ServerHealth::Troubled),
-        (_, SmtpFailure::Code(..)) => later(false, ServerHealth::Fine),
+        (_, SmtpFailure::Code(421, _)) => later(false, Troubled),
+        (_, SmtpFailure::Code(..)) => later(false, Fine),
         // This mail may be what breaks the connection. It waits longer each time, and others go first.
-        (_, SmtpFailure::Broken(_) | SmtpFailure::Silent) => later(false, ServerHealth::Troubled),
+        (_, SmtpFailure::Broken(_) | SmtpFailure::Silent) => later(false, Troubled),
     }
 }
 

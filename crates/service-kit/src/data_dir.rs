@@ -48,7 +48,9 @@ pub fn locate(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
     let path = given.unwrap_or(Path::new(DEFAULT));
     match fs::metadata(path) {
         Ok(found) if !found.is_dir() => Err(failed(path)(ErrorKind::NotADirectory.into())),
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(path)(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound || path.is_symlink() => {
+            Err(failed(path)(error))
+        }
         _ => std::path::absolute(path).map_err(failed(path)),
     }
 }

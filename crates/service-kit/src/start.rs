@@ -92,14 +92,14 @@ impl DataDir {
         data_dir::resolve(self.0.as_deref())
     }
 
-    /// Checks the directory without creating it, if the database is in it.
+    /// Checks the directory without creating it, if it is configured or the database is in it.
     ///
     /// # Errors
     /// [`DataDirError`] when something else is at its path.
     pub fn check(&self, config: &DatabaseConfig) -> Result<(), DataDirError> {
-        match &config.url {
-            Some(_) => Ok(()),
-            None => data_dir::locate(self.0.as_deref()).map(drop),
+        match (&self.0, &config.url) {
+            (None, Some(_)) => Ok(()),
+            (configured, _) => data_dir::locate(configured.as_deref()).map(drop),
         }
     }
 

@@ -137,9 +137,9 @@ impl Config {
         }
         // One process has one budget, which the identity area creates.
         let limits = &mut identity.limits;
-        limits.large_bodies_mib = limits
-            .large_bodies_mib
-            .or(worksession.limits.large_bodies_mib);
+        // The work-session area refuses its own 0.
+        let other = worksession.limits.large_bodies_mib.filter(|mib| *mib > 0);
+        limits.large_bodies_mib = limits.large_bodies_mib.or(other);
         let workers = available_parallelism().map_or(1, usize::from).min(2);
         identity.workers.get_or_insert(workers);
         worksession.workers.get_or_insert(workers);

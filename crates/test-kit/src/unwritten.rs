@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,7 +31,7 @@ pub fn assert_check_config_writes_nothing(program: &str, variables: &[(&str, &st
     }
 }
 
-/// Runs `PROGRAM check-config` with each of the keys set to 0, and with a file as the data directory. The program has to report
+/// Runs `PROGRAM check-config` with each of the keys set to 0, and with a file and a broken link as the data directory. The program has to report
 /// each of these faults in one line.
 pub fn assert_check_config_reports(program: &str, variables: &[(&str, &str)], zeros: &[&str]) {
     let refusal = |args: &[&str], key: Option<&str>| {
@@ -49,10 +49,15 @@ pub fn assert_check_config_reports(program: &str, variables: &[(&str, &str)], ze
         let rule = format!("{key} must be at least 1");
         assert!(text.contains(&rule), "{program}: {text}");
     }
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let path = file.path().to_str().unwrap();
-    let text = refusal(&["--data-dir", path], None);
-    assert!(text.contains(path), "{program}: {text}");
+    let place = tempfile::tempdir().unwrap();
+    let (file, link) = (place.path().join("file"), place.path().join("link"));
+    fs::write(&file, "").unwrap();
+    symlink("nothing", &link).unwrap();
+    for path in [file, link] {
+        let path = path.to_str().unwrap();
+        let text = refusal(&["--data-dir", path], None);
+        assert!(text.contains(path), "{program}: {text}");
+    }
 }
 
 fn listing(folder: &Path) -> Vec<PathBuf> {

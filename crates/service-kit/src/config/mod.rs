@@ -70,7 +70,7 @@ pub fn hsts_seconds(base_url: Option<&Url>, configured: u64) -> u64 {
     }
 }
 
-/// Rejects 0 for those keys of a part with which it cannot work then. Each key comes with whether its value is 0.
+/// Rejects 0 for keys that need at least 1. Each key comes with whether its value is 0.
 ///
 /// # Errors
 /// [`ConfigError`] with the first such key and its smallest value.

@@ -34,7 +34,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the keys of the limits, each with whether it is 0, which would reject every request or body.
+    /// Returns the key of each limit and whether its value is 0, which would reject every request or body.
     #[must_use]
     pub fn zeros(&self) -> [(&'static str, bool); 5] {
         [

@@ -403,6 +403,7 @@ fn checking_the_configuration_reports_zeros_and_a_file_as_the_data_directory() {
         "IDENTITY__WORKERS",
         "WORKSESSION__DATABASE__POOL_SIZE",
         "WORKSESSION__LIMITS__JSON_BYTES",
+        "WORKSESSION__LIMITS__LARGE_BODIES_MIB",
         "NOTIFIER__DATABASE__POOL_SIZE",
     ];
     test_kit::assert_check_config_reports(env!("CARGO_BIN_EXE_holdfast"), &[], &zeros);

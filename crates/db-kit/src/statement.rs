@@ -7,8 +7,8 @@ use diesel::serialize::ToSql;
 use diesel::sql_types::HasSqlType;
 
 /// Makes a SQL statement that each connection prepares once, with rows of the SQL types `R`. The text is part of the program,
-/// such as a `.sql` file: texts assembled at run time would fill the connection's statement cache. Diesel assumes that of
-/// [`diesel::sql_query`], and has its statements prepared at each call.
+/// such as a `.sql` file: texts assembled at run time would fill the connection's statement cache. Diesel assumes that the text of
+/// a [`diesel::sql_query`] is assembled at run time, and prepares it at each call.
 ///
 /// On both databases, the placeholders `$1`, `$2`, … first appear in this order. A statement for SQLite only, with too many
 /// values to number by hand, uses names instead: see [`bind_named`](crate::bind_named).

@@ -4,4 +4,4 @@ SELECT session_id, status, category, planned_duration, planning_note, project_id
         FROM session_flags f WHERE f.session_id = sessions.session_id), ''),
     user_id, username, team_id, team_name, submit_result, changed_at, seq
 FROM sessions
-WHERE session_id IN (SELECT json_array_elements_text($1::json))
+WHERE session_id = ANY (ARRAY(SELECT json_array_elements_text($1::json)))

@@ -2,3 +2,6 @@
 
 pub(crate) mod deliveries;
 pub(crate) mod destinations;
+
+#[cfg(test)]
+mod plan_tests;

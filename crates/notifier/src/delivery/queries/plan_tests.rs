@@ -59,8 +59,8 @@ async fn a_plan_made_for_few_rows_looks_them_up_by_their_ids() {
         Ok(plans)
     });
     for plan in plans.await.unwrap() {
-        assert!(plan.contains("= ANY ("), "{plan}");
-        assert!(!plan.contains("Hash Cond"), "{plan}");
-        assert!(!plan.contains("Merge Cond"), "{plan}");
+        let mut lines = plan.lines();
+        let looks_up = lines.any(|line| line.contains("Index Cond") && line.contains("= ANY ("));
+        assert!(looks_up, "{plan}");
     }
 }

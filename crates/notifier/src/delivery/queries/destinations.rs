@@ -227,7 +227,8 @@ pub(crate) fn release(
         look_at: (!row.is_active()).then_some(now),
     });
     for rows in json::arguments(db, &released.collect::<Vec<_>>())? {
-        statement::<()>(text).bind::<Text, _>(rows).execute(db)?;
+        // Not a `statement`: a plan that PostgreSQL keeps may look for plans among all waiting deliveries.
+        diesel::sql_query(text).bind::<Text, _>(rows).execute(db)?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ const FEW_ROWS: &str = "
     ANALYZE";
 
 /// The statements by id, and arguments.
-const STATEMENTS: [(&str, &str); 3] = [
+const STATEMENTS: [(&str, &str); 2] = [
     (
         include_str!("end.postgres.sql"),
         "'delivered', NULL, now(), true, '[\"1\"]'",
@@ -29,10 +29,6 @@ const STATEMENTS: [(&str, &str); 3] = [
     (
         include_str!("start.postgres.sql"),
         r#"'[{"id":"1","message_id":"1"}]'"#,
-    ),
-    (
-        include_str!("release.postgres.sql"),
-        r#"'[{"medium":"chat","id":"1"}]'"#,
     ),
 ];
 

@@ -1,5 +1,4 @@
--- Releases the destinations in $1, a JSON array, all of one medium. The condition with the array is for the plan, as in
--- `end.postgres.sql`.
+-- Releases the destinations in $1, a JSON array.
 UPDATE destinations SET
     lease_owner = NULL,
     failures = released.failures,
@@ -31,5 +30,3 @@ FROM json_to_recordset($1::json) AS released (
     medium text, id text, failures bigint, failing_since timestamp, free_at timestamp, look_at timestamp
 )
 WHERE destinations.medium = released.medium AND destinations.id = released.id
-  AND destinations.medium = ($1::json -> 0 ->> 'medium')
-  AND destinations.id = ANY (ARRAY(SELECT id FROM json_to_recordset($1::json) AS ids (id text)))

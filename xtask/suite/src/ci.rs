@@ -49,7 +49,7 @@ pub(crate) fn ci(options: &CiOptions) -> Result {
     let mut counts = None;
     if !options.quick {
         step(&mut report, "test", || {
-            counts = Some(suite::test(&suite::TestOptions::whole())?);
+            counts = Some(suite::test(&suite::TestOptions::default())?);
             Ok(())
         })?;
         for (name, words) in PROGRAMS {

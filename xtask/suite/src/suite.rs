@@ -9,15 +9,20 @@ use std::time::{Duration, Instant};
 use xtask_kit::cmd::{CapturedOutput, Result, cargo, fail, interrupted, run};
 use xtask_stand::servers::{Servers, Source};
 
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct TestOptions {
+    /// Test this crate only, without the tour
+    #[arg(value_name = "CRATE")]
+    package: Option<String>,
+    /// Run only the tests whose path contains this text
+    pattern: Option<String>,
     /// Run one part only
     #[arg(long)]
     only: Option<Part>,
     /// Where to find PostgreSQL and RabbitMQ
     #[arg(long, default_value = "auto")]
     servers: Source,
-    /// More arguments for `cargo test`, such as a filter
+    /// More arguments for `cargo test`, such as `--lib`
     #[arg(last = true)]
     more: Vec<String>,
 }
@@ -43,25 +48,30 @@ enum Part {
 }
 
 impl TestOptions {
-    /// Returns the options of a complete run, with servers from any source.
-    pub(crate) fn whole() -> Self {
-        Self {
-            only: None,
-            servers: Source::Auto,
-            more: Vec::new(),
-        }
+    fn includes(&self, part: Part) -> bool {
+        let by_default = part != Part::Tour || self.package.is_none();
+        self.only.map_or(by_default, |only| only == part)
     }
 
-    fn includes(&self, part: Part) -> bool {
-        self.only.is_none_or(|only| only == part)
+    /// Returns `cargo test` for the chosen crate, or for all.
+    fn cargo_test(&self) -> Command {
+        let mut command = cargo();
+        command.arg("test");
+        match &self.package {
+            Some(package) => command.args(["--package", package]),
+            None => command.arg("--workspace"),
+        };
+        command
     }
 }
 
 pub(crate) fn test(options: &TestOptions) -> Result<Counts> {
     let started = Instant::now();
-    run(cargo().args(["test", "--workspace", "--no-run"]))?;
+    run(options.cargo_test().arg("--no-run"))?;
     // Tests of the whole system also start programs of other crates.
-    run(cargo().args(["build", "--workspace", "--bins"]))?;
+    if matches!(options.package.as_deref(), None | Some("standalone")) {
+        run(cargo().args(["build", "--workspace", "--bins"]))?;
+    }
     let mut counts = Counts::default();
     let mut broken = both_databases(options, &mut counts)?;
     if options.includes(Part::Tour) {
@@ -99,18 +109,17 @@ fn both_databases(options: &TestOptions, counts: &mut Counts) -> Result<Vec<Stri
         .includes(Part::Postgres)
         .then(|| Servers::obtain(options.servers))
         .transpose()?;
-    let mut wanted = Vec::new();
-    if options.includes(Part::Sqlite) {
-        wanted.push(("SQLite and the memory broker", None));
-    }
-    wanted.extend(
-        servers
-            .iter()
-            .map(|servers| ("PostgreSQL and RabbitMQ", Some(servers))),
-    );
+    let on_sqlite = ("SQLite and the memory broker", None);
+    let sqlite = options.includes(Part::Sqlite).then_some(on_sqlite);
+    let on_postgres = |servers| ("PostgreSQL and RabbitMQ", Some(servers));
+    let postgres = servers.as_ref().map(on_postgres);
+    let wanted: Vec<_> = sqlite.into_iter().chain(postgres).collect();
     let started: Vec<CapturedOutput> = wanted
         .iter()
-        .map(|(_, servers)| CapturedOutput::start(tests_on(*servers).args(&options.more)))
+        .map(|(_, servers)| {
+            let mut command = tests_on(*servers, options);
+            CapturedOutput::start(command.args(&options.pattern).args(&options.more))
+        })
         .collect::<Result<_>>()?;
     let mut ended = Vec::new();
     for ((name, _), running) in wanted.iter().zip(started) {
@@ -122,7 +131,7 @@ fn both_databases(options: &TestOptions, counts: &mut Counts) -> Result<Vec<Stri
     let mut broken = Vec::new();
     for ((name, servers), (mut read, mut outcome)) in wanted.into_iter().zip(ended) {
         if outcome.is_err() && !interrupted() {
-            outcome = unsteady::try_alone(&mut read, &mut tests_on(servers));
+            outcome = unsteady::try_alone(&mut read, &mut tests_on(servers, options));
         }
         *counts += read.counts;
         match outcome {
@@ -133,10 +142,10 @@ fn both_databases(options: &TestOptions, counts: &mut Counts) -> Result<Vec<Stri
     Ok(broken)
 }
 
-/// Returns the command that runs all tests on these servers, or on SQLite without any.
-fn tests_on(servers: Option<&Servers>) -> Command {
-    let mut command = cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]);
+/// Returns the command that runs the chosen tests on these servers, or on SQLite without any.
+fn tests_on(servers: Option<&Servers>, options: &TestOptions) -> Command {
+    let mut command = options.cargo_test();
+    command.arg("--no-fail-fast");
     match servers {
         Some(servers) => servers.name_in(&mut command),
         None => command.env("HOLDFAST_TEST_BACKEND", "sqlite"),
@@ -193,19 +202,16 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            passed,
-            failed,
-            ignored,
-            measured,
-            filtered,
-            time,
-        } = self;
-        let word = if *failed == 0 { "ok" } else { "FAILED" };
+        let word = if self.failed == 0 { "ok" } else { "FAILED" };
         write!(
             f,
-            "test result: {word}. {passed} passed; {failed} failed; {ignored} ignored; {measured} measured; {filtered} filtered out; finished in {:.2}s",
-            time.as_secs_f64()
+            "test result: {word}. {} passed; {} failed; {} ignored; {} measured; {} filtered out; finished in {:.2}s",
+            self.passed,
+            self.failed,
+            self.ignored,
+            self.measured,
+            self.filtered,
+            self.time.as_secs_f64()
         )
     }
 }

@@ -1,8 +1,9 @@
 /// Where servers come from. `Auto` tries the other ways in this order, but prefers a private PostgreSQL to one that is
 /// found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Source {
     /// The first of these that works
+    #[default]
     Auto,
     /// The servers in HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP
     Named,

@@ -48,7 +48,8 @@ const listeners = {
       row.dataset.leaves = expected_end_at
       row.querySelector('strong').textContent = user.username
       row.querySelector('.small').textContent = `${category}, ${project.name}`
-      row.querySelector('time').textContent = time(expected_end_at)
+      const until = row.lastElementChild
+      until.textContent = until.textContent.replace('…', time(expected_end_at))
       page.append(row)
       stay(row)
     }

@@ -5,6 +5,7 @@ use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use service_kit::http::UnreadBody;
@@ -125,7 +126,7 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
         }
         Some(None) => {
             let page = SignedOutPage {
-                frame: PageFrame::of_nobody(dashboard, "You are signed out"),
+                frame: PageFrame::of_nobody(dashboard, t("dashboard-signed-out")),
                 input: SubmittedInput::of(&visitor.request),
                 sign_in: sign_in_path(page),
             };
@@ -164,7 +165,7 @@ pub(crate) async fn resume(user: SignedInVisitor) -> actix_web::Result<HttpRespo
         Some(kept) => {
             let data = user.on(user.call().user_data().await)?;
             let page = ResumePage {
-                frame: user.frame("What you had written", &data),
+                frame: user.frame(t("dashboard-unsent-form"), &data),
                 fields: kept.fields(&WRITTEN),
                 kept,
             };

@@ -28,9 +28,9 @@ pub(crate) struct PageFrame {
 
 impl PageFrame {
     /// Creates the frame of a page that is shown without checking who the visitor is.
-    pub(crate) fn of_nobody(dashboard: &Dashboard, title: &str) -> Self {
+    pub(crate) fn of_nobody(dashboard: &Dashboard, title: impl Into<String>) -> Self {
         Self {
-            title: title.to_owned(),
+            title: title.into(),
             csrf: String::new(),
             username: None,
             theme: "",

@@ -2,6 +2,7 @@
 
 use actix_web::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
+use messages::t;
 use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::Query;
@@ -28,7 +29,7 @@ pub(crate) async fn live(
         .get(ACCEPT)
         .and_then(|accept| accept.to_str().ok());
     if !accept.is_some_and(|accept| accept.contains("text/event-stream")) {
-        return Err(Problem::bad_request("This is a stream: accept text/event-stream").into());
+        return Err(Problem::bad_request(t("dashboard-event-stream").to_string()).into());
     }
     let SignInState::SignedIn(user) = visitor.known().await? else {
         return Ok(nothing_more());

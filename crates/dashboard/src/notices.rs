@@ -1,5 +1,6 @@
 //! The messages of a page about a submitted form: that it succeeded, or what is wrong with which field.
 
+use messages::t;
 use serde::Deserialize;
 
 use crate::api::ApiRejection;
@@ -22,46 +23,34 @@ impl DoneQuery {
 impl ApiRejection {
     /// Returns the messages of a rejected form with these fields. The service's sentences begin with the field's name.
     pub(crate) fn notices(&self, fields: &[&'static str]) -> FormMessages {
-        let first = self.message.split(' ').next().unwrap_or_default();
+        let (first, rest) = self.message.split_once(' ').unwrap_or_default();
         let field = fields.iter().copied().find(|field| *field == first);
-        let message = match (field, self.message.split_once(" must ")) {
-            (Some(_), Some((_, rule))) => format!("Must {rule}"),
-            (Some(_), None) => self.message.replace(first, "This"),
+        let message: String = match (field, self.message.split_once(" must ")) {
+            (Some(_), Some((_, rule))) => t("dashboard-field-must").with("rule", rule).into(),
+            (Some(_), None) => t("dashboard-field-this").with("rest", rest).into(),
             (None, _) => self.message.clone(),
         };
         FormMessages::flawed(field, self.status, message)
     }
 }
 
-/// The success messages, by their names.
+/// The ids of the success messages, by their names.
 const DONE: [(&str, &str); 15] = [
-    ("signed-out", "You are signed out of the dashboard."),
-    (
-        "signed-out-here",
-        "You are signed out in this browser. The identity service did not answer, so the sign-in itself has not ended: end it on your account's page, under Sign-ins.",
-    ),
-    ("started", "The timer runs, and the plan is locked."),
-    ("saved", "The session is saved."),
-    ("preferences", "Your preferences are saved."),
-    ("timezone", "The time zone is changed."),
-    ("webhook", "The webhook is saved."),
-    ("webhook-deleted", "The webhook is deleted."),
-    ("project", "The project is saved."),
-    ("archived", "The project is archived."),
-    (
-        "chat",
-        "The chat is saved. Send a test message to see whether it works.",
-    ),
-    (
-        "chat-test",
-        "A test message is on its way. Reload the page to see whether it arrived.",
-    ),
-    ("kept", "It is yours now and is in use again."),
-    ("chat-off", "No chat is told of this project any more."),
-    (
-        "called",
-        "The call is on its way. Reload the page to see what became of it.",
-    ),
+    ("signed-out", "dashboard-done-signed-out"),
+    ("signed-out-here", "dashboard-done-signed-out-here"),
+    ("started", "dashboard-done-started"),
+    ("saved", "dashboard-done-saved"),
+    ("preferences", "dashboard-done-preferences"),
+    ("timezone", "dashboard-done-timezone"),
+    ("webhook", "dashboard-done-webhook"),
+    ("webhook-deleted", "dashboard-done-webhook-deleted"),
+    ("project", "dashboard-done-project"),
+    ("archived", "dashboard-done-archived"),
+    ("chat", "dashboard-done-chat"),
+    ("chat-test", "dashboard-done-chat-test"),
+    ("kept", "dashboard-done-adopted"),
+    ("chat-off", "dashboard-done-chat-off"),
+    ("called", "dashboard-done-called"),
 ];
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
+use messages::{Text, t};
 use service_kit::Problem;
 use web_kit::html::{accepts_html, html};
 use web_kit::text::in_words;
@@ -20,7 +21,7 @@ const NOT_OURS: [&str; 5] = ["/api/", "/health", "/metrics", "/openapi.json", "/
 struct ProblemPage<'a> {
     frame: PageFrame,
     message: &'a str,
-    what_next: String,
+    what_next: Text,
     input: Vec<String>,
 }
 
@@ -32,7 +33,7 @@ pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpRe
         return None;
     }
     let dashboard = request.app_data::<Data<Dashboard>>()?;
-    let (title, what_next) = in_words(problem, "today");
+    let (title, what_next) = in_words(problem, &t("common-start-today"));
     let page = ProblemPage {
         frame: PageFrame::of_nobody(dashboard, title),
         message: &problem.message,

@@ -2,8 +2,9 @@
 
 use std::borrow::Borrow;
 
-use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
+use messages::{Text, t};
 
 /// The time zone of the preferences, in which a user sees times.
 #[derive(Debug, Clone, Copy)]
@@ -35,16 +36,35 @@ impl TimeFormatter {
         first.unwrap_or_else(|| midnight.and_utc())
     }
 
-    /// Formats the day, such as `Monday, 23 November`.
-    pub(crate) fn day(self, at: &DateTime<Utc>) -> String {
-        at.with_timezone(&self.0).format("%A, %-d %B").to_string()
+    /// Formats the day, such as `Monday, 23 Nov`.
+    pub(crate) fn day(self, at: &DateTime<Utc>) -> Text {
+        let date = self.date(at);
+        let weekday = date.weekday().number_from_monday();
+        t("dashboard-day")
+            .with("weekday", t("dashboard-weekday").with("weekday", weekday))
+            .with("day", date.day())
+            .with("month", month(date))
     }
 
-    /// Formats the date and time, such as `23 November 2026, 14:05`.
+    /// Formats the date and time, such as `23 Nov 2026, 14:05`.
     pub(crate) fn moment(self, at: &DateTime<Utc>) -> String {
-        let local = at.with_timezone(&self.0);
-        local.format("%-d %B %Y, %H:%M").to_string()
+        let text = t("dashboard-date-time")
+            .with("date", date(self.date(at)))
+            .with("time", self.time(at));
+        text.into()
     }
+}
+
+/// Formats a date, such as `23 Nov 2026`.
+pub(crate) fn date(date: NaiveDate) -> Text {
+    t("dashboard-date")
+        .with("day", date.day())
+        .with("month", month(date))
+        .with("year", date.year())
+}
+
+fn month(date: NaiveDate) -> Text {
+    t("dashboard-month").with("month", date.month())
 }
 
 /// Formats a time for scripts.
@@ -70,11 +90,14 @@ pub(crate) fn countdown(seconds: i64) -> String {
 /// Formats a duration, such as `45 min` or `3 h 20 min`.
 pub(crate) fn minutes(minutes: impl Borrow<i64>) -> String {
     let minutes = *minutes.borrow();
-    match (minutes / 60, minutes % 60) {
-        (0, rest) => format!("{rest} min"),
-        (hours, 0) => format!("{hours} h"),
-        (hours, rest) => format!("{hours} h {rest} min"),
-    }
+    let text = match (minutes / 60, minutes % 60) {
+        (0, rest) => t("dashboard-minutes").with("minutes", rest),
+        (hours, 0) => t("dashboard-hours").with("hours", hours),
+        (hours, rest) => t("dashboard-hours-minutes")
+            .with("hours", hours)
+            .with("minutes", rest),
+    };
+    text.into()
 }
 
 /// Formats points with at most two decimals, as they are counted.
@@ -83,71 +106,17 @@ pub(crate) fn points(points: impl Borrow<f64>) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Formats a number with its noun, such as `1 session` and `2 sessions`.
-pub(crate) fn count(number: impl Borrow<i64>, noun: &str) -> String {
-    match *number.borrow() {
-        1 => format!("1 {noun}"),
-        number => format!("{number} {noun}s"),
-    }
-}
-
 /// Returns the name of a badge, and what it is for.
-pub(crate) fn badge(id: &str) -> (&str, &'static str) {
-    let known = BADGES.iter().find(|(known, ..)| *known == id);
-    known.map_or((id, ""), |(_, name, what)| (*name, *what))
+pub(crate) fn badge(id: &str) -> (Text, Text) {
+    (
+        t("sessions-badge").with("badge", id),
+        t("sessions-badge-reason").with("badge", id),
+    )
 }
-
-const BADGES: [(&str, &str, &str); 10] = [
-    (
-        "first_session",
-        "First session",
-        "the first one that was completed",
-    ),
-    ("streak_7", "A week in a row", "seven days of work in a row"),
-    (
-        "streak_30",
-        "A month in a row",
-        "thirty days of work in a row",
-    ),
-    (
-        "streak_100",
-        "A hundred days",
-        "a hundred days of work in a row",
-    ),
-    ("sessions_100", "A hundred sessions", "a hundred sessions"),
-    (
-        "sessions_1000",
-        "A thousand sessions",
-        "a thousand sessions",
-    ),
-    ("hours_100", "A hundred hours", "a hundred credited hours"),
-    (
-        "early_bird",
-        "Early bird",
-        "a session completed that began before seven in the morning",
-    ),
-    (
-        "night_owl",
-        "Night owl",
-        "a session completed that began after ten in the evening",
-    ),
-    (
-        "perfect_week",
-        "Perfect week",
-        "work on all seven days of a week",
-    ),
-];
 
 /// Returns the label of a session's status.
-pub(crate) fn status(name: &str) -> &str {
-    match name {
-        "running" => "Running",
-        "awaiting_submit" => "Waits for your note",
-        "completed" => "Completed",
-        "partial" => "Partial",
-        "abandoned" => "Given up",
-        other => other,
-    }
+pub(crate) fn status(name: &str) -> Text {
+    t("sessions-status").with("status", name)
 }
 
 #[cfg(test)]
@@ -161,7 +130,19 @@ mod tests {
         assert_eq!(countdown(3_661), "1:01:01");
         assert_eq!([45, 60, 200].map(minutes), ["45 min", "1 h", "3 h 20 min"]);
         assert_eq!([2.5, 0.1, 10.0, 0.0].map(points), ["2.5", "0.1", "10", "0"]);
-        assert_eq!(count(1, "session"), "1 session");
+        let days = [1, 2].map(|count| t("dashboard-days").with("count", count));
+        assert_eq!(days.map(String::from), ["1 day", "2 days"]);
+    }
+
+    #[test]
+    fn statuses_and_badges_have_names_and_unknown_ones_their_id() {
+        let names = ["awaiting_submit", "new"].map(|name| status(name).to_string());
+        assert_eq!(names, ["Awaiting note", "new"]);
+        let texts = |(name, reason): (Text, Text)| format!("{name}: {reason}");
+        assert_eq!(
+            ["streak_7", "new"].map(badge).map(texts),
+            ["7-day streak: Focused 7 days in a row", "new: "]
+        );
     }
 
     #[test]
@@ -169,7 +150,11 @@ mod tests {
         let at = "2026-11-23T23:30:00Z".parse().expect("a time");
         assert_eq!(
             TimeFormatter::of("Europe/Berlin").moment(&at),
-            "24 November 2026, 00:30"
+            "24 Nov 2026, 00:30"
+        );
+        assert_eq!(
+            TimeFormatter::of("UTC").day(&at).to_string(),
+            "Monday, 23 Nov"
         );
         assert_eq!(TimeFormatter::of("nowhere").time(&at), "23:30");
     }

@@ -10,6 +10,7 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
 use chrono::TimeDelta;
+use messages::t;
 use secrecy::ExposeSecret as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -165,7 +166,7 @@ impl Visitor {
             }
             Err(TokenError::Ended) => Ok(SignInState::Nobody(self)),
             Err(cause) => {
-                let problem = "The identity service does not answer as it should";
+                let problem = t("dashboard-identity-failing").to_string();
                 Err(Problem::unavailable(problem, 2).caused_by(cause))
             }
         }
@@ -217,7 +218,7 @@ impl SignedInVisitor {
     }
 
     /// Returns the frame of a page with this title, in the theme that the user prefers.
-    pub(crate) fn frame(&self, title: &str, data: &UserData) -> PageFrame {
+    pub(crate) fn frame(&self, title: impl Into<String>, data: &UserData) -> PageFrame {
         PageFrame {
             csrf: self.form_token(),
             username: Some(self.sign_in.username.clone()),
@@ -291,11 +292,9 @@ impl SignedInVisitor {
                     _ => response(self.visitor.to_sign_in()),
                 }
             }
-            ApiError::SignedOut => Problem::unavailable(
-                "You are signed in, and the work-session service does not believe it. The operator may have to set WORKSESSION__IDENTITY_URL",
-                10,
-            )
-            .into(),
+            ApiError::SignedOut => {
+                Problem::unavailable(t("dashboard-token-rejected").to_string(), 10).into()
+            }
             error => Problem::from(error).into(),
         }
     }

@@ -1,6 +1,7 @@
 //! A form that arrived after its sender's sign-in had ended. A sealed cookie stores it until they have signed in again; then it
 //! is shown, and they can send it once more. Nothing is sent by itself.
 
+use messages::t;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use service_kit::seal::Sealer;
@@ -93,7 +94,7 @@ impl SavedForm {
     #[must_use]
     pub fn fields(&self, written: &[&str]) -> Vec<SavedField> {
         let fields = self.fields.iter().map(|(name, value)| SavedField {
-            label: label(name),
+            label: t("common-field").with("name", name).into(),
             is_secret: is_asked_again(name),
             is_written: written.contains(&name.as_str()),
             name: name.clone(),
@@ -133,13 +134,4 @@ fn place(browser: &str) -> String {
 
 fn is_asked_again(name: &str) -> bool {
     ASKED_AGAIN.contains(&name)
-}
-
-/// Returns the label of a field, such as `Website url` for `website_url`.
-fn label(name: &str) -> String {
-    let mut label = name.replace('_', " ");
-    if let Some(first) = label.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    label
 }

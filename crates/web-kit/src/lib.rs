@@ -1,7 +1,7 @@
 //! The common base of both services' pages: the style sheet, files under names that change with their content, the headers of a
 //! page, cookies, the checks of forms, and parts of templates (`templates/parts`, which both find through their `askama.toml`).
 //!
-//! It has no page and no text of its own, and does not know who is signed in.
+//! It has no page of its own, and does not know who is signed in.
 
 pub mod assets;
 pub mod cookies;

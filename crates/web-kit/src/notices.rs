@@ -1,11 +1,12 @@
 //! The messages of a page about a submitted form: that it succeeded, or what is wrong with which field.
 
 use actix_web::http::StatusCode;
+use messages::t;
 
 /// The message at the top of a page, or the one beside a field.
 #[derive(Debug, Default)]
 pub struct FormMessages {
-    done: Option<&'static str>,
+    done: Option<String>,
     flaw: Option<FormError>,
 }
 
@@ -18,34 +19,38 @@ struct FormError {
 }
 
 impl FormMessages {
-    /// Creates a success message from its name in the address of the page. Only the `sentences` can be shown, so that an address
-    /// cannot put words into our mouth.
+    /// Creates a success message from its name in the address of the page. `messages` maps these names to ids of messages; others
+    /// cannot be shown, so that an address cannot put words into our mouth.
     #[must_use]
-    pub fn done(name: Option<&str>, sentences: &[(&str, &'static str)]) -> Self {
-        let found = name.and_then(|name| sentences.iter().find(|(known, _)| *known == name));
+    pub fn done(name: Option<&str>, messages: &[(&str, &'static str)]) -> Self {
+        let found = name.and_then(|name| messages.iter().find(|(known, _)| *known == name));
         Self {
-            done: found.map(|(_, sentence)| *sentence),
+            done: found.map(|(_, id)| t(id).into()),
             flaw: None,
         }
     }
 
     /// Creates the error of a field, or of the form as a whole.
     #[must_use]
-    pub fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
+    pub fn flawed(
+        field: Option<&'static str>,
+        status: StatusCode,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             done: None,
             flaw: Some(FormError {
                 status,
                 field,
-                message,
+                message: message.into(),
             }),
         }
     }
 
     /// Creates the error of one field (400).
     #[must_use]
-    pub fn wrong(field: &'static str, message: &str) -> Self {
-        Self::flawed(Some(field), StatusCode::BAD_REQUEST, message.to_owned())
+    pub fn wrong(field: &'static str, message: impl Into<String>) -> Self {
+        Self::flawed(Some(field), StatusCode::BAD_REQUEST, message)
     }
 
     /// Whether there is an error.
@@ -63,8 +68,8 @@ impl FormMessages {
 
     /// Returns the success message, for the top of the page.
     #[must_use]
-    pub fn good(&self) -> Option<&'static str> {
-        self.done
+    pub fn good(&self) -> Option<&str> {
+        self.done.as_deref()
     }
 
     /// Returns the error that belongs to no field, for the top of the page, without its full stop.
@@ -110,7 +115,7 @@ mod tests {
             " aria-invalid=\"true\" aria-describedby=\"bio-error bio-hint\""
         );
         assert_eq!(beside.marks("name", false), "");
-        let above = FormMessages::flawed(None, StatusCode::CONFLICT, "It is gone.".to_owned());
+        let above = FormMessages::flawed(None, StatusCode::CONFLICT, "It is gone.");
         assert_eq!(
             (above.bad(), above.status()),
             (Some("It is gone"), StatusCode::CONFLICT)
@@ -119,14 +124,14 @@ mod tests {
 
     #[test]
     fn an_address_says_only_what_we_would_say() {
-        let sentences = [("saved", "It is saved.")];
+        let messages = [("next", "common-next")];
         assert_eq!(
-            FormMessages::done(Some("evil words"), &sentences).good(),
+            FormMessages::done(Some("evil words"), &messages).good(),
             None
         );
         assert_eq!(
-            FormMessages::done(Some("saved"), &sentences).good(),
-            Some("It is saved.")
+            FormMessages::done(Some("next"), &messages).good(),
+            Some("Next")
         );
     }
 }

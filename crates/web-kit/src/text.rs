@@ -1,6 +1,7 @@
 //! How pages show names, input, addresses and long lists.
 
 use actix_web::http::StatusCode;
+use messages::{Text, t};
 use service_kit::Problem;
 use url::form_urlencoded;
 
@@ -55,31 +56,30 @@ pub fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
 
 /// Formats a wait as people say it.
 #[must_use]
-pub fn wait(seconds: u64) -> String {
+pub fn wait(seconds: u64) -> Text {
     match (seconds, seconds.div_ceil(60), seconds.div_ceil(3_600)) {
-        (1, ..) => "one second".to_owned(),
-        (2..=90, ..) => format!("{seconds} seconds"),
-        (91..=7_200, minutes, _) => format!("{minutes} minutes"),
-        (_, _, hours) => format!("{hours} hours"),
+        (0..=90, ..) => t("common-seconds").with("count", seconds),
+        (91..=7_200, minutes, _) => t("common-minutes").with("count", minutes),
+        (_, _, hours) => t("common-hours").with("count", hours),
     }
 }
 
 /// Returns the heading of an error page, and what to do next; `start` names the page from which to begin again.
 #[must_use]
-pub fn in_words(problem: &Problem, start: &str) -> (&'static str, String) {
+pub fn in_words(problem: &Problem, start: &Text) -> (Text, Text) {
     match (problem.status, problem.retry_after) {
         (StatusCode::NOT_FOUND, _) => (
-            "Not found",
-            format!("Check the address, or start from {start}."),
+            t("common-not-found"),
+            t("common-not-found-next").with("start", start),
         ),
         (StatusCode::TOO_MANY_REQUESTS, seconds) => (
-            "Too many tries",
-            format!("Try again in {}.", wait(seconds.unwrap_or(1))),
+            t("common-rate-limited"),
+            t("common-rate-limited-next").with("wait", wait(seconds.unwrap_or(1))),
         ),
         (status, _) if status.is_server_error() => {
-            ("This did not work", "Try again in a moment.".to_owned())
+            (t("common-failed"), t("common-server-error-next"))
         }
-        _ => ("This did not work", "Go back and try again.".to_owned()),
+        _ => (t("common-failed"), t("common-rejected-next")),
     }
 }
 
@@ -106,8 +106,8 @@ mod tests {
         let pager = Pager::by_offset("/account/sessions", 0, 50, 50);
         assert!(!pager.is_needed());
         assert_eq!(
-            [1, 90, 91, 86_000].map(wait),
-            ["one second", "90 seconds", "2 minutes", "24 hours"]
+            [1, 90, 91, 86_000].map(|seconds| wait(seconds).to_string()),
+            ["1 second", "90 seconds", "2 minutes", "24 hours"]
         );
         assert_eq!(with_query("/a", &[("q", "x&y"), ("z", "")]), "/a?q=x%26y");
     }

@@ -35,7 +35,7 @@ fn a_saved_form_is_valid_for_its_account_and_browser_until_it_expires() {
     assert_eq!(
         shown,
         [
-            ("Email", "a@b", false),
+            ("E-mail address", "a@b", false),
             ("Password", "", true),
             ("Note", "", false)
         ]

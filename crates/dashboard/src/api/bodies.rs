@@ -1,6 +1,7 @@
 //! The services' responses, without the fields that no page shows.
 
 use chrono::{DateTime, Utc};
+use messages::t;
 use serde::Deserialize;
 
 /// The response of `GET /api/user/data`.
@@ -164,7 +165,7 @@ impl Teams {
     pub(crate) fn name(&self, id: i64) -> String {
         let found = self.teams.iter().find(|team| team.id == id);
         found.map_or_else(
-            || "A team that you left".to_owned(),
+            || t("dashboard-former-team").into(),
             |team| team.name.clone(),
         )
     }

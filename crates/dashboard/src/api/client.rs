@@ -3,6 +3,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 use futures_util::stream::{self, Stream};
+use messages::t;
 use reqwest::header::{ACCEPT, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Method, RequestBuilder, Response};
@@ -118,10 +119,12 @@ impl ApiClient<'_> {
             }
             None => None,
         };
-        let name =
-            name.unwrap_or_else(|| "an account that no longer exists or cannot be read".to_owned());
+        let name = name.unwrap_or_else(|| t("dashboard-creator-unknown").into());
         match client {
-            Some(client) => format!("{name}, with the application {client}"),
+            Some(client) => t("dashboard-creator-application")
+                .with("creator", name)
+                .with("client", client)
+                .into(),
             None => name,
         }
     }

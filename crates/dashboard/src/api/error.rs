@@ -1,6 +1,7 @@
 use std::fmt::Display;
 
 use actix_web::http::StatusCode;
+use messages::t;
 use serde::Deserialize;
 use service_kit::Problem;
 
@@ -83,7 +84,7 @@ impl From<ApiRejection> for ApiError {
         match refused.status {
             StatusCode::UNAUTHORIZED => Self::SignedOut,
             status if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE => {
-                Self::Unavailable(format!("answered {status}: {}", refused.message))
+                Self::Unavailable(format!("{status}: {}", refused.message))
             }
             _ => Self::Rejected(refused),
         }
@@ -96,7 +97,7 @@ impl From<ApiError> for Problem {
             ApiError::SignedOut => Self::new(
                 StatusCode::UNAUTHORIZED,
                 "authentication_required",
-                "You are signed out",
+                t("dashboard-signed-out").to_string(),
             ),
             ApiError::Rejected(refused) => {
                 let problem = Self::new(refused.status, "refused", refused.message);
@@ -106,7 +107,7 @@ impl From<ApiError> for Problem {
                 }
             }
             ApiError::Unavailable(cause) => {
-                Self::unavailable("A part of the product does not answer", 2).caused_by(cause)
+                Self::unavailable(t("dashboard-unavailable").to_string(), 2).caused_by(cause)
             }
         }
     }

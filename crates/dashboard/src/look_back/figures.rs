@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use chrono::NaiveDate;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
@@ -29,7 +30,6 @@ pub(super) struct StatisticsQuery {
 struct StatisticsPage<'a> {
     frame: PageFrame,
     data: &'a UserData,
-    badges: Vec<(&'a str, &'static str)>,
     goal: String,
     calendar: Heatmap,
     /// Days with work, the newest first.
@@ -86,8 +86,7 @@ async fn load<'a>(
     let weeks = weeks.buckets.iter().map(week).collect();
     let hours = hours.buckets.iter().map(hour).collect();
     Ok(StatisticsPage {
-        frame: user.frame("Look back", data),
-        badges: data.badges.iter().map(|badge| text::badge(badge)).collect(),
+        frame: user.frame(t("look-back-title"), data),
         goal: text::minutes(goal),
         calendar: Heatmap::draw(&calendar, goal),
         worked_days: days
@@ -117,8 +116,8 @@ impl Chart {
 fn day(bucket: &Bucket) -> Option<Column> {
     let date: NaiveDate = bucket.key.parse().ok()?;
     Some(Column {
-        name: date.format("%-d %B %Y").to_string(),
-        label: date.format("%-d.%-m.").to_string(),
+        name: date.format("%a %-d %b %Y").to_string(),
+        label: date.format("%-d %b").to_string(),
         worked: bucket.worked,
     })
 }
@@ -130,15 +129,18 @@ fn calendar_day(bucket: &Bucket) -> Option<(NaiveDate, SessionTotals)> {
 fn week(bucket: &Bucket) -> Column {
     let (year, week) = bucket.key.split_once("-W").unwrap_or(("", &bucket.key));
     Column {
-        name: format!("Week {} of {year}", week.trim_start_matches('0')),
-        label: format!("W{week}"),
+        name: t("look-back-week-of-year")
+            .with("week", week.trim_start_matches('0'))
+            .with("year", year)
+            .into(),
+        label: t("look-back-week-short").with("week", week).into(),
         worked: bucket.worked,
     }
 }
 
 fn hour(bucket: &Bucket) -> Column {
     Column {
-        name: format!("From {}:00", bucket.key),
+        name: t("look-back-hour-range").with("hour", &bucket.key).into(),
         label: bucket.key.clone(),
         worked: bucket.worked,
     }
@@ -151,9 +153,9 @@ fn project(named: &[Project], key: &str) -> String {
             Some(team) => format!("{} ({team})", project.name),
             None => project.name.clone(),
         },
-        (None, "none") => "No project".to_owned(),
-        (None, "other") => "Others".to_owned(),
+        (None, "none") => t("look-back-no-project").into(),
+        (None, "other") => t("look-back-other-projects").into(),
         // It belongs to a team that the user left, or that was deleted.
-        (None, _) => "A project that you do not see any more".to_owned(),
+        (None, _) => t("look-back-unavailable-project").into(),
     }
 }

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 use web_kit::text::{Pager, with_query};
@@ -84,7 +85,7 @@ pub(super) async fn page(
         ),
     };
     let page = SessionListPage {
-        frame: user.frame("Sessions", &data).with(notices),
+        frame: user.frame(t("look-back-sessions"), &data).with(notices),
         is_filtered: filter.is_filtered(),
         projects: &projects.projects,
         face: TimeFormatter::of(&data.timezone),

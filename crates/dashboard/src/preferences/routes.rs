@@ -1,6 +1,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::ServiceConfig;
 use askama::Template;
+use messages::t;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -57,31 +58,27 @@ struct PreferencesPage<'a> {
 
 impl PreferencesPage<'_> {
     const SOUNDS: [(&'static str, &'static str); 4] = [
-        ("bell", "Bell"),
-        ("chime", "Chime"),
-        ("digital", "Digital"),
-        ("none", "No sound"),
+        ("bell", "preferences-sound-bell"),
+        ("chime", "preferences-sound-chime"),
+        ("digital", "preferences-sound-digital"),
+        ("none", "preferences-sound-none"),
     ];
     const THEMES: [(&'static str, &'static str); 3] = [
-        ("system", "As the system"),
-        ("light", "Light"),
-        ("dark", "Dark"),
+        ("system", "preferences-theme-system"),
+        ("light", "preferences-theme-light"),
+        ("dark", "preferences-theme-dark"),
     ];
 
     /// Whether another client has set a sound that this page does not offer.
     fn has_own_sound(&self) -> bool {
-        let sounds = Self::SOUNDS.iter();
-        !sounds
-            .map(|(name, _)| *name)
-            .any(|name| name == self.input.notification_sound)
+        let mut sounds = Self::SOUNDS.iter();
+        !sounds.any(|(name, _)| *name == self.input.notification_sound)
     }
 
     /// Whether another client has set a theme that this page does not offer.
     fn has_own_theme(&self) -> bool {
-        let themes = Self::THEMES.iter();
-        !themes
-            .map(|(name, _)| *name)
-            .any(|name| name == self.input.theme_preference)
+        let mut themes = Self::THEMES.iter();
+        !themes.any(|(name, _)| *name == self.input.theme_preference)
     }
 }
 
@@ -117,7 +114,7 @@ async fn show(
 ) -> actix_web::Result<HttpResponse> {
     let data = user.on(user.call().user_data().await)?;
     let page = PreferencesPage {
-        frame: user.frame("Settings", &data).with(notices),
+        frame: user.frame(t("preferences-title"), &data).with(notices),
         input: input.unwrap_or_else(|| PreferencesForm::of(&data.preferences)),
         timezones: timezone::all(&data.timezone),
         timezone: &data.timezone,
@@ -140,17 +137,16 @@ impl PreferencesForm {
 
     /// Returns the body for the service.
     fn body(&self) -> Result<Value, FormMessages> {
-        let number = |name, text: &str, limits: &str| {
-            let wrong = format!("Must be a whole number from {limits}");
-            let number = text.trim().parse::<i64>();
-            number.map_err(|_| FormMessages::wrong(name, &wrong))
+        let number = |name, text: &str, most: i64| {
+            let wrong = |_| FormMessages::wrong(name, t("preferences-number").with("most", most));
+            text.trim().parse::<i64>().map_err(wrong)
         };
         let [goal, duration, short, long] = NUMBERS;
         Ok(json!({
-            goal: number(goal, &self.daily_goal, "1 to 24")?,
-            duration: number(duration, &self.default_duration, "1 to 480")?,
-            short: number(short, &self.short_break_duration, "1 to 60")?,
-            long: number(long, &self.long_break_duration, "1 to 60")?,
+            goal: number(goal, &self.daily_goal, 24)?,
+            duration: number(duration, &self.default_duration, 480)?,
+            short: number(short, &self.short_break_duration, 60)?,
+            long: number(long, &self.long_break_duration, 60)?,
             "notification_sound": self.notification_sound,
             "theme_preference": self.theme_preference,
             "leaderboard_opt_in": self.leaderboard_opt_in.is_some(),

@@ -1,5 +1,6 @@
 use actix_web::HttpResponse;
 use chrono_tz::TZ_VARIANTS;
+use messages::t;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,8 +36,9 @@ pub(super) async fn save(form: Form<TimezoneForm>) -> actix_web::Result<HttpResp
 fn said(refused: &ApiRejection) -> FormMessages {
     match refused.retry_after {
         Some(seconds) => {
-            let when = wait(seconds);
-            let message = format!("{}. Try again in {when}.", refused.message);
+            let message = t("preferences-timezone-wait")
+                .with("reason", &refused.message)
+                .with("wait", wait(seconds));
             FormMessages::flawed(Some("timezone"), refused.status, message)
         }
         None => refused.notices(&["timezone"]),

@@ -1,5 +1,6 @@
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use service_kit::http::{Path, Query};
 
 use super::bodies::{API, OwnProject, OwnProjectBody, OwnProjects, ProjectForm};
@@ -53,7 +54,7 @@ pub(super) async fn show_list(
     ))?;
     found.projects.sort_by_key(|project| project.archived);
     let page = ProjectListPage {
-        frame: user.frame("Your projects", &data).with(notices),
+        frame: user.frame(t("projects-title"), &data).with(notices),
         projects: found.projects,
         input,
     };
@@ -76,7 +77,7 @@ pub(super) async fn show_one(
         description: project.description.clone(),
     };
     let page = OwnProjectPage {
-        frame: user.frame("Project", &data).with(notices),
+        frame: user.frame(t("projects-project"), &data).with(notices),
         input: input.unwrap_or_else(stored),
         project: &project,
     };

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use chrono::TimeDelta;
+use messages::t;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -144,7 +145,7 @@ async fn show(
     let is_whole = ended + NEARLY >= planned.expected_end_at;
     let worked = (ended - planned.started_at).num_minutes().max(0);
     let page = FinishPage {
-        frame: user.frame("What came of it?", &data).with(notices),
+        frame: user.frame(t("sessions-finish"), &data).with(notices),
         id: id.to_string(),
         from: face.time(&planned.started_at),
         to: face.time(&ended),
@@ -159,18 +160,12 @@ async fn show(
 
 /// Returns the messages about a rejection, in words for people who wrote no client.
 fn said(refused: &ApiRejection) -> FormMessages {
-    let message = &refused.message;
-    if refused.status == StatusCode::CONFLICT {
-        let message = format!(
-            "{message}, in another tab or by another client. Nothing of this form was saved yet: what you wrote stands below, and can still be put in the place of what is there"
-        );
-        return FormMessages::flawed(None, refused.status, message);
-    }
-    if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
-        let message = format!(
-            "The plan was locked when the timer started and cannot be changed any more. {message}. Nothing was saved, and the session is still open: below is the plan as it is, with what you wrote"
-        );
-        return FormMessages::flawed(None, refused.status, message);
-    }
-    refused.notices(&FIELDS)
+    let message = match refused.status {
+        StatusCode::CONFLICT => t("sessions-already-submitted").with("message", &refused.message),
+        StatusCode::UNPROCESSABLE_ENTITY => {
+            t("sessions-plan-differs").with("message", &refused.message)
+        }
+        _ => return refused.notices(&FIELDS),
+    };
+    FormMessages::flawed(None, refused.status, message)
 }

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::{Text, t};
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
@@ -29,7 +30,7 @@ struct FinishedPage<'a> {
     session: &'a Session,
     data: &'a UserData,
     points: String,
-    badges: Vec<(&'a str, &'static str)>,
+    badges: Vec<(Text, Text)>,
     takes_long: bool,
     is_flagged: bool,
 }
@@ -49,7 +50,7 @@ pub(super) async fn page(
     let badges = earned.filter_map(|name| data.badges.iter().find(|badge| *badge == name));
     let sessions = today.buckets.last().map_or(0, |day| day.worked.sessions);
     let page = FinishedPage {
-        frame: user.frame("Well done", &data),
+        frame: user.frame(t("sessions-saved"), &data),
         points: text::points(session.points_awarded),
         badges: badges.map(|badge| text::badge(badge)).collect(),
         takes_long: sessions > 0 && sessions % LONG_BREAK_EVERY == 0,

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Utc};
+use messages::t;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::Value;
@@ -72,7 +73,7 @@ pub(super) async fn show(
         call.get::<SessionBody>(&path)
     ))?;
     let page = RecordPage {
-        frame: user.frame("Session", &data).with(notices),
+        frame: user.frame(t("sessions-session"), &data).with(notices),
         face: TimeFormatter::of(&data.timezone),
         ended: session.end_time.or(session.ended_at),
         review: input.unwrap_or_else(|| SessionReview {

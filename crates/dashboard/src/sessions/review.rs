@@ -1,3 +1,4 @@
+use messages::t;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,13 +23,7 @@ pub(super) const FIELDS: [&str; 3] = ["note", "quality_rating", "tags"];
 
 impl SessionReview {
     /// The ratings to choose from.
-    pub(super) const RATINGS: [(&'static str, &'static str); 5] = [
-        ("5", "5, could not be better"),
-        ("4", "4, good"),
-        ("3", "3, all right"),
-        ("2", "2, not much came of it"),
-        ("1", "1, nothing worked"),
-    ];
+    pub(super) const RATINGS: [i64; 5] = [5, 4, 3, 2, 1];
 
     /// Whether there is no input.
     pub(super) fn is_empty(&self) -> bool {
@@ -44,8 +39,9 @@ impl SessionReview {
         let rating = match self.quality_rating.as_str() {
             "" => None,
             text => {
-                let number = text.parse::<i64>();
-                Some(number.map_err(|_| FormMessages::wrong("quality_rating", "Must be 1 to 5"))?)
+                let wrong =
+                    |_| FormMessages::wrong("quality_rating", t("sessions-rating-malformed"));
+                Some(text.parse::<i64>().map_err(wrong)?)
             }
         };
         let tags = self.tags.split(',').map(str::trim);

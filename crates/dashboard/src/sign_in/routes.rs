@@ -2,6 +2,7 @@ use actix_web::http::header::{CACHE_CONTROL, HOST, LOCATION, REFERRER_POLICY};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::ServiceConfig;
 use actix_web::{HttpRequest, HttpResponse};
+use messages::t;
 use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::{Query, UnreadBody, endpoint};
@@ -145,7 +146,7 @@ fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
         false => Err(Problem::new(
             StatusCode::FORBIDDEN,
             "forbidden",
-            "Signing in with a browser takes https beyond this machine. The operator can put a proxy with TLS before the services, and say so with WORKSESSION__BASE_URL and IDENTITY__BASE_URL",
+            t("dashboard-https-required").to_string(),
         )),
     }
 }
@@ -171,26 +172,23 @@ fn check_issuer(oauth: &TokenClient, iss: Option<&str>) -> Result<(), Problem> {
         false => Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "invalid_issuer",
-            format!(
-                "This answer is not from {}, where you were sent to sign in. The operator may have to set WORKSESSION__IDENTITY_PUBLIC_URL",
-                oauth.issuer
-            ),
+            t("dashboard-wrong-issuer")
+                .with("issuer", &oauth.issuer)
+                .to_string(),
         )),
     }
 }
 
 fn lost(visitor: &Visitor) -> Problem {
-    let message = match visitor.sign_in {
-        Some(_) => "You are signed in already, and this way to sign in was used or is too old",
-        None => {
-            "This way to sign in was begun in another browser, or too long ago. Please sign in again"
-        }
+    let message: String = match visitor.sign_in {
+        Some(_) => t("dashboard-already-signed-in").into(),
+        None => t("dashboard-other-browser").into(),
     };
     Problem::new(StatusCode::BAD_REQUEST, "invalid_state", message)
 }
 
 fn refused(description: Option<String>) -> Problem {
-    let message = description.unwrap_or_else(|| "Nobody was signed in".to_owned());
+    let message = description.unwrap_or_else(|| t("dashboard-sign-in-denied").into());
     Problem::new(StatusCode::FORBIDDEN, "access_denied", message)
 }
 
@@ -199,14 +197,14 @@ fn not_signed_in(error: TokenError) -> Problem {
         TokenError::Ended => Problem::new(
             StatusCode::BAD_REQUEST,
             "invalid_grant",
-            "This way to sign in was used before, or took too long. Please sign in again",
+            t("dashboard-sign-in-expired").to_string(),
         ),
-        TokenError::UnknownClient => Problem::unavailable(
-            "The identity service does not know this dashboard. The operator has to set WORKSESSION__DASHBOARD__CLIENT_ID and WORKSESSION__DASHBOARD__CLIENT_SECRET to those of a registered client",
-            60,
-        ),
+        TokenError::UnknownClient => {
+            Problem::unavailable(t("dashboard-unknown-client").to_string(), 60)
+        }
         TokenError::Unavailable(cause) => {
-            Problem::unavailable("The identity service does not answer", 2).caused_by(cause)
+            Problem::unavailable(t("dashboard-identity-unavailable").to_string(), 2)
+                .caused_by(cause)
         }
     }
 }

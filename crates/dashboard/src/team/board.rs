@@ -1,6 +1,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 use web_kit::text::{Pager, with_query};
@@ -46,7 +47,7 @@ pub(super) async fn page(
     let first = with_query(PATH, &[("period", period)]);
     let next = board.next_cursor.as_deref();
     let page = BoardPage {
-        frame: user.frame("Leaderboard", &data),
+        frame: user.frame(t("team-leaderboard"), &data),
         pager: Pager {
             previous: (!query.0.cursor.is_empty()).then_some(first),
             next: next.map(|next| with_query(PATH, &[("period", period), ("cursor", next)])),

@@ -1,6 +1,7 @@
 //! The services' responses for the pages of teams, without the fields that no page shows.
 
 use chrono::{DateTime, Utc};
+use event_types::ChatProvider;
 use serde::Deserialize;
 
 use crate::api::{Project, Team, UserSummary};
@@ -119,6 +120,14 @@ pub(super) struct Chat {
     pub(super) last_test: Option<ChatTest>,
 }
 
+impl Chat {
+    /// Returns the product's name, if a chat is configured.
+    pub(super) fn label(&self) -> Option<&str> {
+        let name = self.provider.as_deref()?;
+        Some(ChatProvider::named(name).map_or(name, |known| known.label()))
+    }
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ChatTest {
     /// `pending`, `delivered`, `failed` or `skipped`.
@@ -162,16 +171,11 @@ pub(super) struct LeaderboardPlace {
     pub(super) minutes: i64,
 }
 
-/// The periods of leaderboards, by their names in the API.
-pub(super) const PERIODS: [(&str, &str); 4] = [
-    ("day", "Today"),
-    ("week", "Week"),
-    ("month", "Month"),
-    ("all", "Ever"),
-];
+/// The periods of leaderboards, as the API names them.
+pub(super) const PERIODS: [&str; 4] = ["day", "week", "month", "all"];
 
 /// Returns the requested period, or the week.
 pub(super) fn period(asked: Option<&str>) -> &'static str {
-    let known = PERIODS.iter().find(|(name, _)| Some(*name) == asked);
-    known.map_or("week", |(name, _)| name)
+    let known = PERIODS.into_iter().find(|name| Some(*name) == asked);
+    known.unwrap_or("week")
 }

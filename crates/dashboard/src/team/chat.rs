@@ -6,10 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use service_kit::http::Path;
 
-use super::bodies::{Chat, ChatTest};
+use super::bodies::Chat;
 use super::settings::{ProjectPath, show};
 use crate::form::{EmptyForm, Form};
-use crate::text::TimeFormatter;
 use crate::visitor::SignedInVisitor;
 
 /// The fields, for the messages beside them.
@@ -38,11 +37,8 @@ pub(super) struct ChatForm {
 }
 
 impl ChatForm {
-    pub(super) const ANNOUNCED: [(&'static str, &'static str); 3] = [
-        ("planned", "What somebody plans, at the start"),
-        ("finished", "How it ended"),
-        ("abandoned", "That it was given up"),
-    ];
+    /// The boxes, as the API names what is announced.
+    pub(super) const ANNOUNCED: [&'static str; 3] = ["planned", "finished", "abandoned"];
 
     /// Fills the form from the chat's settings, or with the usual ones if there is no chat.
     pub(super) fn of(chat: &Chat) -> Self {
@@ -68,7 +64,7 @@ impl ChatForm {
     }
 
     fn body(&self) -> Value {
-        let announced = Self::ANNOUNCED.iter().map(|(name, _)| *name);
+        let announced = Self::ANNOUNCED.into_iter();
         let announced: Vec<&str> = announced.filter(|name| self.has(name)).collect();
         let mut body = Map::new();
         body.insert("provider".to_owned(), self.provider.as_str().into());
@@ -84,17 +80,6 @@ impl ChatForm {
             }
         }
         body.into()
-    }
-}
-
-/// Describes the outcome of the last test.
-pub(super) fn outcome(test: &ChatTest, face: TimeFormatter) -> String {
-    let at = face.moment(&test.at);
-    match (test.outcome.as_str(), &test.reason) {
-        ("pending", _) => format!("A test message is on its way since {at}."),
-        ("delivered", _) => format!("The test message of {at} arrived."),
-        (_, Some(reason)) => format!("The test message of {at} did not arrive: {reason}."),
-        (_, None) => format!("The test message of {at} did not arrive."),
     }
 }
 

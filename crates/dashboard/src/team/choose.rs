@@ -1,6 +1,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::t;
 
 use crate::api::{Team, Teams};
 use crate::frame::PageFrame;
@@ -28,7 +29,7 @@ pub(super) async fn page(user: SignedInVisitor) -> actix_web::Result<HttpRespons
     }
     let settings = &user.visitor.dashboard.settings;
     let page = ChoosePage {
-        frame: user.frame("Teams", &data),
+        frame: user.frame(t("team-teams"), &data),
         teams: found.teams,
         all: settings.account("/teams"),
         new: settings.account("/teams/new"),

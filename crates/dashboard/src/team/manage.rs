@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -135,7 +136,7 @@ async fn ask(
         return Err(Problem::not_found().into());
     }
     let page = NewProjectPage {
-        frame: user.frame("New project", &data).with(notices),
+        frame: user.frame(t("team-new-project"), &data).with(notices),
         detail: &detail,
         input,
     };

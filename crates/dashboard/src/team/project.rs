@@ -26,7 +26,8 @@ struct ProjectPage<'a> {
     detail: &'a TeamDetail,
     project: &'a TeamProject,
     path: &'a str,
-    chat: String,
+    /// Empty if there is none.
+    chat: &'a str,
     chat_is_on: bool,
     face: TimeFormatter,
     activity: &'a [ActivityEntry],
@@ -57,7 +58,7 @@ pub(super) async fn page(
     let path = format!("/team/{slug}/projects/{id}");
     let page = ProjectPage {
         frame: user.frame(&project.name, &data).with(done.0.notices()),
-        chat: chat.chat.provider.clone().unwrap_or_default(),
+        chat: chat.chat.label().unwrap_or_default(),
         chat_is_on: chat.chat.status == "active",
         face: TimeFormatter::of(&data.timezone),
         activity: &activity.activity,
@@ -72,20 +73,4 @@ pub(super) async fn page(
         path: &path,
     };
     Ok(user.show(StatusCode::OK, &page))
-}
-
-impl ActivityEntry {
-    /// Describes the outcome of the notification in the chat.
-    fn told(&self) -> String {
-        match &self.notification {
-            None => "Not told yet".to_owned(),
-            Some(told) => match (told.outcome.as_str(), &told.reason) {
-                ("delivered", _) => "Told in the chat".to_owned(),
-                ("skipped", None) => "Not told".to_owned(),
-                ("skipped", Some(reason)) => format!("Not told: {reason}"),
-                (_, None) => "The chat was not reached".to_owned(),
-                (_, Some(reason)) => format!("The chat was not reached: {reason}"),
-            },
-        }
-    }
 }

@@ -1,11 +1,12 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use event_types::ChatProvider;
+use messages::t;
 use service_kit::Problem;
 use service_kit::http::{Path, Query};
 
 use super::bodies::{Chat, ChatResponse, TeamDetail, TeamProject};
-use super::chat::{self, ChatForm};
+use super::chat::ChatForm;
 use super::manage::TeamProjectForm;
 use crate::api::Slug;
 use crate::frame::PageFrame;
@@ -27,7 +28,7 @@ struct ProjectSettingsPage<'a> {
     /// Who configured a paused chat.
     maker: Option<String>,
     chat_input: ChatForm,
-    last_test: Option<String>,
+    face: TimeFormatter,
 }
 
 /// Shows what can be changed of a project.
@@ -59,21 +60,18 @@ pub(super) async fn show(
     if !detail.manages() || project.team_id != detail.team.id {
         return Err(Problem::not_found().into());
     }
-    let (face, chat) = (TimeFormatter::of(&data.timezone), &answer.chat);
+    let chat = &answer.chat;
     let maker = call.maker(chat.created_by, chat.client_id.as_deref());
     let page = ProjectSettingsPage {
         maker: match chat.status.as_str() {
             "paused" => Some(maker.await),
             _ => None,
         },
-        frame: user.frame("Settings of the project", &data).with(notices),
+        frame: user.frame(t("team-project-settings"), &data).with(notices),
         path: format!("/team/{slug}/projects/{id}"),
         input: input.unwrap_or_else(|| TeamProjectForm::of(&project)),
         chat_input: chat_input.unwrap_or_else(|| ChatForm::of(chat)),
-        last_test: chat
-            .last_test
-            .as_ref()
-            .map(|test| chat::outcome(test, face)),
+        face: TimeFormatter::of(&data.timezone),
         project: &project,
         chat,
     };

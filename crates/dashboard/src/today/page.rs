@@ -1,6 +1,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Utc};
+use messages::{Text, t};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use service_kit::crypto::random_token;
@@ -51,7 +52,7 @@ struct RecentSessions {
 #[template(path = "today/page.html")]
 struct TodayPage<'a> {
     frame: PageFrame,
-    day: String,
+    day: Text,
     now: String,
     sound: &'a str,
     timer: &'static str,
@@ -74,6 +75,7 @@ struct TodayPage<'a> {
 struct RunningTimer {
     id: String,
     category: String,
+    /// Empty for none.
     project: String,
     planned: String,
     note: String,
@@ -140,7 +142,7 @@ impl TodayData {
         let running = running.map(|session| RunningTimer::new(session, now, face));
         let title = match &running {
             Some(running) => format!("{} · {}", running.left, running.name),
-            None => "Today".to_owned(),
+            None => t("today-title").into(),
         };
         let of_status =
             |is_it: fn(&str) -> bool| self.sessions.iter().filter(move |it| is_it(&it.status));
@@ -191,13 +193,10 @@ impl RunningTimer {
         Self {
             id: session.session_id.clone(),
             category: session.category.clone(),
-            project: match session.project.name.as_str() {
-                "" => "No project".to_owned(),
-                name => name.to_owned(),
-            },
+            project: session.project.name.clone(),
             planned: text::minutes(session.planned_duration),
             note: session.planning_note.clone(),
-            timer: Timer::new(span, now, face, name, "Time is up"),
+            timer: Timer::new(span, now, face, name, t("today-time-up")),
         }
     }
 }
@@ -205,11 +204,12 @@ impl RunningTimer {
 fn groups(projects: &[Project]) -> Vec<ProjectGroup> {
     let mut groups: Vec<ProjectGroup> = Vec::new();
     for project in projects {
-        let name = project.team_name.as_deref().unwrap_or("Personal");
+        let team = project.team_name.clone();
+        let name = team.unwrap_or_else(|| t("today-personal-projects").into());
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.projects.push(project.clone()),
             None => groups.push(ProjectGroup {
-                name: name.to_owned(),
+                name,
                 projects: vec![project.clone()],
             }),
         }

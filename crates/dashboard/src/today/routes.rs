@@ -3,6 +3,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
 use chrono::{DateTime, TimeDelta};
+use messages::t;
 use serde::Deserialize;
 use serde_json::json;
 use service_kit::http::{Query, endpoint};
@@ -67,7 +68,7 @@ async fn today(visitor: Visitor, done: Query<DoneQuery>) -> actix_web::Result<Ht
 async fn start(form: Form<StartForm>) -> actix_web::Result<HttpResponse> {
     let Form { user, fields } = form;
     let Ok(duration) = fields.duration.trim().parse::<i64>() else {
-        let notices = FormMessages::wrong("duration", "Must be a whole number");
+        let notices = FormMessages::wrong("duration", t("today-duration-malformed"));
         return again(&user, notices, fields).await;
     };
     let body = json!({
@@ -101,8 +102,7 @@ async fn again(
 
 fn said(refused: &ApiRejection) -> FormMessages {
     if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
-        let message = "This form was sent before with another plan. If what runs now is not what you want, send it once more";
-        return FormMessages::flawed(None, refused.status, message.to_owned());
+        return FormMessages::flawed(None, refused.status, t("today-other-plan"));
     }
     refused.notices(&["category", "duration", "project_id", "note"])
 }
@@ -130,12 +130,13 @@ async fn take_break(
     query: Query<BreakQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let data = user.on(user.call().user_data().await)?;
+    let preferences = &data.preferences;
     let now = user.visitor.dashboard.clock.now();
     let BreakQuery { kind, until } = query.0;
     let kind = kind.unwrap_or_default();
     let (title, minutes) = match kind.as_str() {
-        "long" => ("Long break", data.preferences.long_break_duration),
-        _ => ("Short break", data.preferences.short_break_duration),
+        "long" => (t("today-long-break"), preferences.long_break_duration),
+        _ => (t("today-short-break"), preferences.short_break_duration),
     };
     let length = TimeDelta::try_minutes(minutes).unwrap_or(LONGEST_BREAK);
     let until = until.and_then(|until| DateTime::from_timestamp(until, 0));
@@ -144,13 +145,12 @@ async fn take_break(
         return Ok(user.see_other(&with_query("/break", &[("kind", &kind), ("until", &until)])));
     };
     let face = TimeFormatter::of(&data.timezone);
-    let (span, name) = ((until - length, until), title.to_owned());
-    let running = Timer::new(span, now, face, name, "The break is over");
+    let (span, over) = ((until - length, until), t("today-break-over"));
     let page = BreakPage {
+        running: Timer::new(span, now, face, title.to_string(), over),
         frame: user.frame(title, &data),
-        running,
         now: text::machine(&now),
-        sound: &data.preferences.notification_sound,
+        sound: &preferences.notification_sound,
         timer: TIMER.path(),
     };
     Ok(user.show(StatusCode::OK, &page))
@@ -158,7 +158,7 @@ async fn take_break(
 
 fn land(dashboard: &Dashboard, notices: FormMessages) -> HttpResponse {
     let page = LandingPage {
-        frame: PageFrame::of_nobody(dashboard, "Plan, focus, finish, look back").with(notices),
+        frame: PageFrame::of_nobody(dashboard, t("today-welcome")).with(notices),
         register: dashboard.settings.account("/register"),
     };
     html(StatusCode::OK, &page, &dashboard.policy)
@@ -167,7 +167,7 @@ fn land(dashboard: &Dashboard, notices: FormMessages) -> HttpResponse {
 fn set_up(visitor: &Visitor) -> HttpResponse {
     let dashboard = &visitor.dashboard;
     let page = SetupPage {
-        frame: PageFrame::of_nobody(dashboard, "Not set up yet"),
+        frame: PageFrame::of_nobody(dashboard, t("today-setup")),
         redirect_uri: dashboard.settings.redirect_uri(),
         base_url: &dashboard.settings.base_url,
         allowed: dashboard.cookies.allow(&visitor.request),

@@ -1,4 +1,5 @@
 use chrono::{DateTime, Utc};
+use messages::Text;
 
 use crate::assets::CLOCK;
 use crate::text::{self, TimeFormatter};
@@ -20,7 +21,7 @@ pub(crate) struct Timer {
     /// For the title of the page.
     pub(super) name: String,
     /// The message at the end.
-    pub(super) over: &'static str,
+    pub(super) over: Text,
     /// The path of the worker that wakes the script.
     pub(super) clock: &'static str,
 }
@@ -32,7 +33,7 @@ impl Timer {
         now: DateTime<Utc>,
         face: TimeFormatter,
         name: String,
-        over: &'static str,
+        over: Text,
     ) -> Self {
         let (starts, ends) = span;
         let whole = (ends - starts).num_seconds().max(1);
@@ -57,6 +58,7 @@ impl Timer {
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
+    use messages::t;
 
     use super::*;
 
@@ -67,7 +69,7 @@ mod tests {
         let at = |millis| {
             let now = start + TimeDelta::milliseconds(millis);
             let face = TimeFormatter::of("UTC");
-            Timer::new((start, end), now, face, String::new(), "")
+            Timer::new((start, end), now, face, String::new(), t("today-time-up"))
         };
         assert_eq!((at(0).left.as_str(), at(0).percent), ("25:00", 0));
         assert_eq!(at(1).left, "25:00");

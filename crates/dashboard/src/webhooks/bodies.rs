@@ -1,4 +1,5 @@
 use chrono::{DateTime, Utc};
+use messages::t;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -59,19 +60,11 @@ pub(super) struct Deliveries {
     pub(super) next_cursor: Option<String>,
 }
 
-/// The events to which a webhook can subscribe: field of the form, event type and label.
-pub(super) const EVENTS: [(&str, &str, &str); 3] = [
-    ("started", "session.started.v1", "A session started"),
-    (
-        "submitted",
-        "session.submitted.v1",
-        "A session was submitted",
-    ),
-    (
-        "abandoned",
-        "session.abandoned.v1",
-        "A session was given up",
-    ),
+/// The events to which a webhook can subscribe: field of the form, and event type.
+pub(super) const EVENTS: [(&str, &str); 3] = [
+    ("started", "session.started.v1"),
+    ("submitted", "session.submitted.v1"),
+    ("abandoned", "session.abandoned.v1"),
 ];
 
 /// The form of a webhook. A box that is not ticked is absent.
@@ -91,7 +84,7 @@ pub(super) struct WebhookForm {
 pub(super) fn said(refused: &ApiRejection) -> FormMessages {
     let notices = refused.notices(&["url", "events", "description", "team_id"]);
     match notices.at("events") {
-        Some(_) => FormMessages::wrong("events", "Tick at least one"),
+        Some(_) => FormMessages::wrong("events", t("webhooks-events-missing")),
         None => notices,
     }
 }
@@ -112,7 +105,7 @@ impl WebhookForm {
     pub(super) fn of(webhook: &Webhook) -> Self {
         let told = |event: &str| webhook.events.iter().any(|it| it == event);
         let [started, submitted, abandoned] =
-            EVENTS.map(|(_, event, _)| told(event).then(|| "yes".to_owned()));
+            EVENTS.map(|(_, event)| told(event).then(|| "yes".to_owned()));
         Self {
             description: webhook.description.clone(),
             started,
@@ -133,8 +126,8 @@ impl WebhookForm {
 
     /// Returns the body for the service. Without an address, the stored one stays.
     pub(super) fn body(&self) -> Value {
-        let events = EVENTS.iter().filter(|(name, ..)| self.has(name));
-        let events: Vec<&str> = events.map(|(_, event, _)| *event).collect();
+        let events = EVENTS.iter().filter(|(name, _)| self.has(name));
+        let events: Vec<&str> = events.map(|(_, event)| *event).collect();
         let mut body = Map::new();
         body.insert("events".to_owned(), events.into());
         body.insert("description".to_owned(), self.description.as_str().into());

@@ -62,7 +62,7 @@ pub(super) async fn replay(
     settle(&user, id, &what, "called").await
 }
 
-/// Replaces the secret; the old one signs nothing more.
+/// Replaces the secret. For a day, the service also signs with the old one.
 pub(super) async fn rotate_secret(
     form: Form<EmptyForm>,
     Path((id,)): Path<(i64,)>,

@@ -1,6 +1,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::t;
 use reqwest::Method;
 use service_kit::http::Query;
 
@@ -59,7 +60,7 @@ pub(super) fn show_secret(
     is_new: bool,
 ) -> HttpResponse {
     let page = SecretPage {
-        frame: user.frame("The webhook's secret", data),
+        frame: user.frame(t("webhooks-secret-title"), data),
         webhook: &made.webhook,
         secret: &made.secret,
         is_new,
@@ -79,7 +80,7 @@ async fn show(
         call.identity::<Teams>("/api/teams"),
     ))?;
     let whose = |webhook: &Webhook| match webhook.team_id {
-        None => "Your own sessions".to_owned(),
+        None => t("webhooks-own").to_string(),
         Some(id) => teams.name(id),
     };
     let webhooks = found.webhooks.into_iter();
@@ -88,7 +89,7 @@ async fn show(
         (webhook, whose)
     });
     let page = WebhookListPage {
-        frame: user.frame("Webhooks", &data).with(notices),
+        frame: user.frame(t("webhooks-title"), &data).with(notices),
         webhooks: webhooks.collect(),
         teams,
         input,

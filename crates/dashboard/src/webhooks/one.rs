@@ -1,5 +1,6 @@
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
 use web_kit::text::{Pager, with_query};
@@ -7,7 +8,7 @@ use web_kit::text::{Pager, with_query};
 use super::bodies::{Deliveries, Delivery, EVENTS, Webhook, WebhookBody, WebhookForm};
 use crate::frame::PageFrame;
 use crate::notices::{DoneQuery, FormMessages};
-use crate::text::{self, TimeFormatter};
+use crate::text::TimeFormatter;
 use crate::visitor::SignedInVisitor;
 
 #[derive(Debug, Default, Deserialize)]
@@ -68,7 +69,7 @@ pub(super) async fn show(
     };
     let calls = log.deliveries.iter();
     let page = WebhookPage {
-        frame: user.frame("Webhook", &data).with(notices),
+        frame: user.frame(t("webhooks-webhook"), &data).with(notices),
         input: input.unwrap_or_else(|| WebhookForm::of(&webhook)),
         secret_since: face.moment(&webhook.secret_changed_at),
         deliveries: calls

@@ -1,6 +1,7 @@
 //! Describes scopes to the user who is asked for consent.
 
 use auth_types::{Scope, ScopeSet, UnknownName};
+use messages::{Text, t};
 
 use crate::error::Error;
 
@@ -12,7 +13,7 @@ pub(crate) fn read(text: &str, column: &str) -> Result<ScopeSet, Error> {
 
 /// A thing that a client could do, as the consent page shows it.
 pub(crate) struct ScopeDescription {
-    pub(crate) text: &'static str,
+    pub(crate) text: Text,
     /// Whether it changes data.
     pub(crate) is_change: bool,
 }
@@ -23,13 +24,13 @@ pub(crate) fn lines(scope: ScopeSet, before: ScopeSet) -> Vec<ScopeDescription> 
     let others = ScopeSet::from_iter([Scope::Teams, Scope::SessionsRead]);
     if !scope.intersection(others).is_empty() && scope.union(before).includes(others) {
         lines.push(ScopeDescription {
-            text: "See what others in your teams plan and do: their focus sessions, notes and points",
+            text: t("oauth-scope-team-activity"),
             is_change: false,
         });
     }
     if lines.is_empty() {
         lines.push(ScopeDescription {
-            text: "Know that you have an account here",
+            text: t("oauth-scope-none"),
             is_change: false,
         });
     }
@@ -37,32 +38,18 @@ pub(crate) fn lines(scope: ScopeSet, before: ScopeSet) -> Vec<ScopeDescription> 
 }
 
 fn line(scope: Scope) -> ScopeDescription {
-    let (text, is_change) = match scope {
-        Scope::OpenId => ("Sign you in with your account", false),
-        Scope::Profile => ("See your username and photo", false),
-        Scope::Email => ("See your e-mail address", false),
-        Scope::Teams => ("See your teams and their members", false),
-        Scope::TeamsWrite => (
-            "Change your teams, their members, invitations and projects",
-            true,
-        ),
-        Scope::SessionsRead => ("See your projects, focus sessions and points", false),
-        Scope::SessionsWrite => (
-            "Plan, start and submit focus sessions, and change your projects and preferences",
-            true,
-        ),
-        Scope::IntegrationsWrite => (
-            "Change chat hooks of your teams, and webhooks of yours and theirs",
-            true,
-        ),
-        Scope::OfflineAccess => (
-            "Keep this access while you are away, until you take it back",
-            false,
-        ),
-        Scope::Account => (
-            "Change your profile and photo, see and end your sign-ins, and download your data",
-            true,
-        ),
+    let (id, is_change) = match scope {
+        Scope::OpenId => ("oauth-scope-openid", false),
+        Scope::Profile => ("oauth-scope-profile", false),
+        Scope::Email => ("oauth-scope-email", false),
+        Scope::Teams => ("oauth-scope-teams", false),
+        Scope::TeamsWrite => ("oauth-scope-teams-write", true),
+        Scope::SessionsRead => ("oauth-scope-sessions-read", false),
+        Scope::SessionsWrite => ("oauth-scope-sessions-write", true),
+        Scope::IntegrationsWrite => ("oauth-scope-integrations-write", true),
+        Scope::OfflineAccess => ("oauth-scope-offline-access", false),
+        Scope::Account => ("oauth-scope-account", true),
     };
+    let text = t(id);
     ScopeDescription { text, is_change }
 }

@@ -9,6 +9,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use service_kit::http::UnreadBody;
@@ -134,7 +135,7 @@ impl<T> Form<T> {
             }
             None => {
                 let page = SignedOutPage {
-                    frame: self.visitor.frame("You are signed out"),
+                    frame: self.visitor.frame(t("entry-signed-out")),
                     sign_in: sign_in_path(kept.page()),
                     fields: kept.fields(&WRITTEN),
                 };
@@ -172,7 +173,7 @@ pub(super) async fn resume(caller: SignedInVisitor, req: HttpRequest) -> HttpRes
     let mut answer = match kept {
         Some(kept) => {
             let page = ResumePage {
-                frame: visitor.frame("What you had written"),
+                frame: visitor.frame(t("entry-unsent-form")),
                 fields: kept.fields(&WRITTEN),
                 kept,
             };

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use auth_types::TeamRole;
+use messages::{Text, t};
 use serde::Deserialize;
 use service_kit::http::Path;
 
@@ -23,7 +24,7 @@ use crate::origin::RequestContext;
 struct InvitationPage {
     team: String,
     invited_by: Option<String>,
-    role: &'static str,
+    role: Text,
     until: String,
     problem: Option<String>,
     sign_in: String,
@@ -115,14 +116,14 @@ async fn show(
 }
 
 fn page(visitor: &Visitor, invitation: Invitation, problem: Option<String>) -> InvitationPage {
-    let frame = visitor.frame("Invitation");
+    let frame = visitor.frame(t("entry-invitation"));
     InvitationPage {
         team: invitation.team.name,
         invited_by: invitation.invited_by.map(|inviter| inviter.username),
         role: match invitation.role {
-            TeamRole::Owner => "its owner",
-            TeamRole::Admin => "an admin of the team",
-            TeamRole::Member => "a member",
+            TeamRole::Owner => t("entry-invitation-owner"),
+            TeamRole::Admin => t("entry-invitation-admin"),
+            TeamRole::Member => t("entry-invitation-member"),
         },
         until: invitation
             .expires_at

@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
+use messages::{Text, t};
 use service_kit::Problem;
 use web_kit::assets::STYLESHEET;
 use web_kit::html::{self, FORMS_LEAD_ELSEWHERE, WITHOUT_SCRIPTS};
@@ -47,9 +48,9 @@ impl PageFrame {
     }
 
     /// Creates the frame of a page that ignores who is signed in.
-    fn anonymous(title: String) -> Self {
+    fn anonymous(title: impl Into<String>) -> Self {
         Self {
-            title,
+            title: title.into(),
             csrf: String::new(),
             username: None,
             is_superadmin: false,
@@ -73,7 +74,7 @@ pub(crate) fn policy_before(return_to: &ReturnTo) -> &'static str {
 struct ProblemPage<'a> {
     frame: PageFrame,
     message: &'a str,
-    what_next: String,
+    what_next: Text,
 }
 
 /// Renders an error for a visitor with a browser. Programs get JSON instead.
@@ -81,9 +82,9 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
     if !is_for_browsers(request.path()) || !html::accepts_html(request) {
         return None;
     }
-    let (title, what_next) = in_words(problem, "your account");
+    let (title, what_next) = in_words(problem, &t("common-start-account"));
     let page = ProblemPage {
-        frame: PageFrame::anonymous(title.to_owned()),
+        frame: PageFrame::anonymous(title),
         message: &problem.message,
         what_next,
     };

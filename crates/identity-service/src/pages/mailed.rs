@@ -4,6 +4,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Path;
 
@@ -67,7 +68,7 @@ pub(super) async fn forgot(
     let (visitor, fields) = form.by_anybody();
     let who = fields.who.trim();
     if who.is_empty() {
-        let problem = Some("Type your username or your e-mail address".to_owned());
+        let problem = Some(t("entry-forgot-who-missing").into());
         return Ok(show_forgot(&visitor, problem));
     }
     // An address always contains `@`, a username never.
@@ -129,7 +130,7 @@ pub(super) async fn verify_page(
     Ok(match holder.await? {
         Some((account, email)) => {
             let page = VerifyPage {
-                frame: visitor.frame("Confirm your address"),
+                frame: visitor.frame(t("entry-verify-title")),
                 username: account.username,
                 email,
             };
@@ -177,7 +178,7 @@ async fn find_holder(
 
 fn show_forgot(visitor: &Visitor, problem: Option<String>) -> HttpResponse {
     let page = ForgotPage {
-        frame: visitor.frame("Forgot your password?"),
+        frame: visitor.frame(t("entry-forgot-title")),
         problem,
     };
     visitor.show(status_of(&page.problem), &page)
@@ -185,7 +186,7 @@ fn show_forgot(visitor: &Visitor, problem: Option<String>) -> HttpResponse {
 
 fn show_reset(visitor: &Visitor, username: String, problem: Option<String>) -> HttpResponse {
     let page = ResetPage {
-        frame: visitor.frame("Choose a new password"),
+        frame: visitor.frame(t("entry-reset-title")),
         username,
         problem,
     };

@@ -1,10 +1,11 @@
 //! The messages of a page about a submitted form: that it succeeded, or which field is wrong.
 
+use messages::t;
 use serde::Deserialize;
 use service_kit::Problem;
 pub(super) use web_kit::FormMessages;
 
-use crate::error::Error;
+use crate::error::{Error, sentence};
 
 /// The query of a page that a form redirects to.
 #[derive(Deserialize)]
@@ -42,10 +43,12 @@ pub(super) fn of(error: Error, fields: &[&'static str]) -> Result<FormMessages, 
     let problem = Problem::from(&error);
     let message = match error {
         Error::InvalidCredentials if fields.contains(&"totp_code") => {
-            "Wrong password or code".to_owned()
+            t("identity-wrong-password-or-code").to_string()
         }
-        Error::InvalidCredentials if fields.contains(&"password") => "Wrong password".to_owned(),
-        Error::InvalidCredentials => "This code is not right".to_owned(),
+        Error::InvalidCredentials if fields.contains(&"password") => {
+            t("identity-wrong-password").to_string()
+        }
+        Error::InvalidCredentials => t("identity-wrong-code").to_string(),
         _ => shortened(&problem.message, field),
     };
     Ok(FormMessages::flawed(field, problem.status, message))
@@ -92,71 +95,46 @@ fn field_of(error: &Error, fields: &[&'static str]) -> Option<Option<&'static st
 }
 
 /// Omits the field's name in the message beside it: "bio must have …" becomes "Must have …".
-fn shortened(sentence: &str, field: Option<&str>) -> String {
-    let rest = field.and_then(|_| sentence.split_once(" must "));
-    match rest {
-        Some((name, rest)) if !name.contains(' ') => format!("Must {rest}"),
-        _ => sentence.to_owned(),
+fn shortened(text: &str, field: Option<&str>) -> String {
+    match field.and_then(|_| text.split_once(' ')) {
+        Some((_, rest)) if rest.starts_with("must ") => sentence(rest),
+        _ => text.to_owned(),
     }
 }
 
 /// The messages of forms that succeeded.
 const DONE: [(&str, &str); 31] = [
-    ("profile", "Your profile is saved."),
-    ("photo", "Your photo is saved."),
-    ("photo-removed", "Your photo is removed."),
-    (
-        "email",
-        "A mail with a link is on its way to that address. The address is yours once you have opened the link.",
-    ),
-    (
-        "password",
-        "Your password is changed. Every other session was ended.",
-    ),
-    ("second-factor-off", "The second factor is switched off."),
-    ("session", "The session is ended."),
-    ("sessions", "All other sessions are ended."),
-    ("application", "The application has no access any more."),
-    ("team", "The team is there. Invite somebody."),
-    ("team-saved", "The team is saved."),
-    ("team-deleted", "The team is deleted."),
-    ("left", "You have left the team."),
-    ("joined", "You have joined the team."),
-    ("declined", "The invitation is declined."),
-    ("invited", "The invitation is on its way by mail."),
-    ("withdrawn", "The invitation is withdrawn."),
-    ("added", "The member is added."),
-    ("role", "The role is changed."),
-    ("removed", "The member is removed."),
-    (
-        "handed-over",
-        "The team has another owner now. You are an admin.",
-    ),
-    ("activated", "The account is active again."),
-    (
-        "deactivated",
-        "The account is deactivated, and its sessions are ended.",
-    ),
-    ("promoted", "The account is a SUPERADMIN now."),
-    ("demoted", "The account is an ordinary one now."),
-    ("plan", "The plan is changed."),
-    ("sessions-ended", "All sessions of the account are ended."),
-    (
-        "reset-mailed",
-        "If the account has an address that is known to be its owner's, a mail with a link to a new password is on its way.",
-    ),
-    (
-        "rotated",
-        "A new key is published, and signs in a few minutes. What older keys signed stays good until it expires.",
-    ),
-    (
-        "key-waits",
-        "The next keys are published already; nothing was changed.",
-    ),
-    (
-        "client-deleted",
-        "The client is deleted, and its sessions are ended.",
-    ),
+    ("profile", "identity-profile-saved"),
+    ("photo", "identity-photo-saved"),
+    ("photo-removed", "identity-photo-removed"),
+    ("email", "identity-email-link-sent"),
+    ("password", "identity-password-changed"),
+    ("second-factor-off", "identity-second-factor-off"),
+    ("session", "identity-session-ended"),
+    ("sessions", "identity-other-sessions-ended"),
+    ("application", "identity-application-revoked"),
+    ("team", "identity-team-created"),
+    ("team-saved", "identity-team-saved"),
+    ("team-deleted", "identity-team-deleted"),
+    ("left", "identity-team-left"),
+    ("joined", "identity-team-joined"),
+    ("declined", "identity-invitation-declined"),
+    ("invited", "identity-invitation-sent"),
+    ("withdrawn", "identity-invitation-withdrawn"),
+    ("added", "identity-member-added"),
+    ("role", "identity-role-changed"),
+    ("removed", "identity-member-removed"),
+    ("handed-over", "identity-team-handed-over"),
+    ("activated", "identity-user-activated"),
+    ("deactivated", "identity-user-deactivated"),
+    ("promoted", "identity-user-promoted"),
+    ("demoted", "identity-user-demoted"),
+    ("plan", "identity-plan-changed"),
+    ("sessions-ended", "identity-user-sessions-ended"),
+    ("reset-mailed", "identity-reset-mailed"),
+    ("rotated", "identity-key-rotated"),
+    ("key-waits", "identity-key-pending"),
+    ("client-deleted", "identity-client-deleted"),
 ];
 
 #[cfg(test)]

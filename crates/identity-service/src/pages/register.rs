@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 use web_kit::ReturnTo;
@@ -98,7 +99,7 @@ fn show(
         StatusCode::BAD_REQUEST
     };
     let page = RegisterPage {
-        frame: visitor.frame("Create an account"),
+        frame: visitor.frame(t("entry-register")),
         return_to: return_to.as_str(),
         fields,
         problems,

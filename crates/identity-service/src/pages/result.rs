@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::{Text, t};
 use service_kit::Problem;
 use service_kit::http::Path;
 
@@ -30,9 +31,9 @@ pub(super) enum ResultMessage {
 #[template(path = "entry/result.html")]
 struct ResultPage {
     frame: PageFrame,
-    text: &'static str,
+    text: Text,
     next: &'static str,
-    next_text: &'static str,
+    next_text: Text,
 }
 
 /// Shows `/done/{what}`, to which a form redirects so that a reload does not send it again.
@@ -60,69 +61,37 @@ pub(super) async fn home(visitor: Visitor) -> HttpResponse {
 }
 
 pub(super) fn show_result(visitor: &Visitor, message: ResultMessage) -> HttpResponse {
-    let (title, text) = message.words();
+    let (title, text) = message.ids();
     let (next, next_text) = match (message, &visitor.user) {
-        (ResultMessage::DeadLink, _) => ("/forgot-password", "Ask for a new link"),
-        (_, Some(_)) => ("/account", "Your account"),
-        (_, None) => ("/login", "Sign in"),
+        (ResultMessage::DeadLink, _) => ("/forgot-password", "entry-request-link"),
+        (_, Some(_)) => ("/account", "identity-go-to-account"),
+        (_, None) => ("/login", "entry-sign-in"),
     };
     let page = ResultPage {
-        frame: visitor.frame(title),
-        text,
+        frame: visitor.frame(t(title)),
+        text: t(text),
         next,
-        next_text,
+        next_text: t(next_text),
     };
     visitor.show(message.status(), &page)
 }
 
 impl ResultMessage {
-    fn words(self) -> (&'static str, &'static str) {
+    /// Returns the ids of the heading and the text.
+    fn ids(self) -> (&'static str, &'static str) {
         match self {
-            Self::SignedOut => ("You are signed out", "This browser knows you no longer."),
-            Self::PasswordChanged => (
-                "Your password was changed",
-                "You are signed out everywhere. Sign in with the new password.",
-            ),
-            Self::EmailConfirmed => (
-                "Your address is confirmed",
-                "From now on we can reach you there.",
-            ),
-            Self::LinkRequested => (
-                "Look into your mail",
-                "If there is such an account and it has an address of its own, a link to a new password is on its way. It is good for an hour.",
-            ),
-            Self::Declined => (
-                "You declined the invitation",
-                "Nobody can join with it any more.",
-            ),
-            Self::DeadLink => (
-                "This link is not good any more",
-                "Each link works once and for a limited time, and a newer one replaces it. Nothing was changed.",
-            ),
-            Self::DeadConfirmation => (
-                "This link is not good any more",
-                "Each link works once and for a day, and a newer one replaces it. You can have another one sent from your account.",
-            ),
-            Self::UnknownInvitation => (
-                "There is no such invitation",
-                "If you were invited again, only the link in the newest mail is good.",
-            ),
-            Self::InvitationAccepted => (
-                "This invitation was accepted",
-                "Each invitation lets one person in. Ask the team for another one if it was not you.",
-            ),
-            Self::InvitationDeclined => (
-                "This invitation was declined",
-                "Ask the team for another one if you want to join after all.",
-            ),
-            Self::InvitationRevoked => (
-                "This invitation was taken back",
-                "The team withdrew it. Ask there if you think that was a mistake.",
-            ),
-            Self::InvitationExpired => (
-                "This invitation has expired",
-                "Invitations are good for seven days. Ask the team for another one.",
-            ),
+            Self::SignedOut => ("entry-signed-out", "entry-signed-out-text"),
+            Self::PasswordChanged => ("entry-password-changed", "entry-password-changed-text"),
+            Self::EmailConfirmed => ("entry-email-verified", "entry-email-verified-text"),
+            Self::LinkRequested => ("entry-link-requested", "entry-link-requested-text"),
+            Self::Declined => ("entry-declined", "entry-declined-text"),
+            Self::DeadLink => ("entry-dead-link", "entry-dead-link-text"),
+            Self::DeadConfirmation => ("entry-dead-link", "entry-dead-verification-text"),
+            Self::UnknownInvitation => ("entry-unknown", "entry-unknown-text"),
+            Self::InvitationAccepted => ("entry-was-accepted", "entry-was-accepted-text"),
+            Self::InvitationDeclined => ("entry-was-declined", "entry-was-declined-text"),
+            Self::InvitationRevoked => ("entry-was-withdrawn", "entry-was-withdrawn-text"),
+            Self::InvitationExpired => ("entry-has-expired", "entry-has-expired-text"),
         }
     }
 

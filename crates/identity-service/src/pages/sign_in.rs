@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::Query;
@@ -13,7 +14,7 @@ use super::form::{EmptyForm, Form};
 use super::layout::{HOME, PageFrame, policy_before};
 use super::visitor::{Visitor, path_with_return, sign_in_path};
 use crate::access::Grant;
-use crate::error::{Error, sentence};
+use crate::error::Error;
 use crate::origin::RequestContext;
 use crate::sessions::login::{self, VerifiedPassword};
 use crate::sessions::{NewSession, ending, second_step};
@@ -101,8 +102,8 @@ pub(super) async fn sign_in(
     let (username, password) = (fields.username.as_str(), fields.password.as_str());
     let known = match login::verify_password(&visitor.app, username, password, &origin).await {
         Ok(known) => known,
-        Err(error @ Error::InvalidCredentials) => {
-            let problem = Some(sentence(&error.to_string()));
+        Err(Error::InvalidCredentials) => {
+            let problem = Some(t("entry-wrong-credentials").into());
             return Ok(show_sign_in(&visitor, &return_to, username, problem));
         }
         Err(error) => return Err(error.into()),
@@ -133,7 +134,7 @@ pub(super) async fn sign_in_with_code(
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let step = second_step::open_first_step(&visitor.app, &fields.step, visitor.browser(), &origin);
     let Some(known) = step.await? else {
-        let problem = Some("That took too long. Please sign in again".to_owned());
+        let problem = Some(t("entry-code-expired").into());
         return Ok(show_sign_in(&visitor, &return_to, "", problem));
     };
     let user = visitor.user.as_ref();
@@ -143,7 +144,7 @@ pub(super) async fn sign_in_with_code(
     match open(&visitor, &known, Some(fields.code), &origin).await {
         Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
         Err(Error::InvalidCredentials | Error::TotpRequired) => {
-            let problem = Some("This code is wrong, or was used before".to_owned());
+            let problem = Some(t("entry-code-wrong").into());
             Ok(show_code(&visitor, &return_to, &fields.step, problem))
         }
         Err(error) => Err(error.into()),
@@ -178,7 +179,7 @@ pub(super) fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
     Err(Problem::new(
         StatusCode::FORBIDDEN,
         "forbidden",
-        "Signing in with a browser takes https here. The operator can put a proxy with TLS before the service, or allow plain http with IDENTITY__ALLOW_INSECURE_COOKIES=true",
+        t("entry-https-required").to_string(),
     ))
 }
 
@@ -212,7 +213,7 @@ fn show_sign_in(
     problem: Option<String>,
 ) -> HttpResponse {
     let page = SignInPage {
-        frame: visitor.frame("Sign in"),
+        frame: visitor.frame(t("entry-sign-in")),
         return_to: return_to.as_str(),
         username,
         problem,
@@ -228,7 +229,7 @@ fn show_code(
     problem: Option<String>,
 ) -> HttpResponse {
     let page = CodePage {
-        frame: visitor.frame("Your code"),
+        frame: visitor.frame(t("entry-code-title")),
         return_to: return_to.as_str(),
         step,
         problem,

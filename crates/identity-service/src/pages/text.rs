@@ -1,6 +1,7 @@
 //! How these pages show times and devices, in addition to the formats that all services share.
 
 use chrono::{DateTime, Utc};
+use messages::t;
 pub(crate) use web_kit::text::{Pager, given, initial, with_query};
 
 /// Formats a time to the minute. The server does not know the reader's time zone, so it uses UTC and says so.
@@ -16,7 +17,7 @@ pub(crate) fn day(at: &DateTime<Utc>) -> String {
 /// name is tried first.
 pub(crate) fn device(user_agent: Option<&str>) -> String {
     let Some(text) = user_agent else {
-        return "Unknown device".to_owned();
+        return t("account-device-unknown").into();
     };
     let named = |table: &[(&str, &'static str)]| {
         let found = table.iter().find(|(mark, _)| text.contains(mark));
@@ -24,13 +25,19 @@ pub(crate) fn device(user_agent: Option<&str>) -> String {
     };
     let system = named(&SYSTEMS);
     match (named(&BROWSERS), system) {
-        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(browser), Some(system)) => t("account-device")
+            .with("browser", browser)
+            .with("system", system)
+            .into(),
         (Some(browser), None) => browser.to_owned(),
         (None, _) => text
             .split(['/', ' '])
             .next()
             .filter(|word| !word.is_empty())
-            .map_or_else(|| "Unknown device".to_owned(), ToOwned::to_owned),
+            .map_or_else(
+                || t("account-device-unknown").to_string(),
+                ToOwned::to_owned,
+            ),
     }
 }
 
@@ -38,7 +45,7 @@ const BROWSERS: [(&str, &str); 9] = [
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
     ("OPR/", "Opera"),
-    ("SamsungBrowser/", "Samsung Internet"),
+    ("SamsungBrowser/", "Samsung\u{a0}Internet"),
     ("FxiOS/", "Firefox"),
     ("CriOS/", "Chrome"),
     ("Firefox/", "Firefox"),
@@ -51,7 +58,7 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Android", "Android"),
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),
-    ("Mac OS X", "Mac"),
+    ("Macintosh", "Mac"),
     ("CrOS", "ChromeOS"),
     ("Linux", "Linux"),
 ];

@@ -9,6 +9,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use auth_types::AccountRole;
+use messages::t;
 use secrecy::ExposeSecret as _;
 use service_kit::Problem;
 use service_kit::crypto::random_token;
@@ -101,10 +102,10 @@ impl Visitor {
     }
 
     /// Creates the frame of a page with this title.
-    pub(crate) fn frame(&self, title: &str) -> PageFrame {
+    pub(crate) fn frame(&self, title: impl Into<String>) -> PageFrame {
         let user = self.user.as_ref();
         PageFrame {
-            title: title.to_owned(),
+            title: title.into(),
             csrf: CsrfToken::new(self.account(), &*self.page)
                 .seal(&self.app.sealers.forms, &self.browser),
             username: user.map(|user| user.account.username.clone()),
@@ -195,14 +196,14 @@ impl Administrator {
             Ok(admin) => Ok(Self { visitor, admin }),
             Err(Error::Forbidden(SECOND_FACTOR_MISSING)) => {
                 let page = SecondFactorPage {
-                    frame: visitor.frame("Second factor"),
+                    frame: visitor.frame(t("account-second-factor")),
                 };
                 let answer = visitor.show(StatusCode::FORBIDDEN, &page);
                 Err(InternalError::from_response("no second factor", answer).into())
             }
             Err(Error::Forbidden(_)) => {
                 let page = SignInAgainPage {
-                    frame: visitor.frame("Sign in again"),
+                    frame: visitor.frame(t("identity-sign-in-again")),
                 };
                 let answer = visitor.show(StatusCode::FORBIDDEN, &page);
                 Err(InternalError::from_response("signed in too long ago", answer).into())

@@ -128,7 +128,7 @@ async fn a_profile_is_saved_and_errors_appear_beside_their_field() {
         .set("bio", "Mathematician\r\n& <b>poet's</b> child")
         .set("website_url", "https://ada.example/");
     let page = browser.submit(form.clone()).await.expect(200);
-    let page = page.says("Your profile is saved.");
+    let page = page.says("Profile saved.");
     assert_eq!(
         page.form("/account/profile").value("bio"),
         Some("Mathematician\n& <b>poet's</b> child")
@@ -174,7 +174,7 @@ async fn a_photo_is_uploaded_shown_and_removed_by_forms() {
     let file = png(700, 350);
     let sent = form.clone().file("photo", "me.png", "image/png", &file);
     let page = browser.submit(sent).await.expect(200);
-    let page = page.says("Your photo is saved.");
+    let page = page.says("Photo saved.");
     let (_, rest) = page
         .html
         .split_once("<img class=\"avatar\" src=\"")
@@ -207,7 +207,7 @@ async fn a_photo_is_uploaded_shown_and_removed_by_forms() {
     let page = browser.get("/account/photo").await;
     let page = browser.submit(page.form("/account/photo/remove")).await;
     assert!(
-        page.says("Your photo is removed.")
+        page.says("Photo removed.")
             .forms("/account/photo/remove")
             .is_empty()
     );
@@ -232,7 +232,7 @@ async fn an_email_address_is_changed_by_its_mail_link_which_can_be_sent_again() 
 
     let form = form.set("password", PASSWORD);
     let page = browser.submit(form.clone()).await.expect(200);
-    page.says("A mail with a link is on its way");
+    page.says("We sent a link to the address you entered.");
     let bad = form.clone().set("email", "nobody");
     let page = browser.submit(bad).await.expect(400);
     assert!(page.html.contains("id=\"email-error\""));
@@ -263,7 +263,7 @@ async fn a_new_password_ends_the_other_sessions_but_not_this_browsers() {
     let mut other = Browser::of(&identity, "ada").await;
     let page = browser.get("/account/password").await;
     let form = page
-        .says("ends every other session")
+        .says("ends all your other sessions")
         .form("/account/password");
     let fill = |now: &str, new: &str, again: &str| {
         let form = form.clone().set("password", now);
@@ -288,7 +288,7 @@ async fn a_new_password_ends_the_other_sessions_but_not_this_browsers() {
         .submit(fill(PASSWORD, OTHER, OTHER))
         .await
         .expect(200);
-    page.says("Your password is changed. Every other session was ended.");
+    page.says("Password changed. All your other sessions have ended.");
     identity.validate(&ada.access).await.expect(401);
     other.fetch("/account").await.expect(303);
     browser.fetch("/account").await.expect(200);
@@ -361,7 +361,7 @@ async fn a_second_factor_is_set_up_and_switched_off_and_its_codes_renewed_by_for
         .submit(form.set("totp_code", &new_codes[0]))
         .await
         .expect(200);
-    page.says("The second factor is switched off.");
+    page.says("Second factor turned off.");
     identity.login("ada", PASSWORD).await.expect(200);
     // There is nothing to switch off any more.
     let page = browser.get("/account/second-factor/off").await;
@@ -384,7 +384,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
         .get("/account/sessions")
         .await
         .says("Firefox on Linux");
-    let page = page.says("This one");
+    let page = page.says("Current");
     let forms = page.forms("/account/sessions/end");
     assert_eq!(forms.len(), 3);
     let query = |user: &SignedIn| {
@@ -401,7 +401,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
     let id = &crate::support::texts(&identity.db.pool(1), user_agents)[0];
     let form = forms.iter().find(|form| form.value("id") == Some(id));
     let page = browser.submit(form.unwrap().clone()).await.expect(200);
-    page.says("The session is ended.");
+    page.says("Session ended.");
     identity.validate(&desk.access).await.expect(401);
     identity.validate(&ada.access).await.expect(200);
 
@@ -409,7 +409,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
     let page = browser
         .submit(page.form("/account/sessions/end-others"))
         .await;
-    let page = page.says("All other sessions are ended.");
+    let page = page.says("All other sessions ended.");
     identity.validate(&ada.access).await.expect(401);
     assert!(page.forms("/account/sessions/end-others").is_empty());
     // Ending the browser's own session signs it out.
@@ -453,7 +453,7 @@ async fn an_account_is_deleted_by_its_form_unless_it_owns_a_team_with_other_memb
     let page = browser
         .get("/account/delete")
         .await
-        .says("the team The Crew");
+        .says("The team The Crew");
     let form = page.form("/account/delete");
     let page = browser
         .submit(form.clone().set("password", "wrong horse"))
@@ -477,7 +477,7 @@ async fn an_account_is_deleted_by_its_form_unless_it_owns_a_team_with_other_memb
     let remove = bob.get("/teams/crew/leave").await.form("/teams/crew/leave");
     bob.submit(remove).await.expect(200);
     let page = browser.submit(form).await.expect(200);
-    page.says("Your account is deleted");
+    page.says("Account deleted");
     identity.validate(&ada.access).await.expect(401);
     browser.fetch("/account").await.expect(303);
     assert_eq!(identity.count("SELECT count(*) AS n FROM users"), 1);
@@ -491,7 +491,7 @@ async fn applications_are_listed_with_their_access_which_a_form_revokes() {
     browser
         .get(path)
         .await
-        .says("You have let no application into your account.");
+        .says("No applications have access to your account.");
     let pair = oauth.tokens("web", "openid profile").await;
     let access = pair["access_token"].as_str().unwrap();
     let page = browser.get("/account/sessions").await;
@@ -506,8 +506,8 @@ async fn applications_are_listed_with_their_access_which_a_form_revokes() {
     browser.submit(other).await.expect(404);
     oauth.identity.validate(access).await.expect(200);
     let page = browser.submit(form).await.expect(200);
-    page.says("The application has no access any more.")
-        .says("no application");
+    page.says("Application access revoked.")
+        .says("No applications have access");
     oauth.identity.validate(access).await.expect(401);
     browser.fetch("/account").await.expect(200);
 }

@@ -152,13 +152,13 @@ async fn accounts_are_filtered_by_search_text_role_and_state_and_paged() {
     browser
         .get("/admin/users?q=nobody-at-all")
         .await
-        .says("Nobody fits.");
+        .says("No users match your search.");
     browser
         .get("/admin/users?standing=inactive")
         .await
-        .says("Nobody fits.");
+        .says("No users match your search.");
     let page = browser.get(&format!("/admin/users/{}", bob.id)).await;
-    page.says("bob@example.com Verified").says("1 open");
+    page.says("bob@example.com Verified").says("1 active");
     browser.get("/admin/users?q=%00").await.expect(400);
 }
 
@@ -174,30 +174,27 @@ async fn each_action_on_an_account_has_a_confirmation_page_and_takes_effect() {
     act("end-sessions")
         .await
         .expect(200)
-        .says("All sessions of the account are ended.");
+        .says("All sessions of the account ended.");
     identity.validate(&bob.access).await.expect(401);
     act("promote")
         .await
         .expect(200)
-        .says("The account is a SUPERADMIN now.");
+        .says("The account is now a SUPERADMIN.");
     act("demote")
         .await
         .expect(200)
-        .says("The account is an ordinary one now.");
+        .says("The account is no longer a SUPERADMIN.");
     act("deactivate")
         .await
         .expect(200)
-        .says("The account is deactivated");
+        .says("Account deactivated.");
     identity.login("bob", PASSWORD).await.expect(401);
-    act("activate")
-        .await
-        .expect(200)
-        .says("The account is active again.");
+    act("activate").await.expect(200).says("Account activated.");
     identity.login("bob", PASSWORD).await.expect(200);
     act("mail-reset")
         .await
         .expect(200)
-        .says("a mail with a link to a new password is on its way");
+        .says("a link to choose a new password is on its way");
     assert_eq!(identity.mailed("reset_password"), ["bob@example.com"]);
     let page = act("new-password").await.expect(200);
     let (_, rest) = page.html.split_once("<code class=\"secret\">").unwrap();
@@ -249,7 +246,7 @@ async fn a_plan_and_its_end_are_changed_by_a_form() {
         .submit(form.clone())
         .await
         .expect(200)
-        .says("The plan is changed.");
+        .says("Plan changed.");
     let page = page.says("Premium until 31 December 2026, 23:59 UTC");
     assert_eq!(page.form(&plan).value("until"), Some("2026-12-31"));
     for (until, typed) in [("2026-01-01", "2026-01-01"), ("soon", "soon")] {
@@ -266,7 +263,7 @@ async fn a_plan_and_its_end_are_changed_by_a_form() {
         .submit(form.clone().set("until", ""))
         .await
         .expect(200);
-    page.says("Premium without end");
+    page.says("Premium, no end date");
     let page = browser.submit(form.set("tier", "FREE")).await.expect(200);
     page.says("Free");
     assert_eq!(identity.me(&bob).await["premium_tier"], "FREE");
@@ -288,7 +285,7 @@ async fn signing_keys_are_shown_and_rotated_by_a_form() {
         .await
         .form("/admin/keys/rotate");
     let page = browser.submit(form).await.expect(200);
-    page.says("A new key is published, and signs in a few minutes.")
+    page.says("New key published. It starts signing in a few minutes.")
         .says("Waiting")
         .says("Signing");
     let after = crate::support::texts(&identity.db.pool(1), signing);
@@ -298,7 +295,7 @@ async fn signing_keys_are_shown_and_rotated_by_a_form() {
         .await
         .form("/admin/keys/rotate");
     let page = browser.submit(form).await.expect(200);
-    page.says("The next keys are published already");
+    page.says("The next keys are already published.");
     identity.hand.advance(Duration::minutes(6));
     browser.get("/admin/keys").await.says("Verifying");
     identity.validate(&bob.access).await.expect(200);
@@ -329,11 +326,11 @@ async fn the_audit_log_is_filtered_and_paged() {
     browser
         .get("/admin/audit?since=2026-11-22")
         .await
-        .says("Nothing fits.");
+        .says("No entries match the filter.");
     browser
         .get("/admin/audit?until=2026-11-20")
         .await
-        .says("Nothing fits.");
+        .says("No entries match the filter.");
     browser
         .get("/admin/audit?until=2026-11-21")
         .await
@@ -378,10 +375,7 @@ async fn the_audit_log_is_filtered_and_paged() {
 async fn a_client_is_registered_gets_a_new_secret_and_is_deleted_by_forms() {
     let (identity, _, mut browser, _) = office().await;
     let (list, new) = ("/admin/clients", "/admin/clients/new");
-    browser
-        .get(list)
-        .await
-        .says("There is no OAuth client yet.");
+    browser.get(list).await.says("No OAuth clients yet.");
     let form = browser.get(new).await.form(new);
     let form = form.set("name", "The \"Calendar\"").set(
         "redirect_uris",
@@ -412,7 +406,7 @@ async fn a_client_is_registered_gets_a_new_secret_and_is_deleted_by_forms() {
         .submit(form)
         .await
         .expect(200)
-        .says("it is not shown again");
+        .says("It is not shown again.");
     is_a_good_page(&page);
     let shown = secrets(&page.html);
     let path = format!("{list}/{}", shown[0]);
@@ -430,7 +424,7 @@ async fn a_client_is_registered_gets_a_new_secret_and_is_deleted_by_forms() {
     let delete = format!("{path}/delete");
     let page = browser.get(&delete).await;
     let page = browser.submit(page.form(&delete)).await.expect(200);
-    page.says("The client is deleted");
+    page.says("Client deleted.");
     browser.fetch(&path).await.expect(404);
     browser.fetch(&rotate).await.expect(404);
     for action in ["client.created", "client.secret_rotated", "client.deleted"] {
@@ -451,7 +445,7 @@ async fn a_public_client_gets_no_secret() {
         .submit(form.forged("is_public", "yes"))
         .await
         .expect(200);
-    let shown = secrets(&page.says("It is public and has no secret").html);
+    let shown = secrets(&page.says("A public client has no secret.").html);
     assert_eq!(shown.len(), 1);
     let page = browser.get(&format!("/admin/clients/{}", shown[0])).await;
     assert!(

@@ -322,10 +322,10 @@ async fn the_challenge_method_that_a_client_uses_is_recorded_and_shown() {
     let none = [("code_challenge", None), ("code_challenge_method", None)];
     let mut browser = oauth.browser().await;
     for (changes, seen, said) in [
-        (None, json!(null), "has asked for no code yet"),
-        (Some(&none[..]), json!("none"), "sends no challenge"),
-        (Some(&plain), json!("plain"), "uses plain"),
-        (Some(&[]), json!("S256"), "uses S256"),
+        (None, json!(null), "No code requested yet"),
+        (Some(&none[..]), json!("none"), "No challenge sent"),
+        (Some(&plain), json!("plain"), "Uses plain"),
+        (Some(&[]), json!("S256"), "Uses S256"),
     ] {
         if let Some(changes) = changes {
             assert_eq!(error(&oauth, "web", changes).await, None);

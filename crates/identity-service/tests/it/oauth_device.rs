@@ -125,7 +125,7 @@ async fn a_device_gets_tokens_once_its_user_code_is_entered_and_allowed() {
         .submit(form)
         .await
         .expect(200)
-        .says("The native <app> has access now");
+        .says("The native <app> now has access");
     let reply = poll(&oauth, "native", &device).await.expect(200);
     assert_eq!(reply.header("cache-control"), "no-store");
     let tokens = reply.json();
@@ -189,12 +189,12 @@ async fn a_denied_device_gets_access_denied() {
     let mut browser = oauth.browser().await;
     decide(&mut browser, &device.user_code, "deny")
         .await
-        .says("was given no access");
+        .says("did not get access");
     refused(poll(&oauth, "native", &device).await, 400, "access_denied");
     enter(&mut browser, &device.user_code)
         .await
         .expect(400)
-        .says("no such code");
+        .says("is invalid or has expired");
     assert_eq!(
         (
             oauth.audited("oauth.denied"),
@@ -237,7 +237,7 @@ async fn device_and_user_codes_expire_after_fifteen_minutes() {
     enter(&mut browser, &waiting.user_code)
         .await
         .expect(400)
-        .says("its time is over");
+        .says("has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -353,7 +353,7 @@ async fn an_invalid_or_unknown_user_code_gets_an_error_on_the_page() {
         ("ABCD-EFGH", "eight letters"),
         ("BCDF-GHJK-L", "eight letters"),
         ("<b>", "eight letters"),
-        ("BBBB-BBBB", "no such code"),
+        ("BBBB-BBBB", "is invalid or has expired"),
     ] {
         let page = enter(&mut browser, typed).await.expect(400).says(told);
         assert!(!page.html.contains("<b>"));

@@ -34,7 +34,7 @@ async fn a_team_is_created_and_changed_by_forms() {
     let cast = Cast::assemble().await;
     let mut browsers = Browsers::of(&cast).await;
     let sam = &mut browsers.stranger;
-    sam.get("/teams").await.says("You are in no team yet");
+    sam.get("/teams").await.says("You are not in a team yet");
     let form = sam.get("/teams/new").await.form("/teams/new");
     let form = form.set("name", "R & D").set("slug", "lab");
     for (slug, status) in [("Crew", 409), ("no slug", 400), ("new", 400)] {
@@ -47,11 +47,7 @@ async fn a_team_is_created_and_changed_by_forms() {
     }
     let page = sam.submit(form.clone().set("name", "")).await.expect(400);
     assert!(page.html.contains("id=\"name-error\""));
-    let page = sam
-        .submit(form)
-        .await
-        .expect(200)
-        .says("The team is there.");
+    let page = sam.submit(form).await.expect(200).says("Team created.");
     assert_eq!(page.path, "/teams/lab?done=team");
     sam.get("/teams").await.says("R & D Owner");
 
@@ -63,11 +59,7 @@ async fn a_team_is_created_and_changed_by_forms() {
     let page = sam.submit(taken).await.expect(409);
     assert!(page.html.contains("id=\"slug-error\""));
     let form = form.set("slug", "labor").set("description", "we\r\nthink");
-    let page = sam
-        .submit(form)
-        .await
-        .expect(200)
-        .says("The team is saved.");
+    let page = sam.submit(form).await.expect(200).says("Team saved.");
     assert_eq!(page.path, "/teams/labor?done=team-saved");
     sam.get("/teams/lab").await.expect(404);
     let body = cast.get(&cast.stranger, "/api/teams/labor").await.json();
@@ -132,21 +124,21 @@ async fn roles_decide_what_is_shown_and_what_is_allowed() {
     assert_eq!(cast.audit_since(before), [""; 0]);
 
     let page = browsers.member.get("/teams/crew").await;
-    assert!(!shows(&page, "Add people") && !shows(&page, "Settings") && shows(&page, "Leave"));
+    assert!(!shows(&page, "Add members") && !shows(&page, "Settings") && shows(&page, "Leave"));
     let page = browsers.admin.get("/teams/crew").await;
-    assert!(shows(&page, "Add people") && shows(&page, "Settings"));
+    assert!(shows(&page, "Add members") && shows(&page, "Settings"));
     let links = page.links();
     assert!(links.contains(&"/teams/crew/members/Mia".to_owned()));
     assert!(!links.contains(&"/teams/crew/members/Olga".to_owned()));
     let page = browsers.admin.get("/teams/crew/settings").await;
     assert!(page.form("/teams/crew/settings").value("slug").is_none());
     let page = browsers.owner.get("/teams/crew").await;
-    assert!(!shows(&page, "Leave the team"));
+    assert!(!shows(&page, "Leave team"));
     browsers
         .owner
         .get("/teams/crew/leave")
         .await
-        .says("Hand it over");
+        .says("transfer ownership");
 }
 
 /// Sends a form that no page shows to the sender, with a CSRF token from another page.
@@ -185,7 +177,7 @@ async fn members_are_added_promoted_and_removed_by_forms() {
         assert_eq!(typed.value("username"), Some(name));
     }
     let page = adam.submit(form.set("username", "SAM")).await.expect(200);
-    let page = page.says("The member is added.").says("Sam");
+    let page = page.says("Member added.").says("Sam");
     assert_eq!(page.path, "/teams/crew?done=added");
 
     let path = "/teams/crew/members/Sam";
@@ -194,13 +186,13 @@ async fn members_are_added_promoted_and_removed_by_forms() {
     let page = adam.submit(forged).await.expect(400);
     assert!(page.html.contains("id=\"role-error\""));
     let page = adam.submit(form.set("role", "admin")).await.expect(200);
-    page.says("The role is changed.");
+    page.says("Role changed.");
     assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
 
     let form = adam.get(&format!("{path}/remove")).await;
     let form = form.form(&format!("{path}/remove"));
     let page = adam.submit(form.clone()).await.expect(200);
-    page.says("The member is removed.");
+    page.says("Member removed.");
     assert_eq!(cast.role_of("Sam").await, None);
     adam.submit(form).await.expect(404);
     // The owner cannot be removed.
@@ -210,7 +202,7 @@ async fn members_are_added_promoted_and_removed_by_forms() {
     let path = "/teams/crew/members/Adam/remove";
     let form = adam.get(path).await.form(path);
     let page = adam.submit(form).await.expect(200);
-    page.says("You have left the team.");
+    page.says("You left the team.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,7 +213,7 @@ async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
     let path = "/teams/crew/members/Mia/hand-over";
     let form = olga.get(path).await.says("becomes the owner").form(path);
     let page = olga.submit(form).await.expect(200);
-    page.says("The team has another owner now.");
+    page.says("Ownership transferred.");
     assert_eq!(cast.role_of("Mia").await.as_deref(), Some("owner"));
     assert_eq!(cast.role_of("Olga").await.as_deref(), Some("admin"));
     let form = olga
@@ -229,7 +221,7 @@ async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
         .await
         .form("/teams/crew/leave");
     let page = olga.submit(form).await.expect(200);
-    page.says("You have left the team.");
+    page.says("You left the team.");
 
     let mia = &mut browsers.member;
     let form = mia
@@ -243,7 +235,7 @@ async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
     assert!(page.html.contains("id=\"slug-error\""));
     mia.get("/teams/crew").await.expect(200);
     let page = mia.submit(form.set("slug", "CREW")).await.expect(200);
-    page.says("The team is deleted.");
+    page.says("Team deleted.");
     mia.get("/teams/crew").await.expect(404);
 }
 
@@ -270,8 +262,7 @@ async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
             .submit(form.clone().set("email", email))
             .await
             .expect(200);
-        page.says("The invitation is on its way by mail.")
-            .says(email);
+        page.says("Invitation sent.").says(email);
     }
     assert_eq!(cast.tokens().len(), 2);
     let page = adam.get("/teams/crew/people").await;
@@ -296,7 +287,7 @@ async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
         .submit(accept)
         .await
         .expect(200)
-        .says("You have joined the team.");
+        .says("You joined the team.");
     assert_eq!(page.path, "/teams/crew?done=joined");
     assert_eq!(cast.role_of("Sam").await.as_deref(), Some("member"));
 
@@ -304,7 +295,7 @@ async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
     let page = adam.get("/teams/crew/people").await;
     let form = page.form("/teams/crew/people/withdraw");
     let page = adam.submit(form.clone()).await.expect(200);
-    page.says("The invitation is withdrawn.");
+    page.says("Invitation withdrawn.");
     adam.submit(form).await.expect(410);
 }
 
@@ -318,7 +309,7 @@ async fn an_invitation_is_declined_by_its_form() {
     let mut sam = Browser::of(&cast.identity, "Sam").await;
     let form = sam.get("/teams").await.form("/teams/invitations/decline");
     let page = sam.submit(form.clone()).await.expect(200);
-    page.says("The invitation is declined.");
+    page.says("Invitation declined.");
     sam.submit(form).await.expect(410);
     assert_eq!(cast.role_of("Sam").await, None);
 }

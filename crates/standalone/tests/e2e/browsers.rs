@@ -30,31 +30,31 @@ async fn a_user_registers_and_protects_the_account_with_a_second_factor() {
     browser.sees("Create an account").await;
     browser.fill("Username", "m").await;
     browser.fill("Password", "short").await;
-    browser.press("Create the account").await;
+    browser.press("Create account").await;
     browser.sees("Create an account").await;
     browser.look("register-refused").await;
     browser.fill("Username", "mia").await;
     browser.fill("E-mail", "mia@example.com").await;
     browser.fill("Password", PASSWORD).await;
-    browser.press("Create the account").await;
+    browser.press("Create account").await;
     browser.sees("Your account").await;
     browser.look("account").await;
 
     browser.follow("Second factor").await;
     browser.sees("Second factor").await;
     browser.look("second-factor-off").await;
-    browser.fill("Your password", PASSWORD).await;
-    browser.press("Set it up").await;
-    browser.sees("Set up the second factor").await;
+    browser.fill("Current password", PASSWORD).await;
+    browser.press("Set up").await;
+    browser.sees("Set up second factor").await;
     browser.look("second-factor-setup").await;
     let text = browser.text().await;
     let mut words = text.split_whitespace().filter(|word| word.len() >= 32);
     let secret = words.next_back().unwrap();
-    browser.fill("The six digits", &code(secret, 0)).await;
-    browser.press("Switch it on").await;
+    browser.fill("6-digit code", &code(secret, 0)).await;
+    browser.press("Turn on").await;
     browser.sees("Recovery codes").await;
     browser.look("recovery-codes").await;
-    browser.follow("I have written them down").await;
+    browser.follow("I have saved them").await;
     browser.sees("Second factor").await;
     browser.look("second-factor-on").await;
 
@@ -62,11 +62,11 @@ async fn a_user_registers_and_protects_the_account_with_a_second_factor() {
     browser.sees("You are signed out").await;
     browser.follow("Sign in").await;
     browser.sign_in("mia").await;
-    browser.sees("Your code").await;
+    browser.sees("Enter your code").await;
     browser.look("sign-in-code").await;
     browser.fill("Code", "000000").await;
     browser.press("Sign in").await;
-    browser.sees("Your code").await;
+    browser.sees("Enter your code").await;
     browser.look("sign-in-code-refused").await;
     // The first code is used up; the next one is valid already.
     browser.fill("Code", &code(secret, 30)).await;
@@ -128,16 +128,20 @@ async fn a_user_denies_allows_and_revokes_the_access_of_a_client() {
     browser.open(&party.web.url("/")).await;
     browser.follow("Sign in with Holdfast").await;
     browser.sign_in("mia").await;
-    browser.sees("Allow Lighthouse access?").await;
+    browser
+        .sees("Allow Lighthouse to access your account?")
+        .await;
     browser.look("consent").await;
-    browser.press("Do not allow").await;
+    browser.press("Deny").await;
     let denied = browser.arrives(&party.callback()).await;
     assert_eq!(parameter(&denied, "error"), "access_denied");
     assert_eq!(parameter(&denied, "state"), "a state");
 
     browser.open(&party.web.url("/")).await;
     browser.follow("Sign in with Holdfast").await;
-    browser.sees("Allow Lighthouse access?").await;
+    browser
+        .sees("Allow Lighthouse to access your account?")
+        .await;
     browser.press("Allow").await;
     let tokens = party
         .redeem(&browser.arrives(&party.callback()).await)
@@ -158,7 +162,7 @@ async fn a_user_denies_allows_and_revokes_the_access_of_a_client() {
     browser.open("/account/applications").await;
     browser.sees("Applications").await;
     browser.look("applications").await;
-    browser.press("Take access back from Lighthouse").await;
+    browser.press("Revoke access of Lighthouse").await;
     browser
         .arrives(&format!("{}/account/applications?", site.base))
         .await;
@@ -193,7 +197,9 @@ async fn the_last_form_leads_to_the_client_and_on_to_where_it_redirects() {
     browser.open(&party.web.url("/")).await;
     browser.follow("Sign in with Holdfast").await;
     browser.sign_in("mia").await;
-    browser.sees("Allow Lighthouse access?").await;
+    browser
+        .sees("Allow Lighthouse to access your account?")
+        .await;
     browser.press("Allow").await;
     browser.arrives(&third.url("/home")).await;
     browser.open("/account").await;
@@ -217,7 +223,9 @@ async fn sign_in_and_consent_work_without_scripts_and_over_https() {
     assert!(browser.text().await.contains("Scripts are off"));
     browser.follow("Sign in with Holdfast").await;
     browser.sign_in("mia").await;
-    browser.sees("Allow Lighthouse access?").await;
+    browser
+        .sees("Allow Lighthouse to access your account?")
+        .await;
     browser.press("Allow").await;
     party
         .redeem(&browser.arrives(&party.callback()).await)
@@ -264,14 +272,16 @@ async fn a_device_is_connected_with_the_code_that_it_shows() {
     browser.sees("Connect a device").await;
     browser.look("device").await;
     browser.fill("Code", "BCDF-GHJK").await;
-    browser.press("Go on").await;
+    browser.press("Continue").await;
     browser.sees("Connect a device").await;
     browser.look("device-refused").await;
     browser
         .fill("Code", begun["user_code"].as_str().unwrap())
         .await;
-    browser.press("Go on").await;
-    browser.sees("Allow Desk clock access?").await;
+    browser.press("Continue").await;
+    browser
+        .sees("Allow Desk clock to access your account?")
+        .await;
     browser.look("device-confirm").await;
     browser.press("Allow").await;
     browser.sees("Device connected").await;
@@ -305,15 +315,15 @@ async fn a_photo_is_uploaded_and_shown() {
     browser.look("photo-refused").await;
     browser.choose_file("New photo", &good).await;
     browser.press("Upload").await;
-    browser.reads("Your photo is saved.").await;
+    browser.reads("Photo saved.").await;
     // The picture has loaded by then, or failed to.
     let width = "const image = document.querySelector('img.avatar');\
         return image.decode().then(() => image.naturalWidth)";
     let width = browser.script(width, &[]).await;
     assert!(width.as_u64().unwrap() > 0);
     browser.look("photo").await;
-    browser.press("Remove the photo").await;
-    browser.reads("Your photo is removed.").await;
+    browser.press("Remove photo").await;
+    browser.reads("Photo removed.").await;
     assert!(browser.text().await.contains("You have no photo"));
     browser.close().await;
 }
@@ -333,13 +343,13 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     browser.fill("Short name", "night-shift").await;
     browser.fill("Description", "We keep the lamp lit.").await;
     browser.look("team-new").await;
-    browser.press("Make the team").await;
+    browser.press("Create team").await;
     browser.sees("Night shift").await;
-    browser.follow("Add people").await;
-    browser.sees("Add people").await;
+    browser.follow("Add members").await;
+    browser.sees("Add members").await;
     browser.fill("E-mail address", "sam@example.com").await;
-    browser.press("Send the invitation").await;
-    browser.reads("The invitation is on its way by mail.").await;
+    browser.press("Send invitation").await;
+    browser.reads("Invitation sent.").await;
     browser.look("team-people").await;
     browser.close().await;
 
@@ -352,10 +362,10 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     browser.sees("Create an account").await;
     browser.fill("Username", "sam").await;
     browser.fill("Password", PASSWORD).await;
-    browser.press("Create the account").await;
+    browser.press("Create account").await;
     browser.sees("Join Night shift?").await;
     browser.look("invitation-signed-in").await;
-    browser.press("Join the team").await;
+    browser.press("Join team").await;
     browser.sees("Night shift").await;
     assert!(browser.text().await.contains("sam (you)"));
     browser.look("team-member").await;
@@ -366,7 +376,7 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     browser.close().await;
     let browser = Browser::start(&site).await;
     browser.open(&link).await;
-    browser.sees("This invitation was accepted").await;
+    browser.sees("This invitation was already accepted").await;
     browser.look("invitation-gone").await;
     browser.close().await;
 
@@ -397,27 +407,27 @@ async fn a_forgotten_password_is_replaced_by_mail() {
     let verify = site.link_in_mail("mia@example.com", "/verify-email/").await;
     browser.open(&verify).await;
     browser.look("verify-email").await;
-    browser.press("Confirm").await;
-    browser.sees("Your address is confirmed").await;
+    browser.press("Verify address").await;
+    browser.sees("E-mail address verified").await;
     browser.look("verify-email-done").await;
 
     browser.open("/login").await;
     browser.follow("Forgot your password?").await;
-    browser.sees("Forgot your password?").await;
+    browser.sees("Reset your password").await;
     browser.look("forgot-password").await;
     browser.fill("Username or e-mail", "mia").await;
-    browser.press("Send the link").await;
+    browser.press("Send reset link").await;
     let reset = site
         .link_in_mail("mia@example.com", "/reset-password/")
         .await;
-    browser.sees("Look into your mail").await;
+    browser.sees("Check your e-mail").await;
     browser.look("forgot-password-done").await;
     browser.open(&reset).await;
     browser.sees("Choose a new password").await;
     browser.look("reset-password").await;
     browser.fill("New password", "staple battery horse").await;
-    browser.press("Set the password").await;
-    browser.sees("Your password was changed").await;
+    browser.press("Set new password").await;
+    browser.sees("Password changed").await;
     browser.look("reset-password-done").await;
 
     browser.open("/login").await;
@@ -481,7 +491,7 @@ async fn the_keyboard_alone_is_enough_to_sign_in_and_out() {
     assert_eq!(
         passed,
         [
-            "Skip to the content",
+            "Skip to content",
             "Holdfast",
             "Account",
             "Teams",

@@ -54,7 +54,7 @@ async fn a_start_appears_once_in_a_matrix_room_even_if_the_first_response_is_los
     ask.send().await.expect(202);
     while !read
         .iter()
-        .any(|event| said(event).starts_with("This is a test by mia"))
+        .any(|event| said(event).starts_with("Test message from mia"))
     {
         read.extend(stand.reader.read_on(&stand.room).await);
     }

@@ -70,19 +70,19 @@ async fn the_creator_of_a_disabled_chat_gets_a_mail_only_at_a_verified_address()
         let off = until_off(&system, user, &path, "chat").await;
         assert_eq!(off["reason"], "The chat answered 404");
     }
-    let mail = system.mail("ada@example.com", "switched off").await;
+    let mail = system.mail("ada@example.com", "disabled").await;
     for part in [
         "Hello ada,",
         "Beacon (Team engines)",
         "Chat: Slack",
-        "Why: The chat answered 404",
+        "Reason: The chat answered 404",
         &format!("{}/docs/", system.work.base()),
     ] {
         assert!(mail.contains(part), "{part}: {mail}");
     }
     assert!(!mail.contains("/services/"), "the address is a secret");
     // Eve's mail would have been requested before Ada's.
-    let told = |to| system.mails(to, "switched off").len();
+    let told = |to| system.mails(to, "disabled").len();
     assert_eq!((told("eve@example.com"), told("ada@example.com")), (0, 1));
     // The page to which the mail links.
     let link = system.work.get("/docs/").send().await;
@@ -110,8 +110,8 @@ async fn the_creator_of_a_disabled_webhook_gets_a_mail_and_a_deleted_account_no_
     let call = system.work.post(&test).bearer(&bob.token);
     call.json(json!({})).send().await.expect(202);
     until_off(&system, &bob, &paths[1], "webhook").await;
-    let mail = system.mail("bob@example.com", "switched off").await;
-    for part in ["“the wall”", "Why: The receiver answered 410", &paths[1]] {
+    let mail = system.mail("bob@example.com", "disabled").await;
+    for part in ["“the wall”", "Reason: The receiver answered 410", &paths[1]] {
         assert!(mail.contains(part), "{part}: {mail}");
     }
     assert_eq!(contacts(&system), 2, "Bob's is not kept");

@@ -250,7 +250,7 @@ async fn a_chat_is_tested_and_the_result_is_shown() {
         assert_eq!(asked["chat"]["last_test"]["outcome"], "pending");
         let message = system.chat.next_message().await;
         assert!(
-            message.text().contains("test by *ada*"),
+            message.text().contains("Test message from *ada*"),
             "{}",
             message.text()
         );

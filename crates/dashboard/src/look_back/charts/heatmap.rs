@@ -14,7 +14,8 @@ pub(crate) struct Heatmap {
     pub(crate) height: i64,
     pub(crate) cells: Vec<Cell>,
     pub(crate) months: Vec<(i64, String)>,
-    pub(crate) weekdays: [(i64, &'static str); 3],
+    /// The vertical positions of the labels of Monday, Wednesday and Friday.
+    pub(crate) weekdays: [i64; 3],
 }
 
 pub(crate) struct Cell {
@@ -41,7 +42,7 @@ impl Heatmap {
                 x,
                 y,
                 level: level(worked.minutes, goal),
-                title: title(date.format("%-d %B %Y"), *worked),
+                title: title(date.format("%a %-d %b %Y").to_string(), *worked),
             }
         };
         let begins = days.iter().filter(|(date, _)| date.day() == 1);
@@ -53,8 +54,7 @@ impl Heatmap {
             cells: days.iter().map(cell).collect(),
             // At the edge, a label would be cut off.
             months: months.filter(|(x, _)| *x + 20 <= last).collect(),
-            weekdays: [(0, "Mon"), (2, "Wed"), (4, "Fri")]
-                .map(|(row, name)| (TOP + PITCH * row + 9, name)),
+            weekdays: [0, 2, 4].map(|row| TOP + PITCH * row + 9),
         }
     }
 }

@@ -5,7 +5,7 @@ mod bars;
 mod heatmap;
 mod shares;
 
-use std::fmt::Display;
+use messages::{Argument, t};
 
 use crate::api::SessionTotals;
 use crate::text;
@@ -15,12 +15,12 @@ pub(super) use heatmap::Heatmap;
 pub(super) use shares::{Share, shares};
 
 /// Returns the text that a browser shows over a part of a chart.
-fn title(name: impl Display, worked: SessionTotals) -> String {
-    let minutes = text::minutes(worked.minutes);
-    format!(
-        "{name}: {minutes}, {}",
-        text::count(worked.sessions, "session")
-    )
+fn title(name: impl Argument, worked: SessionTotals) -> String {
+    t("look-back-bar")
+        .with("name", name)
+        .with("time", text::minutes(worked.minutes))
+        .with("count", worked.sessions)
+        .into()
 }
 
 /// Converts a count to a length.

@@ -4,6 +4,7 @@ use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use auth_types::wire::IdentityError;
+use messages::t;
 use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::endpoint;
@@ -144,7 +145,7 @@ async fn ask(
         None => None,
     };
     let page = ConsentPage {
-        frame: visitor.frame("Allow access"),
+        frame: visitor.frame(t("oauth-allow")),
         client: &valid.client.name,
         username: user.map_or("", |user| &user.account.username),
         host: url.host_str().unwrap_or(url.scheme()),

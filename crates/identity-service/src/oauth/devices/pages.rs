@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
+use messages::{Text, t};
 use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
@@ -27,7 +28,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 struct DevicePage<'a> {
     frame: PageFrame,
     user_code: &'a str,
-    problem: Option<&'static str>,
+    problem: Option<Text>,
 }
 
 #[derive(Template)]
@@ -71,10 +72,11 @@ async fn enter(form: Form<DeviceForm>, origin: RequestContext) -> actix_web::Res
     let (caller, fields) = form.by_caller()?;
     let (visitor, user) = (&caller.visitor, &caller.user);
     let Some(code) = UserCode::parse(&fields.user_code) else {
-        return Ok(show_entry(visitor, &fields.user_code, Some(NO_CODE)));
+        let problem = Some(t("oauth-device-code-malformed"));
+        return Ok(show_entry(visitor, &fields.user_code, problem));
     };
     let Some(pending) = service::find_pending(&visitor.app, user, &code, &origin).await? else {
-        return Ok(show_entry(visitor, &code.shown(), Some(UNKNOWN)));
+        return Ok(show_entry(visitor, &code.shown(), Some(t(UNKNOWN))));
     };
     let Some(decision) = fields.decision else {
         return Ok(show_question(&caller, &code, &pending).await?);
@@ -83,21 +85,20 @@ async fn enter(form: Form<DeviceForm>, origin: RequestContext) -> actix_web::Res
     let name = pending.client.name.clone();
     match service::settle(&visitor.app, user, code, pending, allow, &origin).await? {
         true => Ok(show_done(visitor, &name, allow)),
-        false => Ok(show_entry(visitor, "", Some(UNKNOWN))),
+        false => Ok(show_entry(visitor, "", Some(t(UNKNOWN)))),
     }
 }
 
-const NO_CODE: &str = "A code has eight letters, and none of them is a vowel.";
-const UNKNOWN: &str =
-    "There is no such code, or its time is over. Begin again on your device to get a new one.";
+/// The message about a code that no pending device has.
+const UNKNOWN: &str = "oauth-device-code-unknown";
 
-fn show_entry(visitor: &Visitor, user_code: &str, problem: Option<&'static str>) -> HttpResponse {
+fn show_entry(visitor: &Visitor, user_code: &str, problem: Option<Text>) -> HttpResponse {
     let status = match problem {
         Some(_) => StatusCode::BAD_REQUEST,
         None => StatusCode::OK,
     };
     let page = DevicePage {
-        frame: visitor.frame("Connect a device"),
+        frame: visitor.frame(t("oauth-device-title")),
         user_code,
         problem,
     };
@@ -112,7 +113,7 @@ async fn show_question(
     let (app, id) = (&caller.visitor.app, caller.user.account.id);
     let before = consents::service::find_allowed(app, id, &pending.client.id).await?;
     let page = DeviceConfirmPage {
-        frame: caller.visitor.frame("Allow access"),
+        frame: caller.visitor.frame(t("oauth-allow")),
         client: &pending.client.name,
         username: &caller.user.account.username,
         user_code: code.shown(),
@@ -123,8 +124,8 @@ async fn show_question(
 
 fn show_done(visitor: &Visitor, client: &str, allowed: bool) -> HttpResponse {
     let title = match allowed {
-        true => "Device connected",
-        false => "Device turned away",
+        true => t("oauth-device-connected"),
+        false => t("oauth-device-denied"),
     };
     let page = DonePage {
         frame: visitor.frame(title),

@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
 use auth_types::ScopeSet;
+use messages::{Text, t};
 use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
@@ -35,7 +36,7 @@ struct ApplicationsPage {
 struct ApplicationView {
     client_id: String,
     name: String,
-    may: Vec<&'static str>,
+    may: Vec<Text>,
     since: String,
     last_used: Option<String>,
 }
@@ -63,7 +64,10 @@ async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> Result<HttpRe
     let app = &caller.visitor.app;
     let found = service::list_applications(app, caller.user.account.id).await?;
     let page = ApplicationsPage {
-        frame: caller.visitor.frame("Applications").with(query.0.notices()),
+        frame: caller
+            .visitor
+            .frame(t("account-applications"))
+            .with(query.0.notices()),
         applications: found.into_iter().map(ApplicationView::from).collect(),
     };
     Ok(caller.visitor.show(StatusCode::OK, &page))

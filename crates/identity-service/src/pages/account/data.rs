@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
+use messages::t;
 use web_kit::cookies::set_cookie;
 use web_kit::form::check_site;
 
@@ -62,7 +63,7 @@ pub(super) async fn delete(
         Ok(()) => {
             caller.visitor.user = None;
             let page = DeletedPage {
-                frame: caller.visitor.frame("Your account is deleted"),
+                frame: caller.visitor.frame(t("account-deleted")),
             };
             let mut answer = caller.visitor.show(StatusCode::OK, &page);
             set_cookie(&mut answer, &app.cookies.sign_out());
@@ -79,7 +80,7 @@ async fn show(caller: &SignedInVisitor, notices: FormMessages) -> actix_web::Res
     own.retain(|team| team.owner_id == id);
     let (kept, lost) = own.into_iter().partition(|team| team.member_count > 1);
     let page = DeleteAccountPage {
-        frame: caller.visitor.frame("Delete your account").with(notices),
+        frame: caller.visitor.frame(t("account-delete")).with(notices),
         kept,
         lost,
         asks_code: totp::service::status(app, &caller.user).await?.enabled,

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use service_kit::http::Query;
 
 use crate::credentials::email;
@@ -60,7 +61,7 @@ async fn show(
     let account = &caller.user.account;
     let factor = totp::service::status(&caller.visitor.app, &caller.user).await?;
     let page = EmailPage {
-        frame: caller.visitor.frame("E-mail address").with(notices),
+        frame: caller.visitor.frame(t("account-email")).with(notices),
         current: account.own_email(),
         is_verified: account.email_verified,
         email,

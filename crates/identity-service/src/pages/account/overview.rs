@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use auth_types::wire::Premium;
+use messages::t;
 use service_kit::http::Query;
 
 use super::photo::Avatar;
@@ -41,7 +42,9 @@ pub(super) async fn page(
     };
     let account = &user.account;
     let page = OverviewPage {
-        frame: visitor.frame("Your account").with(query.0.notices()),
+        frame: visitor
+            .frame(t("identity-your-account"))
+            .with(query.0.notices()),
         portrait: Avatar::of(account),
         since: text::day(&account.created_at.and_utc()),
         has_email: account.own_email().is_some(),

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
@@ -44,7 +45,7 @@ pub(super) async fn change(
 ) -> actix_web::Result<HttpResponse> {
     let (caller, typed) = form.by_caller()?;
     if typed.new_password != typed.repeated {
-        let notices = FormMessages::wrong("repeated", "This is not the same as the new password");
+        let notices = FormMessages::wrong("repeated", t("account-password-mismatch"));
         return show(&caller, notices).await;
     }
     let request = ChangePasswordRequest {
@@ -64,7 +65,7 @@ pub(super) async fn change(
 async fn show(caller: &SignedInVisitor, notices: FormMessages) -> actix_web::Result<HttpResponse> {
     let factor = totp::service::status(&caller.visitor.app, &caller.user).await?;
     let page = ChangePasswordPage {
-        frame: caller.visitor.frame("Password").with(notices),
+        frame: caller.visitor.frame(t("account-password")).with(notices),
         asks_code: factor.enabled,
     };
     Ok(caller.visitor.show(page.frame.status(), &page))

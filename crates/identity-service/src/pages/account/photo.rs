@@ -2,11 +2,11 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use service_kit::http::{Query, UnreadBody};
 use web_kit::form::check_site;
 
 use crate::accounts::model::AccountRow;
-use crate::error::Error;
 use crate::limits::AccountLimit;
 use crate::origin::RequestContext;
 use crate::pages::form::{EmptyForm, Form};
@@ -65,13 +65,11 @@ pub(super) async fn upload(
     };
     let token = caller.visitor.open_token(sent.csrf.as_deref())?;
     token.check_account(&caller.visitor.account())?;
-    let stored = match sent.photo {
-        Some(file) if !file.is_empty() => {
-            service::put(app, user.account.id, file, &origin.of(user)).await
-        }
-        _ => Err(Error::Validation("photo must be chosen".into())),
+    let Some(file) = sent.photo.filter(|file| !file.is_empty()) else {
+        let notices = FormMessages::wrong("photo", t("account-photo-missing"));
+        return Ok(show(&caller, notices));
     };
-    match stored {
+    match service::put(app, user.account.id, file, &origin.of(user)).await {
         Ok(_) => Ok(caller.visitor.see_other("/account/photo?done=photo")),
         Err(error) => Ok(show(&caller, notices::of(error, &["photo"])?)),
     }
@@ -88,7 +86,7 @@ pub(super) async fn remove(
 
 fn show(caller: &SignedInVisitor, notices: FormMessages) -> HttpResponse {
     let page = PhotoPage {
-        frame: caller.visitor.frame("Photo").with(notices),
+        frame: caller.visitor.frame(t("account-photo")).with(notices),
         portrait: Avatar::of(&caller.user.account),
         most_mebibytes: caller.visitor.app.photos.max_bytes / (1024 * 1024),
     };

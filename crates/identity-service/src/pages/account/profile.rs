@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
@@ -67,7 +68,7 @@ fn show(
     (bio, website_url): (&str, &str),
 ) -> HttpResponse {
     let page = ProfilePage {
-        frame: caller.visitor.frame("Profile").with(notices),
+        frame: caller.visitor.frame(t("account-profile")).with(notices),
         portrait: Avatar::of(&caller.user.account),
         bio,
         website_url,

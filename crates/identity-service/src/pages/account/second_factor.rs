@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
+use messages::t;
 use qrcode::{Color, QrCode};
 use service_kit::http::{Query, endpoint};
 
@@ -145,7 +146,10 @@ async fn show_status(
     notices: FormMessages,
 ) -> actix_web::Result<HttpResponse> {
     let page = StatusPage {
-        frame: caller.visitor.frame("Second factor").with(notices),
+        frame: caller
+            .visitor
+            .frame(t("account-second-factor"))
+            .with(notices),
         status: service::status(&caller.visitor.app, &caller.user).await?,
     };
     Ok(caller.visitor.show(page.frame.status(), &page))
@@ -158,7 +162,7 @@ fn ask_code(
 ) -> HttpResponse {
     let visitor = &caller.visitor;
     let page = TotpConfirmPage {
-        frame: visitor.frame("Set up the second factor").with(notices),
+        frame: visitor.frame(t("account-set-up-title")).with(notices),
         shown,
     };
     visitor.show(page.frame.status(), &page)
@@ -166,7 +170,7 @@ fn ask_code(
 
 fn show_codes(caller: &SignedInVisitor, codes: RecoveryCodes, is_new: bool) -> HttpResponse {
     let page = CodesPage {
-        frame: caller.visitor.frame("Recovery codes"),
+        frame: caller.visitor.frame(t("account-recovery-codes")),
         codes,
         is_new,
     };
@@ -184,8 +188,8 @@ async fn show_change(
         return Ok(caller.visitor.see_other("/account/second-factor"));
     }
     let title = match turns_off {
-        true => "Switch the second factor off",
-        false => "New recovery codes",
+        true => t("account-turn-off-title"),
+        false => t("account-new-codes-title"),
     };
     let page = ChangePage {
         frame: caller.visitor.frame(title).with(notices),

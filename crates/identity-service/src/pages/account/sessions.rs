@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
+use messages::t;
 use service_kit::http::{Query, endpoint};
 use web_kit::cookies::set_cookie;
 
@@ -43,12 +44,24 @@ async fn page(caller: SignedInVisitor, query: Query<ListQuery>) -> actix_web::Re
     let found = list::list_sessions(&caller.visitor.app, &caller.user, wanted).await?;
     let notices = notices::done(done.as_deref());
     let page = SessionsPage {
-        frame: caller.visitor.frame("Sessions").with(notices),
+        frame: caller.visitor.frame(t("account-sessions")).with(notices),
         pager: Pager::by_offset(PATH, offset, PAGE, found.total),
         sessions: found.sessions,
         total: found.total,
     };
     Ok(caller.visitor.show(StatusCode::OK, &page))
+}
+
+/// Returns what a session belongs to: an application, a site or a device.
+fn session_name(session: &SessionEntry) -> String {
+    match (&session.client, session.kind.as_str()) {
+        (Some(client), _) => client.name.clone(),
+        (None, "sso") => session
+            .service
+            .clone()
+            .unwrap_or_else(|| t("account-session-other-site").into()),
+        _ => text::device(session.user_agent.as_deref()),
+    }
 }
 
 async fn end(form: Form<IdForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use auth_types::{AccountRole, UserId};
+use messages::{Text, t};
 use service_kit::Problem;
 use service_kit::http::Path;
 
@@ -26,8 +27,7 @@ struct ActionConfirmPage<'a> {
     back: String,
     /// Where the form is sent.
     path: String,
-    meaning: &'static str,
-    button: &'static str,
+    meaning: Text,
 }
 
 #[derive(Template)]
@@ -42,9 +42,9 @@ struct NewPasswordPage<'a> {
 struct AdminAction {
     /// In the path.
     name: &'static str,
+    /// The ids of two messages; the title is also the button.
     title: &'static str,
     meaning: &'static str,
-    button: &'static str,
     /// The name of the message after the action.
     done: &'static str,
     effect: AdminEffect,
@@ -62,57 +62,50 @@ enum AdminEffect {
 const ACTIONS: [AdminAction; 7] = [
     AdminAction {
         name: "deactivate",
-        title: "Deactivate the account",
-        meaning: "All its sessions end at once, and nobody can sign in to it. Others do not see it any more. Nothing is deleted.",
-        button: "Deactivate",
+        title: "admin-deactivate",
+        meaning: "admin-deactivate-meaning",
         done: "deactivated",
         effect: AdminEffect::Active(false),
     },
     AdminAction {
         name: "activate",
-        title: "Activate the account",
-        meaning: "Its owner can sign in again, and others see it again.",
-        button: "Activate",
+        title: "admin-activate",
+        meaning: "admin-activate-meaning",
         done: "activated",
         effect: AdminEffect::Active(true),
     },
     AdminAction {
         name: "promote",
-        title: "Make the account a SUPERADMIN",
-        meaning: "It may then do everything that these pages can do: to all accounts, to clients and to keys.",
-        button: "Make it a SUPERADMIN",
+        title: "admin-promote",
+        meaning: "admin-promote-meaning",
         done: "promoted",
         effect: AdminEffect::Role(AccountRole::Superadmin),
     },
     AdminAction {
         name: "demote",
-        title: "Make the account an ordinary one",
-        meaning: "It loses these pages and everything on them.",
-        button: "Make it an ordinary account",
+        title: "admin-demote",
+        meaning: "admin-demote-meaning",
         done: "demoted",
         effect: AdminEffect::Role(AccountRole::User),
     },
     AdminAction {
         name: "end-sessions",
-        title: "End all sessions of the account",
-        meaning: "Its owner is signed out on every device and in every application, and can sign in again.",
-        button: "End all sessions",
+        title: "admin-end-sessions",
+        meaning: "admin-end-sessions-meaning",
         done: "sessions-ended",
         effect: AdminEffect::EndSessions,
     },
     AdminAction {
         name: "mail-reset",
-        title: "Mail a link to a new password",
-        meaning: "The mail goes to the account's address, if that is known to be its owner's. The password stays good until the link is used.",
-        button: "Send the mail",
+        title: "admin-mail-reset",
+        meaning: "admin-mail-reset-meaning",
         done: "reset-mailed",
         effect: AdminEffect::MailReset,
     },
     AdminAction {
         name: "new-password",
-        title: "Set a new password",
-        meaning: "The password is made here and shown once, for you to tell its owner. The old one is good no more, and all sessions end.",
-        button: "Set a new password",
+        title: "admin-new-password",
+        meaning: "admin-new-password-meaning",
         done: "",
         effect: AdminEffect::NewPassword,
     },
@@ -194,7 +187,7 @@ async fn new_password(
 ) -> Result<HttpResponse, Error> {
     let made = service::reset_password(&admin.visitor.app, id, None, origin).await?;
     let page = NewPasswordPage {
-        frame: admin.visitor.frame("New password"),
+        frame: admin.visitor.frame(t("admin-password")),
         username: &made.user.user.username,
         back: path_of(id),
         password: made.password.as_deref().unwrap_or_default(),
@@ -210,12 +203,11 @@ fn show(
 ) -> HttpResponse {
     let back = path_of(user.user.id);
     let page = ActionConfirmPage {
-        frame: admin.visitor.frame(action.title).with(notices),
+        frame: admin.visitor.frame(t(action.title)).with(notices),
         username: &user.user.username,
         path: format!("{back}/{}", action.name),
         back,
-        meaning: action.meaning,
-        button: action.button,
+        meaning: t(action.meaning),
     };
     admin.visitor.show(page.frame.status(), &page)
 }

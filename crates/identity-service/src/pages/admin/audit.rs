@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::UserId;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
@@ -57,7 +58,7 @@ pub(super) async fn page(
         Err(wrong) => (wrong, Vec::new(), None),
     };
     let page = AuditPage {
-        frame: admin.visitor.frame("Audit log").with(notices),
+        frame: admin.visitor.frame(t("admin-audit")).with(notices),
         entries,
         pager: Pager {
             previous: query.before.map(|_| query.link(None)),
@@ -77,16 +78,15 @@ impl AuditFilterForm {
             if !typed.trim().is_empty() {
                 *id = find_account(app, typed.trim()).await?;
                 if id.is_none() {
-                    return Ok(Err(FormMessages::wrong(field, "There is no such account")));
+                    let wrong = FormMessages::wrong(field, t("admin-audit-account-unknown"));
+                    return Ok(Err(wrong));
                 }
             }
         }
         let [user, actor] = found;
         let (Ok(since), Ok(until)) = (midnight(&self.since), midnight(&self.until)) else {
-            return Ok(Err(FormMessages::wrong(
-                "since",
-                "Must be days such as 2027-12-31",
-            )));
+            let wrong = FormMessages::wrong("since", t("admin-audit-days-malformed"));
+            return Ok(Err(wrong));
         };
         Ok(Ok(wire::AuditQuery {
             user,

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use auth_types::Scope;
+use messages::t;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
@@ -116,7 +117,10 @@ pub(super) async fn list(
     query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let page = ClientsPage {
-        frame: admin.visitor.frame("Clients").with(query.0.notices()),
+        frame: admin
+            .visitor
+            .frame(t("admin-clients"))
+            .with(query.0.notices()),
         clients: service::list(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
@@ -153,7 +157,7 @@ pub(super) async fn create(
 
 fn show_new(admin: &Administrator, notices: FormMessages, typed: &ClientForm) -> HttpResponse {
     let page = NewClientPage {
-        frame: admin.visitor.frame("New client").with(notices),
+        frame: admin.visitor.frame(t("admin-client-new")).with(notices),
         typed,
         scopes: Scope::ALL,
     };
@@ -162,7 +166,7 @@ fn show_new(admin: &Administrator, notices: FormMessages, typed: &ClientForm) ->
 
 fn show_secret(admin: &Administrator, made: &ClientWithSecret) -> HttpResponse {
     let page = SecretPage {
-        frame: admin.visitor.frame("Client"),
+        frame: admin.visitor.frame(&made.client.name),
         client: &made.client,
         secret: made.secret.as_ref().map(|secret| secret.expose_secret()),
     };
@@ -233,8 +237,8 @@ async fn ask(
 ) -> actix_web::Result<HttpResponse> {
     let client = service::get(&admin.visitor.app, id).await?;
     let title = match deletes {
-        true => "Delete the client",
-        false => "Give the client a new secret",
+        true => t("admin-client-delete"),
+        false => t("admin-client-rotate"),
     };
     let page = ClientConfirmPage {
         frame: admin.visitor.frame(title).with(notices),

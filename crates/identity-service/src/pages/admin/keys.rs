@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
+use messages::t;
 use service_kit::http::Query;
 
 use crate::error::Error;
@@ -32,7 +33,7 @@ pub(super) async fn page(
     query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let page = KeysPage {
-        frame: admin.visitor.frame("Keys").with(query.0.notices()),
+        frame: admin.visitor.frame(t("admin-keys")).with(query.0.notices()),
         keys: rotation::list_keys(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
@@ -40,7 +41,7 @@ pub(super) async fn page(
 
 pub(super) async fn ask(admin: Administrator) -> HttpResponse {
     let page = RotatePage {
-        frame: admin.visitor.frame("Rotate the signing keys"),
+        frame: admin.visitor.frame(t("admin-rotate")),
     };
     admin.visitor.show(StatusCode::OK, &page)
 }

@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use askama::Template;
 use auth_types::{AccountRole, PremiumTier, UserId};
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
@@ -66,7 +67,7 @@ pub(super) async fn list(
     let (app, query) = (&admin.visitor.app, query.0);
     let found = service::search(app, query.search()).await?;
     let page = UsersPage {
-        frame: admin.visitor.frame("Users"),
+        frame: admin.visitor.frame(t("admin-users")),
         users: found.users,
         pager: Pager {
             previous: query.after.map(|_| query.link(None)),
@@ -142,7 +143,7 @@ impl PlanForm {
         let tier: PremiumTier = self
             .tier
             .parse()
-            .map_err(|_| FormMessages::wrong("tier", "Must be FREE or PREMIUM"))?;
+            .map_err(|_| FormMessages::wrong("tier", t("admin-plan-unknown")))?;
         let until = match (tier, self.until.trim()) {
             (PremiumTier::Free, _) => None,
             (PremiumTier::Premium, "") => Some(None),
@@ -158,7 +159,7 @@ impl PlanForm {
 
 /// Returns the last second of a day: a plan that ends on a day includes it.
 fn end_of(day: &str) -> Result<DateTime<Utc>, FormMessages> {
-    let wrong = || FormMessages::wrong("until", "Must be a day such as 2027-12-31");
+    let wrong = || FormMessages::wrong("until", t("admin-plan-end-malformed"));
     let day: NaiveDate = day.parse().map_err(|_| wrong())?;
     let end = NaiveTime::from_hms_opt(23, 59, 59).ok_or_else(wrong)?;
     Ok(day.and_time(end).and_utc())

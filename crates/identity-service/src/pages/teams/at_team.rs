@@ -6,6 +6,7 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use auth_types::TeamRole;
+use messages::{Text, t};
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
@@ -84,10 +85,10 @@ impl<R: RequiredRole> TeamPageContext<R> {
 }
 
 /// Returns the display name of a role. Templates pass everything by reference.
-pub(super) fn role_name(role: &TeamRole) -> &'static str {
+pub(super) fn role_name(role: &TeamRole) -> Text {
     match role {
-        TeamRole::Owner => "Owner",
-        TeamRole::Admin => "Admin",
-        TeamRole::Member => "Member",
+        TeamRole::Owner => t("teams-role-owner"),
+        TeamRole::Admin => t("teams-role-admin"),
+        TeamRole::Member => t("teams-role-member"),
     }
 }

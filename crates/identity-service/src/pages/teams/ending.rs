@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::TeamRole;
+use messages::t;
 use serde::Deserialize;
 
 use super::at_team::{TeamForm, TeamPageContext};
@@ -54,7 +55,7 @@ pub(super) async fn leave(
 
 fn ask_leave(at_team: &TeamPageContext<TeamMember>, notices: FormMessages) -> HttpResponse {
     let page = LeavePage {
-        frame: at_team.visitor.frame("Leave the team").with(notices),
+        frame: at_team.visitor.frame(t("teams-leave")).with(notices),
         path: at_team.path(),
         team_name: &at_team.team().name,
         is_owner: at_team.rank.role == TeamRole::Owner,
@@ -73,7 +74,7 @@ pub(super) async fn delete(
 ) -> actix_web::Result<HttpResponse> {
     let TeamForm { at_team, typed } = form;
     if !typed.slug.trim().eq_ignore_ascii_case(&at_team.team().slug) {
-        let notices = FormMessages::wrong("slug", "This is not the short name of the team");
+        let notices = FormMessages::wrong("slug", t("teams-delete-mismatch"));
         return Ok(ask_delete(&at_team, notices, &typed.slug));
     }
     service::delete_team(&at_team.visitor.app, &at_team.rank, &origin).await?;
@@ -86,7 +87,7 @@ fn ask_delete(
     typed: &str,
 ) -> HttpResponse {
     let page = DeleteTeamPage {
-        frame: at_team.visitor.frame("Delete the team").with(notices),
+        frame: at_team.visitor.frame(t("teams-delete")).with(notices),
         path: at_team.path(),
         team_name: &at_team.team().name,
         slug: &at_team.team().slug,

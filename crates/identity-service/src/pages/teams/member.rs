@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::TeamRole;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Path;
 
@@ -64,7 +65,7 @@ pub(super) async fn change_role(
         "admin" => TeamRole::Admin,
         "member" => TeamRole::Member,
         _ => {
-            let notices = FormMessages::wrong("role", "Must be admin or member");
+            let notices = FormMessages::wrong("role", t("teams-role-unknown"));
             return show(&at_team, &username, notices).await;
         }
     };
@@ -144,8 +145,8 @@ async fn ask<R: RequiredRole>(
 ) -> actix_web::Result<HttpResponse> {
     let member = members::find_member(&at_team.visitor.app, at_team.member(), username).await?;
     let title = match hands_over {
-        true => "Hand the team over",
-        false => "Remove a member",
+        true => t("teams-transfer"),
+        false => t("teams-remove"),
     };
     let page = MemberConfirmPage {
         frame: at_team.visitor.frame(title).with(notices),

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::UserId;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
@@ -55,7 +56,7 @@ async fn show(caller: &SignedInVisitor, notices: FormMessages) -> actix_web::Res
     let app = &caller.visitor.app;
     let waiting = answers::list_own(app, &caller.user, PageQuery::default()).await?;
     let page = TeamsPage {
-        frame: caller.visitor.frame("Teams").with(notices),
+        frame: caller.visitor.frame(t("teams-title")).with(notices),
         teams: service::list_teams(app, &caller.user).await?,
         invitations: waiting.invitations,
         user_id: caller.user.account.id,
@@ -97,7 +98,7 @@ fn show_new(
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
     let page = NewTeamPage {
-        frame: caller.visitor.frame("New team").with(notices),
+        frame: caller.visitor.frame(t("teams-new")).with(notices),
         name,
         slug,
         description,

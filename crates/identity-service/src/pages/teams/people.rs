@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
@@ -130,7 +131,7 @@ async fn show(
     let found = service::list_of_team(&at_team.visitor.app, &at_team.rank, wanted).await?;
     let path = at_team.path();
     let page = MembersPage {
-        frame: at_team.visitor.frame("Add people").with(notices),
+        frame: at_team.visitor.frame(t("teams-invite")).with(notices),
         team_name: &at_team.team().name,
         pager: Pager::by_offset(&format!("{path}/people"), offset, PAGE, found.total),
         invitations: found.invitations,

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::TeamRole;
+use messages::t;
 use serde::Deserialize;
 
 use super::at_team::{TeamForm, TeamPageContext};
@@ -72,7 +73,7 @@ fn show(
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
     let page = SettingsPage {
-        frame: at_team.visitor.frame("Settings of the team").with(notices),
+        frame: at_team.visitor.frame(t("teams-settings")).with(notices),
         path: at_team.path(),
         team_name: &at_team.team().name,
         is_owner: at_team.member().role == TeamRole::Owner,

@@ -19,7 +19,7 @@ async fn an_invitation_is_shown_to_the_holder_of_its_link_and_answered_after_sig
     let mut browser = Browser::new(&cast.identity);
     let page = browser.get(&path).await.expect(200);
     let page = page.says("Join The Crew?").says("Invited by Adam");
-    let page = page.says("You become an admin of the team");
+    let page = page.says("Your role Admin");
     assert!(page.forms(&path).is_empty());
     assert!(!page.text().contains("sam@example.com"));
 
@@ -41,11 +41,11 @@ async fn an_invitation_is_shown_to_the_holder_of_its_link_and_answered_after_sig
         Browser::of(&cast.identity, "Mia").await,
     ] {
         let page = other.get(&path).await.expect(410);
-        page.says("This invitation was accepted");
+        page.says("This invitation was already accepted");
     }
     cast.remove(&cast.owner, "sam").await.expect(204);
     let page = browser.get(&path).await.expect(410);
-    page.says("This invitation was accepted");
+    page.says("This invitation was already accepted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,13 +88,13 @@ async fn a_settled_invitation_says_what_became_of_it() {
     browser.get(&by_id).await.expect(404);
     let withdrawn = format!("/api/teams/crew/invitations/{id}");
     cast.delete(&cast.owner, &withdrawn).await.expect(204);
-    browser.get(&path).await.expect(410).says("was taken back");
+    browser.get(&path).await.expect(410).says("was withdrawn");
 
     let (_, older) = cast.invited(&cast.owner, "three@example.com", None).await;
     let (_, token) = cast.invited(&cast.owner, "three@example.com", None).await;
     for unknown in [older.as_str(), "nonsense", "%20"] {
         let page = browser.get(&format!("/invitations/{unknown}")).await;
-        page.expect(404).says("There is no such invitation");
+        page.expect(404).says("Invitation not found");
     }
     let path = format!("/invitations/{token}");
     browser.get(&path).await.expect(200);

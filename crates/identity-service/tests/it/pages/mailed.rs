@@ -46,7 +46,7 @@ async fn a_forgotten_password_is_reset_by_a_mailed_link() {
 
     // The link works once.
     for page in [browser.submit(form).await, browser.get(&path).await] {
-        let page = page.expect(410).says("This link is not good any more");
+        let page = page.expect(410).says("This link is no longer valid");
         assert!(page.links().contains(&"/forgot-password".to_owned()));
     }
     browser.sign_in("ada", PASSWORD).await.expect(401);
@@ -77,7 +77,7 @@ async fn requesting_a_reset_link_does_not_reveal_whether_the_account_exists() {
         .await
         .form("/forgot-password");
     let page = browser.submit(form.set("who", "  ")).await.expect(400);
-    page.says("Type your username or your e-mail address");
+    page.says("Enter your username or e-mail address");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +88,7 @@ async fn an_address_is_verified_by_a_button_and_not_by_opening_the_link() {
     let mut browser = Browser::new(&identity);
     for _ in 0..3 {
         let page = browser.get(&path).await.expect(200);
-        page.says("ada@example.com becomes the address of the account ada");
+        page.says("ada@example.com will become the e-mail address of the account ada");
     }
     assert_eq!(identity.me(&ada).await["email_verified"], false);
     let form = browser.get(&path).await.form(&path);
@@ -96,7 +96,7 @@ async fn an_address_is_verified_by_a_button_and_not_by_opening_the_link() {
     assert_eq!(page.path, "/done/email-confirmed");
     assert_eq!(identity.me(&ada).await["email_verified"], true);
     for page in [browser.submit(form).await, browser.get(&path).await] {
-        page.expect(410).says("This link is not good any more");
+        page.expect(410).says("This link is no longer valid");
     }
 }
 
@@ -108,7 +108,7 @@ async fn a_mail_link_works_only_for_its_purpose_and_until_it_expires() {
     ask(&identity, &mut browser, "ada").await;
     let verify = identity.last_link("verify_email");
     let reset = identity.last_link("reset_password");
-    let dead = "This link is not good any more";
+    let dead = "This link is no longer valid";
     for path in [
         format!("/verify-email/{reset}"),
         format!("/reset-password/{verify}"),

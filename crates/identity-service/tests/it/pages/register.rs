@@ -108,7 +108,7 @@ async fn registration_by_form_is_rate_limited() {
         let page = browser.submit(form.clone()).await;
         if page.reply.status == 429 {
             assert!(page.reply.header("retry-after").parse::<u64>().unwrap() >= 1);
-            page.says("Too many tries");
+            page.says("Too many attempts");
             return;
         }
         page.expect(400);

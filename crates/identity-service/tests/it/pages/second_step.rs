@@ -32,7 +32,7 @@ async fn after_the_right_password_the_page_asks_only_for_the_code() {
     assert_eq!(identity.audited("session.totp_required", &ada), 1);
 
     let page = enter(&mut browser, &form, "000000").await.expect(401);
-    let page = page.says("This code is wrong, or was used before");
+    let page = page.says("This code is incorrect or was already used.");
     assert!(!browser.cookies.contains_key("holdfast_id"));
     let form = page.form("/login/code");
     assert_eq!(form.value("code"), Some(""));
@@ -56,7 +56,7 @@ async fn after_the_right_password_the_page_asks_only_for_the_code() {
 async fn the_first_step_is_valid_for_five_minutes_in_its_browser_and_with_its_password() {
     let identity = Identity::start().await;
     let (ada, app, _) = enabled(&identity).await;
-    let again = "That took too long";
+    let again = "This sign-in has expired.";
     let mut browser = Browser::new(&identity);
     let form = first_step(&mut browser).await;
 
@@ -111,7 +111,9 @@ async fn guessing_codes_is_delayed_in_every_browser() {
     enter(&mut browser, &form, "000000").await.expect(401);
     let page = enter(&mut browser, &form, &right).await.expect(429);
     assert_eq!(page.reply.header("retry-after"), "2");
-    let page = page.says("Too many tries").says("Try again in 2 seconds");
+    let page = page
+        .says("Too many attempts")
+        .says("Try again in 2 seconds");
     assert_eq!(
         page.reply.header("content-type"),
         "text/html; charset=utf-8"
@@ -120,7 +122,7 @@ async fn guessing_codes_is_delayed_in_every_browser() {
     let mut another = Browser::new(&identity);
     let elsewhere = first_step(&mut another).await;
     let page = enter(&mut another, &elsewhere, &right).await.expect(429);
-    page.says("Too many tries");
+    page.says("Too many attempts");
     identity.hand.advance(Duration::seconds(2));
     enter(&mut browser, &form, &right).await.expect(303);
 }

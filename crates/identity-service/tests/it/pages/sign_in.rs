@@ -62,7 +62,7 @@ async fn signing_in_over_plain_http_works_only_on_localhost_unless_allowed() {
     let identity = Identity::start_with(public("http://id.example.com")).await;
     let mut browser = Browser::behind_proxy(&identity);
     let page = browser.get("/login").await.expect(403);
-    let page = page.says("Signing in with a browser takes https here");
+    let page = page.says("Signing in with a browser requires HTTPS");
     assert!(page.forms("/login").is_empty());
     // This service has a local address, but is reached under another one.
     let identity = Identity::start().await;
@@ -148,7 +148,7 @@ async fn a_refused_sign_in_shows_the_name_again_and_never_the_password() {
     let hostile = "\"><script>alert(1)</script>";
     for name in ["ada", "nobody", hostile] {
         let page = browser.sign_in(name, "a wrong password").await.expect(401);
-        let page = page.says("Wrong username, password or code");
+        let page = page.says("Incorrect username or password.");
         let form = page.form("/login");
         assert_eq!(form.value("username"), Some(name));
         assert_eq!(form.value("password"), Some(""));

@@ -41,7 +41,9 @@ async fn every_chart_has_its_numbers_in_a_table() {
     worked(&system).await;
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/look-back").await.expect(200);
-    let page = page.says("50 min in 2 sessions").says("1 day in a row");
+    let page = page
+        .says("50 min in 2 sessions")
+        .says("Streak 1 day Longest");
     let page = page.says("First session");
     let cells = elements(&page.html, &["rect"]);
     let classes: Vec<_> = cells
@@ -56,27 +58,24 @@ async fn every_chart_has_its_numbers_in_a_table() {
     // 50 of 200 minutes are a quarter of the goal.
     assert_eq!(classes.iter().filter(|class| **class == "l1").count(), 1);
     assert_eq!(
-        rows(&page, "Days with work"),
-        [["23 November 2026", "50", "2"]]
+        rows(&page, "Days with sessions</caption>"),
+        [["Mon 23 Nov 2026", "50", "2"]]
     );
-    let days = rows(&page, "Minutes of each of the last 30 days</caption>");
+    let days = rows(&page, "Minutes per day, last 30 days</caption>");
     assert_eq!(
         (days.len(), &days[0]),
-        (
-            30,
-            &vec!["23 November 2026".into(), "50".into(), "2".into()]
-        )
+        (30, &vec!["Mon 23 Nov 2026".into(), "50".into(), "2".into()])
     );
-    let weeks = rows(&page, "Minutes of each of the last 26 weeks</caption>");
+    let weeks = rows(&page, "Minutes per week, last 26 weeks</caption>");
     assert_eq!((weeks.len(), weeks[0][1].as_str()), (26, "50"));
-    let hours = rows(&page, "Minutes by hour of the day</caption>");
+    let hours = rows(&page, "Minutes by hour of day</caption>");
     assert_eq!(hours.len(), 24);
-    assert_eq!(hours[23 - 9], ["From 9:00", "50", "2"]);
+    assert_eq!(hours[23 - 9], ["9:00–9:59", "50", "2"]);
     assert_eq!(rows(&page, "Time by category</caption>")[0][0], "coding");
     let page = page.says("Beacon (Team lighthouse)").says("No project");
     assert!(
         page.html
-            .contains("<title>23 November 2026: 50 min, 2 sessions</title>")
+            .contains("<title>Mon 23 Nov 2026: 50 min, 2 sessions</title>")
     );
     for days in ["90", "365", "7", "x"] {
         let path = format!("/look-back?days={days}");
@@ -92,12 +91,12 @@ async fn a_user_without_sessions_sees_empty_charts() {
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/look-back").await.expect(200);
     page.says("0 min in 0 sessions")
-        .says("No day with work yet.");
+        .says("No sessions in the past year.");
     browser
         .get("/look-back/sessions")
         .await
         .expect(200)
-        .says("None yet.");
+        .says("No sessions yet.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,13 +120,13 @@ async fn days_are_those_of_the_readers_time_zone() {
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/look-back").await.expect(200);
     assert_eq!(
-        rows(&page, "Days with work"),
-        [["24 November 2026", "25", "1"]]
+        rows(&page, "Days with sessions</caption>"),
+        [["Tue 24 Nov 2026", "25", "1"]]
     );
     browser
         .get("/look-back/sessions")
         .await
-        .says("24 November 2026, 07:00");
+        .says("24 Nov 2026, 07:00");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,7 +138,7 @@ async fn sessions_are_filtered_and_shown_page_by_page() {
         system.start_session(&ada, plan("none")).await.expect(201);
     }
     let mut browser = Browser::of(&system, "ada").await;
-    let count = |page: &Page| page.html.matches("data-label=\"Begun\"").count();
+    let count = |page: &Page| page.html.matches("data-label=\"Started\"").count();
     let page = browser.get("/look-back/sessions").await.expect(200);
     assert_eq!(count(&page), 25);
     let page = browser.get(&page.link("Next")).await.expect(200);
@@ -159,7 +158,7 @@ async fn sessions_are_filtered_and_shown_page_by_page() {
         .get("/look-back/sessions?category=study")
         .await
         .expect(200);
-    page.says("None like that.");
+    page.says("No matching sessions.");
     let page = browser
         .get("/look-back/sessions?from=yesterday")
         .await

@@ -28,7 +28,7 @@ async fn preferences_are_saved_and_apply_at_once() {
     form.fields
         .push(("leaderboard_opt_in".to_owned(), "yes".to_owned()));
     let page = browser.submit(&page, form.clone()).await.expect(200);
-    let page = page.says("Your preferences are saved.");
+    let page = page.says("Preferences saved.");
     assert!(page.html.contains("data-theme=\"light\""));
     let data = preferences(&system, &ada.token).await;
     assert_eq!(data["preferences"]["leaderboard_opt_in"], true);
@@ -69,8 +69,8 @@ async fn the_time_zone_changes_once_a_day_and_the_page_says_when_it_can_again() 
         .submit(&page, form.set("timezone", "Asia/Tokyo"))
         .await
         .expect(200);
-    let page = page.says("The time zone is changed.");
-    browser.get("/").await.says("Monday, 23 November");
+    let page = page.says("Time zone changed.");
+    browser.get("/").await.says("Monday, 23 Nov");
     // The first change from the default is free.
     let form = page
         .form("/settings/timezone")
@@ -129,7 +129,7 @@ async fn a_personal_project_is_created_offered_changed_and_archived() {
     let hers = system.personal_project(&eve, "Hers").await;
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/settings/projects").await.expect(200);
-    let page = page.says("None yet.");
+    let page = page.says("No projects yet.");
     let form = page.form("/settings/projects").set("description", "a\r\nb");
     let page = browser
         .submit(&page, form.clone().set("name", " "))
@@ -138,7 +138,7 @@ async fn a_personal_project_is_created_offered_changed_and_archived() {
     let page = page.says("Must not be empty");
     let form = page.form("/settings/projects").set("name", "Memoirs <1>");
     let page = browser.submit(&page, form).await.expect(200);
-    let page = page.says("The project is saved.");
+    let page = page.says("Project saved.");
     let path = page.link("Memoirs <1>");
 
     let today = browser.get("/").await;
@@ -154,8 +154,7 @@ async fn a_personal_project_is_created_offered_changed_and_archived() {
     let page = browser.get(&path).await;
     let form = page.form(&format!("{path}/archive"));
     let page = browser.submit(&page, form).await.expect(200);
-    page.says("The project is archived.")
-        .says("Memoirs Archived");
+    page.says("Project archived.").says("Memoirs Archived");
     assert!(!browser.get("/").await.text().contains("Memoirs"));
 
     let not_hers = format!("/settings/projects/{hers}");
@@ -193,22 +192,26 @@ async fn a_webhook_is_created_called_and_deleted() {
         .submit(&page, form.set("description", "The lamp"))
         .await
         .expect(200);
-    let page = page.says("it is not shown again").says("whsec_");
-    let path = page.link("I have put it there");
-    let page = browser.get(&path).await.expect(200).says("None yet.");
+    let page = page.says("It is not shown again.").says("whsec_");
+    let path = page.link("I have saved it");
+    let page = browser
+        .get(&path)
+        .await
+        .expect(200)
+        .says("No deliveries yet.");
     assert!(!page.html.contains("key=secret") && !page.html.contains("whsec_"));
     let form = page.form(&format!("{path}/test"));
     browser
         .submit(&page, form)
         .await
         .expect(200)
-        .says("The call is on its way.");
+        .says("Sending the event.");
     let told = wait_until(
         "the call's outcome",
         std::time::Duration::from_secs(20),
         async || {
             let page = browser.get(&path).await;
-            page.text().contains("answered 404").then_some(page)
+            page.text().contains("Response 404").then_some(page)
         },
     );
     let page = told.await;
@@ -220,14 +223,14 @@ async fn a_webhook_is_created_called_and_deleted() {
         .without("started");
     let page = browser.submit(&page, form).await.expect(400);
     let page = page
-        .says("Tick at least one")
+        .says("Select at least one event")
         .form(&format!("{path}/delete"));
     let shown = browser.get(&path).await;
     browser
         .submit(&shown, page)
         .await
         .expect(200)
-        .says("The webhook is deleted.");
+        .says("Webhook deleted.");
     browser.get(&path).await.expect(404);
 }
 
@@ -270,15 +273,15 @@ async fn an_integration_of_an_ended_sso_session_is_paused_and_adopted_by_a_butto
         let patience = std::time::Duration::from_secs(20);
         let page = wait_until("the hook to be paused", patience, async || {
             let page = browser.get(&path).await.expect(200);
-            page.text().contains("Keep it").then_some(page)
+            page.text().contains("Resume it").then_some(page)
         })
         .await;
         let page = page
             .says("Paused")
-            .says("by ada. Press “Keep it”")
+            .says("by ada. Resume it to take it over.")
             .says("no longer has access");
         let kept = browser.submit(&page, page.form(&adopt)).await.expect(200);
-        let page = kept.says("It is yours now and is in use again.");
+        let page = kept.says("Resumed. It now belongs to you.");
         assert!(!page.text().contains("Paused"));
         let form = page.form(&test);
         browser.submit(&page, form).await.expect(200);

@@ -16,7 +16,7 @@ async fn a_user_signs_in_through_the_identity_service_and_out_again() {
         .get("/")
         .await
         .expect(200)
-        .says("Plan, focus, finish, look back");
+        .says("Plan, focus, finish, review");
     assert_eq!(page.link("Sign in"), "/sign-in");
     let page = browser
         .sign_in("ada")
@@ -66,7 +66,7 @@ async fn the_session_cookie_is_hidden_from_scripts_and_other_sites() {
     }
     // A code works once.
     let again = browser.get(callback).await.expect(400);
-    again.says("This way to sign in was used before");
+    again.says("This sign-in was already used or has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +82,7 @@ async fn a_sign_in_begun_in_another_browser_signs_nobody_in() {
 
     let mut victim = Browser::new(&system);
     let page = victim.get(&callback).await.expect(400);
-    page.says("was begun in another browser");
+    page.says("was started in another browser");
     assert!(!victim.cookies.contains_key("holdfast_ws"));
     for bad in ["/sign-in/callback", "/sign-in/callback?code=x&state=v2.a.b"] {
         victim.get(bad).await.expect(400);
@@ -149,7 +149,7 @@ async fn forms_stay_valid_when_the_access_token_is_renewed() {
         .submit(&page, form)
         .await
         .expect(200)
-        .says("The timer runs");
+        .says("Timer started.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,7 +179,7 @@ async fn a_form_without_the_csrf_token_of_its_session_is_refused() {
     let call = call.body("application/x-www-form-urlencoded", body);
     browser.send(call).await.expect(403);
     let page = browser.get("/").await;
-    assert!(!page.text().contains("In focus"));
+    assert!(!page.text().contains("Current session"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -330,8 +330,8 @@ async fn signing_out_while_the_identity_service_is_down_explains_what_remains() 
     system.stop_identity().await;
     let form = page.form("/sign-out");
     let page = browser.submit(&page, form).await.expect(200);
-    page.says("You are signed out in this browser.")
-        .says("the sign-in itself has not ended");
+    page.says("You are signed out in this browser")
+        .says("your session is still active");
     assert!(!browser.cookies.contains_key("holdfast_ws"));
 }
 

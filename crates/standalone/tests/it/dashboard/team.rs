@@ -37,7 +37,7 @@ async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
     }
     let page = browser.get(&page.link("Beacon")).await.expect(200);
     let page = page
-        .says("No chat is told of it.")
+        .says("No chat is connected.")
         .says("sam · coding Completed");
     page.says("Write the parser").says("25 of 25 min");
     // A member who does not manage the team cannot change it, and strangers see nothing.
@@ -54,7 +54,7 @@ async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
         .get("/team")
         .await
         .expect(200)
-        .says("You are in no team yet.");
+        .says("You are not in any team yet.");
     for path in ["/team/lighthouse", &*path, "/team/..%2fme"] {
         let page = stranger.get(path).await;
         assert!(matches!(page.reply.status, 403 | 404), "{path}");
@@ -68,7 +68,8 @@ async fn the_global_leaderboard_shows_users_who_opted_in() {
     let ada = system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/leaderboard").await.expect(200);
-    page.says("You are not on this board.").says("Nobody yet.");
+    page.says("You are not on this leaderboard.")
+        .says("No entries yet.");
     let call = system.work.put("/api/user/preferences").bearer(&ada.token);
     call.json(serde_json::json!({"leaderboard_opt_in": true}))
         .send()
@@ -85,7 +86,12 @@ async fn the_global_leaderboard_shows_users_who_opted_in() {
         let page = browser.get("/leaderboard?period=day").await;
         page.text().contains("ada (you)").then_some(page)
     });
-    assert!(!shown.await.text().contains("You are not on this board."));
+    assert!(
+        !shown
+            .await
+            .text()
+            .contains("You are not on this leaderboard.")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,11 +109,11 @@ async fn an_owner_creates_a_project_and_configures_its_chat() {
         .expect(400);
     let form = form.set("name", "Foghorn").set("description", "It is loud");
     let page = browser.submit(&page, form).await.expect(200);
-    let page = page.says("The project is saved.").says("It is loud");
+    let page = page.says("Project saved.").says("It is loud");
     let path = page.address.path().to_owned();
 
     let page = browser.get(&format!("{path}/settings")).await.expect(200);
-    let page = page.says("No chat is told of this project yet.");
+    let page = page.says("No chat is connected.");
     let page = ChatProvider::ALL
         .iter()
         .fold(page, |page, chat| page.says(chat.label()));
@@ -121,18 +127,18 @@ async fn an_owner_creates_a_project_and_configures_its_chat() {
         .submit(&page, form.set("webhook_url", &hook))
         .await
         .expect(200);
-    let page = page.says("The chat is saved.");
+    let page = page.says("Chat saved.");
     assert!(!page.html.contains(&hook));
     let form = page.form(&format!("{path}/chat/test"));
     browser
         .submit(&page, form)
         .await
         .expect(200)
-        .says("A test message is on its way.");
+        .says("Sending a test message.");
     let settings = format!("{path}/settings");
     wait_until("the outcome", Duration::from_secs(20), async || {
         let page = browser.get(&settings).await;
-        page.text().contains("arrived.").then_some(())
+        page.text().contains(": delivered.").then_some(())
     })
     .await;
     let page = browser.get(&settings).await;
@@ -141,7 +147,7 @@ async fn an_owner_creates_a_project_and_configures_its_chat() {
         .submit(&page, form)
         .await
         .expect(200)
-        .says("No chat is told of this project any more.");
+        .says("Chat removed.");
 
     let page = browser.get(&settings).await;
     let form = page.form(&settings).set("name", "Horn");
@@ -152,7 +158,7 @@ async fn an_owner_creates_a_project_and_configures_its_chat() {
         .submit(&page, form)
         .await
         .expect(200)
-        .says("The project is archived.");
+        .says("Project archived.");
     assert!(!page.text().contains("Horn") && page.text().contains("Beacon"));
     // A member may not do so.
     let sam = system.register_user("sam").await;

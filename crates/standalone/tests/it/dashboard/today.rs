@@ -27,7 +27,7 @@ async fn a_session_is_planned_run_submitted_and_edited() {
         .set("note", "Describe the lamp room\r\n& the stairs");
     let page = browser.submit(&page, form).await.expect(200);
     let page = page
-        .says("In focus")
+        .says("Current session")
         .says("deep <work>")
         .says("45 min, 10:00 to 10:45");
     let page = page.says("Describe the lamp room & the stairs");
@@ -44,10 +44,7 @@ async fn a_session_is_planned_run_submitted_and_edited() {
 
     system.minutes_pass(1);
     let page = browser.get("/").await.expect(200).says("Time is up");
-    let page = browser
-        .get(&page.link("Write down what you did"))
-        .await
-        .expect(200);
+    let page = browser.get(&page.link("Finish session")).await.expect(200);
     let action = page.address.path().to_owned();
     let form = page.form(&action);
     assert_eq!(
@@ -77,7 +74,7 @@ async fn a_session_is_planned_run_submitted_and_edited() {
     );
     let form = form.set("note", "Three pages").set("quality_rating", "");
     let page = browser.submit(&page, form).await.expect(200);
-    page.says("The session is saved.").says("Three pages");
+    page.says("Session saved.").says("Three pages");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,7 +89,7 @@ async fn a_plan_changed_in_the_form_is_refused_and_nothing_is_lost() {
     let form = page.form(&path).set("note", "It parses");
     let forged = form.clone().set("duration", "480").set("category", "study");
     let page = browser.submit(&page, forged).await.expect(422);
-    let page = page.says("The plan was locked when the timer started");
+    let page = page.says("Your plan was locked when the timer started");
     let page = page.says("Locked fields differ from the plan: category, duration");
     let form = page.form(&path);
     assert_eq!(
@@ -125,7 +122,7 @@ async fn a_session_ends_when_its_finish_page_is_opened() {
     system.minutes_pass(10);
     let form = page.form(&path);
     let page = browser.submit(&page, form).await.expect(200);
-    page.says("Saved").says("20 of 25 minutes");
+    page.says("Session saved").says("20 of 25 minutes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +146,7 @@ async fn the_notes_of_two_tabs_are_both_kept() {
             let page = page.says("Session already submitted, in another tab");
             let form = page.form(&record);
             let page = browser.submit(&page, form).await.expect(200);
-            page.says("The session is saved.").says("The long account");
+            page.says("Session saved.").says("The long account");
         }
     }
 }
@@ -168,7 +165,7 @@ async fn the_notes_of_two_tabs_on_an_abandoned_session_are_both_kept() {
         async || {
             let page = browser.get(&path).await;
             page.text()
-                .contains("This session was given up")
+                .contains("This session was abandoned")
                 .then_some(page)
         },
     );
@@ -179,7 +176,7 @@ async fn the_notes_of_two_tabs_on_an_abandoned_session_are_both_kept() {
         .submit(&page, form)
         .await
         .expect(200)
-        .says("Your note is kept");
+        .says("Note saved");
     let page = browser.submit(&page, late).await.expect(409);
     let record = page.form(&format!("/sessions/{session}"));
     assert_eq!(record.value("note"), "The long account");
@@ -187,7 +184,7 @@ async fn the_notes_of_two_tabs_on_an_abandoned_session_are_both_kept() {
         .submit(&page, record)
         .await
         .expect(200)
-        .says("The session is saved.");
+        .says("Session saved.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,7 +216,7 @@ async fn a_validation_error_is_shown_beside_its_field_and_the_input_stays() {
         .set("note", "kept");
     for (duration, words) in [
         ("0", "Must be 1 to 480 whole minutes"),
-        ("x", "Must be a whole number"),
+        ("x", "Enter a whole number"),
     ] {
         let page = browser
             .submit(&page, form.clone().set("duration", duration))
@@ -257,8 +254,8 @@ async fn pressing_start_twice_starts_once_and_another_start_ends_the_first() {
     let page = browser.get("/").await;
     let form = page.form("/start").set("category", "study");
     let page = browser.submit(&page, form).await.expect(200);
-    page.says("Waiting for your note")
-        .says("25 min planned, begun 09:00");
+    page.says("Awaiting your note")
+        .says("25 min planned, started 09:00");
     assert_eq!(count().await, 2);
 }
 
@@ -282,7 +279,7 @@ async fn a_break_has_the_length_of_its_kind_and_survives_a_reload() {
         .get(&address)
         .await
         .expect(200)
-        .says("The break is over");
+        .says("Your break is over");
     let page = browser
         .get("/break?kind=short&until=9999999999")
         .await

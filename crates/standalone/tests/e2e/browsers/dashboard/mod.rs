@@ -19,7 +19,7 @@ async fn dashboard(site: &Site, username: &str) -> Browser {
 
 async fn signed_in(site: &Site, browser: Browser, username: &str) -> Browser {
     go(site, &browser, "/").await;
-    browser.sees("Plan, focus, finish, look back").await;
+    browser.sees("Plan, focus, finish, review").await;
     browser.follow("Sign in").await;
     browser.sign_in(username).await;
     browser.sees("Today").await;
@@ -55,12 +55,12 @@ async fn choose(browser: &Browser, label: &str, value: &str) {
 
 async fn start(browser: &Browser, category: &str, minutes: &str) {
     browser.fill("Category", category).await;
-    browser.fill("Minutes", minutes).await;
+    browser.fill("Duration", minutes).await;
     browser
-        .fill("What will you do?", "Describe the lamp room")
+        .fill("Planning note", "Describe the lamp room")
         .await;
-    browser.press("Start the timer").await;
-    says(browser, "In focus", Duration::from_secs(20)).await;
+    browser.press("Start timer").await;
+    says(browser, "Current session", Duration::from_secs(20)).await;
 }
 
 /// Waits until the page is connected to the event stream.

@@ -16,19 +16,19 @@ async fn a_form_that_outlives_its_session_leads_to_the_sign_in_and_back() {
     let browser = dashboard(&site, "mia").await;
     browser.fill("Category", "writing").await;
     browser
-        .fill("What will you do?", "Describe the lamp room")
+        .fill("Planning note", "Describe the lamp room")
         .await;
     // Signs out as another tab would.
     let sign_out = "const csrf = document.querySelector('[name=csrf]').value;\
         return fetch('/sign-out', { method: 'POST', body: new URLSearchParams({ csrf }) }).then(({ ok }) => ok)";
     assert_eq!(browser.script(sign_out, &[]).await, true);
-    browser.press("Start the timer").await;
-    browser.sees("What you had written").await;
+    browser.press("Start timer").await;
+    browser.sees("Your unsent form").await;
     browser.look("dashboard-resume").await;
     let kept = "return document.querySelector('[name=note]').value";
     assert_eq!(browser.script(kept, &[]).await, "Describe the lamp room");
-    browser.press("Send it").await;
-    says(&browser, "In focus", Duration::from_secs(20)).await;
+    browser.press("Send").await;
+    says(&browser, "Current session", Duration::from_secs(20)).await;
     browser.close().await;
 }
 
@@ -39,7 +39,7 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     site.register("mia").await;
     let browser = Browser::start(&site).await;
     go(&site, &browser, "/").await;
-    browser.sees("Plan, focus, finish, look back").await;
+    browser.sees("Plan, focus, finish, review").await;
     browser.look("dashboard-landing").await;
     let browser = signed_in(&site, browser, "mia").await;
     browser.look("today").await;
@@ -74,14 +74,14 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     browser.look("today-over").await;
 
     go(&site, &browser, "/").await;
-    browser.follow("Write down what you did").await;
-    browser.sees("What came of it?").await;
+    browser.follow("Finish session").await;
+    browser.sees("Finish session").await;
     browser.look("finish").await;
     // A locked field is changed in the page.
     browser
         .script("document.getElementById('duration').value = '60'", &[])
         .await;
-    browser.fill("What came of it?", "Two pages").await;
+    browser.fill("Note", "Two pages").await;
     browser.press("Save").await;
     says(
         &browser,
@@ -103,10 +103,10 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     let soon = Clock::system().now().timestamp() + 2;
     let path = format!("/break?kind=short&until={soon}");
     go(&site, &browser, &path).await;
-    says(&browser, "The break is over", Duration::from_secs(10)).await;
+    says(&browser, "Your break is over", Duration::from_secs(10)).await;
     // Opened again, because the colours of a change fade slowly.
     go(&site, &browser, &path).await;
-    browser.sees("The break is over").await;
+    browser.sees("Your break is over").await;
     browser.look("break-over").await;
     go(&site, &browser, "/nowhere").await;
     browser.sees("Not found").await;
@@ -115,14 +115,14 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     go(&site, &browser, "/").await;
     browser.follow("writing").await;
     browser.sees("Session").await;
-    browser.fill("What came of it?", "Three pages").await;
+    browser.fill("Note", "Three pages").await;
     browser.fill("Tags", "calm").await;
     browser.press("Save").await;
-    says(&browser, "The session is saved.", Duration::from_secs(20)).await;
+    says(&browser, "Session saved.", Duration::from_secs(20)).await;
     browser.look("session").await;
     go(&site, &browser, "/").await;
     browser.press("Sign out").await;
-    browser.sees("Plan, focus, finish, look back").await;
+    browser.sees("Plan, focus, finish, review").await;
     browser.close().await;
 }
 
@@ -170,9 +170,9 @@ async fn without_scripts_a_session_is_started_and_submitted() {
     start(&browser, "writing", "25").await;
     assert!(title(&browser).await.starts_with("25:00") || title(&browser).await.starts_with("24:"));
     browser.follow("Finish now").await;
-    browser.sees("What came of it?").await;
-    browser.fill("What came of it?", "Nothing yet").await;
+    browser.sees("Finish session").await;
+    browser.fill("Note", "Nothing yet").await;
     browser.press("Save").await;
-    browser.sees("Saved").await;
+    browser.sees("Session saved").await;
     browser.close().await;
 }

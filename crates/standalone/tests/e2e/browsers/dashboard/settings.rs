@@ -14,55 +14,45 @@ async fn a_user_changes_settings_projects_and_webhooks() {
     browser.sees("Settings").await;
     browser.look("settings").await;
     choose(&browser, "Time zone", "Asia/Tokyo").await;
-    browser.press("Change the time zone").await;
-    says(
-        &browser,
-        "The time zone is changed.",
-        Duration::from_secs(20),
-    )
-    .await;
+    browser.press("Change time zone").await;
+    says(&browser, "Time zone changed.", Duration::from_secs(20)).await;
     // The first change from the default is free.
     choose(&browser, "Time zone", "Europe/Paris").await;
-    browser.press("Change the time zone").await;
+    browser.press("Change time zone").await;
     says(&browser, "Europe/Paris", Duration::from_secs(20)).await;
     choose(&browser, "Time zone", "Europe/Berlin").await;
-    browser.press("Change the time zone").await;
+    browser.press("Change time zone").await;
     says(
         &browser,
         "can be changed once a day",
         Duration::from_secs(20),
     )
     .await;
-    choose(&browser, "Colours", "dark").await;
-    browser.fill("Minutes of a session", "50").await;
+    choose(&browser, "Theme", "dark").await;
+    browser.fill("Session length (minutes)", "50").await;
     browser.press("Save").await;
-    says(
-        &browser,
-        "Your preferences are saved.",
-        Duration::from_secs(20),
-    )
-    .await;
+    says(&browser, "Preferences saved.", Duration::from_secs(20)).await;
     let scheme = "return getComputedStyle(document.documentElement).colorScheme";
     assert_eq!(browser.script(scheme, &[]).await, "dark");
     browser.follow("Projects").await;
-    browser.sees("Your projects").await;
+    browser.sees("Projects").await;
     browser.fill("Name", "Memoirs").await;
-    browser.press("Make the project").await;
-    says(&browser, "The project is saved.", Duration::from_secs(20)).await;
+    browser.press("Create project").await;
+    says(&browser, "Project saved.", Duration::from_secs(20)).await;
     browser.look("projects").await;
     browser.follow("Memoirs").await;
     browser.sees("Memoirs").await;
     browser.look("project").await;
-    browser.follow("Your projects").await;
-    browser.sees("Your projects").await;
+    browser.follow("Projects").await;
+    browser.sees("Projects").await;
     browser.follow("Webhooks").await;
     browser.sees("Webhooks").await;
     browser.look("webhooks").await;
-    browser.fill("Address", "https://hooks.example.com/x").await;
-    browser.press("Make it").await;
-    browser.sees("The webhook's secret").await;
+    browser.fill("URL", "https://hooks.example.com/x").await;
+    browser.press("Create webhook").await;
+    browser.sees("Webhook secret").await;
     browser.look("webhook-secret").await;
-    browser.follow("I have put it there").await;
+    browser.follow("I have saved it").await;
     browser.sees("Webhook").await;
     browser.look("webhook").await;
     browser.press("Delete").await;

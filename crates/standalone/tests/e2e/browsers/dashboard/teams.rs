@@ -30,10 +30,15 @@ async fn a_start_is_visible_to_a_team_member_within_a_second() {
     let project = call.send().await.expect(201).json()["id"].clone();
 
     let browser = dashboard(&site, "sam").await;
-    browser.follow("Team").await;
+    browser.follow("Teams").await;
     browser.sees("Night shift").await;
     connected(&browser).await;
-    assert!(browser.text().await.contains("Nobody at the moment."));
+    assert!(
+        browser
+            .text()
+            .await
+            .contains("No active sessions right now.")
+    );
     let other = dashboard(&site, "mia").await;
     choose(&other, "Project", &format!("team_{project}")).await;
     let watch = "const words = arguments[0]; new MutationObserver(() => { \
@@ -67,22 +72,27 @@ async fn a_start_is_visible_to_a_team_member_within_a_second() {
         .bearer(&sam)
         .json(plan);
     call.send().await.expect(201);
-    says(&browser, "In focus", Duration::from_secs(1)).await;
+    says(&browser, "Current session", Duration::from_secs(1)).await;
     browser.close().await;
 
     // A session that nobody submits does not run forever.
     let browser = other;
     go(&site, &browser, "/team/night-shift").await;
     browser.sees("Night shift").await;
-    says(&browser, "Nobody at the moment.", Duration::from_secs(90)).await;
+    says(
+        &browser,
+        "No active sessions right now.",
+        Duration::from_secs(90),
+    )
+    .await;
     go(&site, &browser, "/team/night-shift/new-project").await;
     browser.sees("New project").await;
     browser.look("team-project-new").await;
     browser.fill("Name", "Foghorn").await;
-    browser.press("Make the project").await;
+    browser.press("Create project").await;
     browser.sees("Foghorn").await;
     browser.follow("Settings of Foghorn").await;
-    browser.sees("Settings of the project").await;
+    browser.sees("Project settings").await;
     let second = json!({"name": "Day shift", "slug": "day-shift"});
     let call = site.api.post("/api/teams").bearer(&mia).json(second);
     call.send().await.expect(201);
@@ -105,8 +115,8 @@ async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     browser.press("Sign in").await;
     browser.sees("Today").await;
     browser.look("today-demo").await;
-    browser.follow("Look back").await;
-    browser.sees("Look back").await;
+    browser.follow("History").await;
+    browser.sees("History").await;
     let cells = "return [...document.querySelectorAll('.calendar rect')].map(cell => cell.className.baseVal)";
     let cells = browser.script(cells, &[]).await;
     let cells = cells.as_array().unwrap();
@@ -119,28 +129,28 @@ async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     browser.look("look-back-sessions").await;
     browser.follow("Next").await;
     browser.sees("Sessions").await;
-    browser.follow("Team").await;
+    browser.follow("Teams").await;
     browser.sees("Lighthouse").await;
     browser.look("team-demo").await;
-    browser.follow("Ever").await;
+    browser.follow("All time").await;
     browser.sees("Lighthouse").await;
     stands_on_board(&browser, &username).await;
     browser.follow("Beacon").await;
     browser.sees("Beacon").await;
     browser.look("team-project-demo").await;
     browser.follow("Settings of Beacon").await;
-    browser.sees("Settings of the project").await;
+    browser.sees("Project settings").await;
     browser.look("team-project-settings").await;
     go(&site, &browser, "/leaderboard?period=all").await;
     browser.sees("Leaderboard").await;
     let text = browser.text().await;
-    assert!(text.contains("You are not on this board."), "{text}");
+    assert!(text.contains("You are not on this leaderboard."), "{text}");
     browser.follow("Settings").await;
     browser.sees("Settings").await;
     let tick = "document.getElementById('leaderboard_opt_in').click()";
     browser.script(tick, &[]).await;
     browser.press("Save").await;
-    let saved = "Your preferences are saved.";
+    let saved = "Preferences saved.";
     says(&browser, saved, Duration::from_secs(20)).await;
     // Leaderboards are at most ten seconds old.
     wait_until(

@@ -1,0 +1,68 @@
+# Texts that the pages of both services share.
+
+common-previous = Previous
+common-next = Next
+common-pages = Pages
+
+# A form whose sender had to sign in again.
+common-saved-form = You were signed out before this form arrived, so nothing has changed yet. You are signed in again. Send it now?
+common-send-form = Send
+common-discard-form = Discard
+
+common-seconds = { $count ->
+    [one] 1 second
+   *[other] { $count } seconds
+}
+common-minutes = { $count ->
+    [one] 1 minute
+   *[other] { $count } minutes
+}
+common-hours = { $count ->
+    [one] 1 hour
+   *[other] { $count } hours
+}
+
+# Error pages. The start is common-start-account or common-start-today.
+common-not-found = Not found
+common-not-found-next = Check the address, or go to { $start }.
+common-start-account = your account
+common-start-today = today
+common-rate-limited = Too many attempts
+common-rate-limited-next = Try again in { $wait }.
+common-failed = Something went wrong
+common-server-error-next = Try again in a moment.
+common-rejected-next = Go back and try again.
+
+# Fields of a form whose sender had to sign in again. Each is the label of fields with this name, on different pages.
+common-field = { $name ->
+    [access_token] Access token
+    [bio] Bio
+    [category] Category
+    [chat_channel] Chat channel
+    [code] Code
+    [daily_goal] Daily goal (sessions)
+    [default_duration] Session length (minutes)
+    [description] Description
+    [duration] Duration (minutes)
+    [email] E-mail address
+    [homeserver_url] Homeserver URL
+    [long_break_duration] Long break (minutes)
+    [name] Name
+    [new_password] New password
+    [note] Note
+    [password] Password
+    [redirect_uris] Redirect URIs
+    [repeated] Confirm new password
+    [room_id] Room ID
+    [short_break_duration] Short break (minutes)
+    [slug] Short name
+    [tags] Tags
+    [totp_code] Second-factor code
+    [until] End date
+    [url] URL
+    [user_code] Code
+    [username] Username
+    [website_url] Website
+    [webhook_url] Webhook URL
+   *[other] { $name }
+}

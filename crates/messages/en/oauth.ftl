@@ -1,0 +1,44 @@
+# Consent and connecting a device.
+
+# The title of both pages that ask for consent.
+oauth-allow = Allow access
+oauth-allow-title = Allow { $client } to access your account?
+oauth-request = { $client } wants to access the account { $username }.
+# Before a list of scopes.
+oauth-scopes = It will be able to:
+# $host is where the browser returns to.
+oauth-continue = You will continue to { $host }. You can revoke this access in your account at any time.
+oauth-submit-allow = Allow
+oauth-submit-deny = Deny
+
+# Beside a scope that changes data.
+oauth-scope-is-change = makes changes
+oauth-scope-openid = Sign you in with your account
+oauth-scope-profile = See your username and photo
+oauth-scope-email = See your e-mail address
+oauth-scope-teams = See your teams and their members
+oauth-scope-teams-write = Change your teams, their members, invitations and projects
+oauth-scope-sessions-read = See your projects, focus sessions and points
+oauth-scope-sessions-write = Plan, start and submit focus sessions, and change your projects and preferences
+oauth-scope-integrations-write = Change your webhooks, and the chats and webhooks of your teams
+oauth-scope-offline-access = Keep this access while you are away, until you revoke it
+oauth-scope-account = Change your profile and photo, see and end your sign-in sessions, and download your data
+# Two scopes together allow this.
+oauth-scope-team-activity = See what others in your teams plan and do: their focus sessions, notes and points
+# Without any scope.
+oauth-scope-none = See that you have an account
+
+oauth-device-title = Connect a device
+oauth-device-intro = Enter the code that your device shows.
+oauth-device-code = Code
+oauth-device-code-hint = 8 letters, such as WDJB-MJHT
+oauth-device-code-malformed = A code has eight letters and no vowels.
+oauth-device-code-unknown = This code is invalid or has expired. Start again on your device to get a new one.
+oauth-device-submit = Continue
+# Before the code.
+oauth-device-request = { $client } wants to access the account { $username } on the device that shows this code:
+oauth-device-warning = Allow this only if you started it yourself, just now, on a device in front of you. If someone sent you this code, they would get access to your account.
+oauth-device-connected = Device connected
+oauth-device-connected-text = { $client } now has access. Return to your device. It continues in a few seconds.
+oauth-device-denied = Access denied
+oauth-device-denied-text = { $client } did not get access.

@@ -1,6 +1,7 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use event_types::{ChatProvider, MailTemplate};
+use messages::{Text, t};
 use url::Url;
 
 use crate::text::{line, unlinked_line};
@@ -11,32 +12,27 @@ const NAME_LIMIT: usize = 64;
 /// The longest description of a program or a change, in characters.
 const FACT_LIMIT: usize = 160;
 
-const IGNORE: &str =
-    "If you did not expect this mail you can ignore it: without the link nothing happens.";
-const NOT_YOU: &str = "If it was not you, somebody else may have your password: choose a new one at once \
-    and end all other sign-ins on your account page.";
-
 /// The content of a mail, ready to be rendered as text and as HTML. All user input is on one line, truncated and
 /// without links. The templates escape it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct MailContent {
-    pub(super) subject: String,
-    title: String,
-    /// The recipient's name, if it is known.
-    name: Option<String>,
-    opening: String,
-    facts: Vec<(&'static str, String)>,
+    pub(super) subject: Text,
+    title: Text,
+    /// Addresses the recipient by name, if it is known.
+    greeting: Option<Text>,
+    opening: Text,
+    facts: Vec<(Text, String)>,
     action: Option<Action>,
-    closing: &'static str,
+    closing: Text,
 }
 
 /// What the recipient may do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct Action {
-    label: &'static str,
+    label: Text,
     link: String,
     /// How long the link is valid, if it expires.
-    term: Option<String>,
+    term: Option<Text>,
 }
 
 /// The error for a link that is not a web address.
@@ -66,18 +62,17 @@ impl MailContent {
                 expires_at,
             } => {
                 let team = name(team);
+                let action = t("mail-invitation-action");
                 Self {
-                    subject: format!("Invitation to the team “{team}” on Holdfast"),
-                    title: format!("Join the team “{team}”"),
-                    name: None,
-                    opening: format!(
-                        "“{}” invites you to the team “{team}” on Holdfast, where teams plan focused work \
-                         and see what came of it. To join, sign in or make an account.",
-                        name(invited_by)
-                    ),
+                    subject: t("mail-invitation-subject").with("team", &team),
+                    title: t("mail-invitation-title").with("team", &team),
+                    greeting: None,
+                    opening: t("mail-invitation-opening")
+                        .with("inviter", name(invited_by))
+                        .with("team", team),
                     facts: Vec::new(),
-                    action: Some(Action::once("Join the team", link, *expires_at)?),
-                    closing: IGNORE,
+                    action: Some(Action::once(action, link, *expires_at)?),
+                    closing: t("mail-unexpected"),
                 }
             }
             MailTemplate::VerifyEmail {
@@ -85,30 +80,26 @@ impl MailContent {
                 link,
                 expires_at,
             } => Self {
-                subject: "Confirm your e-mail address for Holdfast".to_owned(),
-                title: "Confirm your e-mail address".to_owned(),
-                name: Some(name(username)),
-                opening: "This address was given for your Holdfast account. Please confirm that it is yours, \
-                    so that you can be invited to teams and choose a new password if you ever forget it."
-                    .to_owned(),
+                subject: t("mail-verify-subject"),
+                title: t("mail-verify-title"),
+                greeting: greeting(username),
+                opening: t("mail-verify-opening"),
                 facts: Vec::new(),
-                action: Some(Action::once("Confirm the address", link, *expires_at)?),
-                closing: "If you have no account on Holdfast you can ignore this mail: \
-                    the address is then never confirmed.",
+                action: Some(Action::once(t("mail-verify-action"), link, *expires_at)?),
+                closing: t("mail-verify-closing"),
             },
             MailTemplate::ResetPassword {
                 username,
                 link,
                 expires_at,
             } => Self {
-                subject: "Choose a new password for Holdfast".to_owned(),
-                title: "Choose a new password".to_owned(),
-                name: Some(name(username)),
-                opening: "A new password was asked for on your Holdfast account.".to_owned(),
+                subject: t("mail-reset-subject"),
+                title: t("mail-reset-title"),
+                greeting: greeting(username),
+                opening: t("mail-reset-opening"),
                 facts: Vec::new(),
-                action: Some(Action::once("Choose a new password", link, *expires_at)?),
-                closing: "If it was not you, ignore this mail: your password stays as it is. \
-                    Never pass the link on to anybody.",
+                action: Some(Action::once(t("mail-reset-action"), link, *expires_at)?),
+                closing: t("mail-reset-closing"),
             },
             MailTemplate::NewSignIn {
                 username,
@@ -116,15 +107,13 @@ impl MailContent {
                 address,
                 user_agent,
             } => Self {
-                subject: "New sign-in to your Holdfast account".to_owned(),
-                title: "New sign-in".to_owned(),
-                name: Some(name(username)),
-                opening: "Somebody signed in to your Holdfast account from somewhere new. \
-                    If it was you, there is nothing to do."
-                    .to_owned(),
+                subject: t("mail-sign-in-subject"),
+                title: t("mail-sign-in-title"),
+                greeting: greeting(username),
+                opening: t("mail-sign-in-opening"),
                 facts: place(*at, Some(address), user_agent.as_deref()),
                 action: None,
-                closing: NOT_YOU,
+                closing: t("mail-not-you"),
             },
             MailTemplate::CodesRefused {
                 username,
@@ -132,48 +121,44 @@ impl MailContent {
                 address,
                 user_agent,
             } => Self {
-                subject: "Wrong codes at your Holdfast account".to_owned(),
-                title: "Wrong codes at your account".to_owned(),
-                name: Some(name(username)),
-                opening: "Somebody who knows your password has given several wrong codes of your second factor, \
-                    and was not let in. If it was you, there is nothing to do but to wait a moment before the \
-                    next one."
-                    .to_owned(),
+                subject: t("mail-codes-subject"),
+                title: t("mail-codes-title"),
+                greeting: greeting(username),
+                opening: t("mail-codes-opening"),
                 facts: place(*at, address.as_deref(), user_agent.as_deref()),
                 action: None,
-                closing: NOT_YOU,
+                closing: t("mail-not-you"),
             },
             MailTemplate::EmailChanged {
                 username,
                 new_address_hint,
                 at,
             } => Self {
-                subject: "The e-mail address of your Holdfast account was changed".to_owned(),
-                title: "Your e-mail address was changed".to_owned(),
-                name: Some(name(username)),
-                opening: "Your Holdfast account has another e-mail address now. This is the last mail to \
-                    the old one."
-                    .to_owned(),
+                subject: t("mail-email-changed-subject"),
+                title: t("mail-email-changed-title"),
+                greeting: greeting(username),
+                opening: t("mail-email-changed-opening"),
                 facts: vec![
-                    ("When", moment(*at)),
-                    ("New address", unlinked_line(new_address_hint, FACT_LIMIT)),
+                    (t("mail-time"), moment(*at)),
+                    (
+                        t("mail-new-address"),
+                        unlinked_line(new_address_hint, FACT_LIMIT),
+                    ),
                 ],
                 action: None,
-                closing: NOT_YOU,
+                closing: t("mail-not-you"),
             },
             MailTemplate::SecurityChanged { username, what, at } => Self {
-                subject: "The security of your Holdfast account was changed".to_owned(),
-                title: "Your account’s security was changed".to_owned(),
-                name: Some(name(username)),
-                opening: "Something that protects your Holdfast account is not what it was. \
-                    If it was you, there is nothing to do."
-                    .to_owned(),
+                subject: t("mail-security-subject"),
+                title: t("mail-security-title"),
+                greeting: greeting(username),
+                opening: t("mail-security-opening"),
                 facts: vec![
-                    ("When", moment(*at)),
-                    ("Changed", unlinked_line(what, FACT_LIMIT)),
+                    (t("mail-time"), moment(*at)),
+                    (t("mail-changed"), unlinked_line(what, FACT_LIMIT)),
                 ],
                 action: None,
-                closing: NOT_YOU,
+                closing: t("mail-not-you"),
             },
             MailTemplate::ChatSwitchedOff {
                 username,
@@ -186,23 +171,25 @@ impl MailContent {
                 link,
             } => {
                 let project = name(project);
+                let title = t("mail-chat-disabled-title").with("project", &project);
+                let project = t("mail-project-of-team")
+                    .with("project", project)
+                    .with("team", name(team));
+                let call = format!("PUT /api/team-projects/{project_id}/chat");
                 Self {
-                    subject: format!("The chat of “{project}” is switched off"),
-                    title: format!("The chat of “{project}” is switched off"),
-                    name: Some(name(username)),
-                    opening: "The chat that you set for this project refuses our messages for good, so it is not \
-                        told of sessions any more. Nothing else is lost: sessions and points go on as before."
-                        .to_owned(),
+                    subject: title.clone(),
+                    title,
+                    greeting: greeting(username),
+                    opening: t("mail-chat-disabled-opening"),
                     facts: vec![
-                        ("Project", format!("{project} ({})", name(team))),
-                        ("Chat", chat_label(provider)),
-                        ("Why", unlinked_line(reason, FACT_LIMIT)),
-                        ("When", moment(*at)),
-                        ("Switch on", format!("PUT /api/team-projects/{project_id}/chat")),
+                        (t("mail-project"), project.into()),
+                        (t("mail-chat"), chat_label(provider)),
+                        (t("mail-reason"), unlinked_line(reason, FACT_LIMIT)),
+                        (t("mail-time"), moment(*at)),
+                        (t("mail-enable"), call),
                     ],
-                    action: Some(Action::lasting("How to set the chat again", link)?),
-                    closing: "See in the chat whether the hook, or the access, is still there; then set it for the project \
-                        again: that switches it on. You get this mail because you set the chat last.",
+                    action: Some(Action::lasting(t("mail-chat-disabled-action"), link)?),
+                    closing: t("mail-chat-disabled-closing"),
                 }
             }
             MailTemplate::WebhookSwitchedOff {
@@ -215,28 +202,27 @@ impl MailContent {
                 link,
             } => {
                 let description = name(description);
-                let description = if description.is_empty() {
-                    format!("number {webhook_id}")
+                let title = if description.is_empty() {
+                    t("mail-webhook-disabled-title-number").with("id", webhook_id)
                 } else {
-                    format!("“{description}”")
+                    t("mail-webhook-disabled-title").with("webhook", description)
                 };
+                let call = format!("PUT /api/webhooks/{webhook_id}");
+                let log = format!("GET /api/webhooks/{webhook_id}/deliveries");
                 Self {
-                    subject: format!("Your webhook {description} is switched off"),
-                    title: format!("Your webhook {description} is switched off"),
-                    name: Some(name(username)),
-                    opening: "The receiver of this webhook does not take our calls, so it is not called any more. \
-                        What happens meanwhile is not kept for it."
-                        .to_owned(),
+                    subject: title.clone(),
+                    title,
+                    greeting: greeting(username),
+                    opening: t("mail-webhook-disabled-opening"),
                     facts: vec![
-                        ("Receiver", unlinked_line(origin, FACT_LIMIT)),
-                        ("Why", unlinked_line(reason, FACT_LIMIT)),
-                        ("When", moment(*at)),
-                        ("Switch on", format!("PUT /api/webhooks/{webhook_id}")),
-                        ("Its calls", format!("GET /api/webhooks/{webhook_id}/deliveries")),
+                        (t("mail-receiver"), unlinked_line(origin, FACT_LIMIT)),
+                        (t("mail-reason"), unlinked_line(reason, FACT_LIMIT)),
+                        (t("mail-time"), moment(*at)),
+                        (t("mail-enable"), call),
+                        (t("mail-deliveries"), log),
                     ],
-                    action: Some(Action::lasting("How to switch it on again", link)?),
-                    closing: "Once the receiver answers again, change the webhook, even to what it is: that switches \
-                        it on. You get this mail because you changed it last.",
+                    action: Some(Action::lasting(t("mail-webhook-disabled-action"), link)?),
+                    closing: t("mail-webhook-disabled-closing"),
                 }
             }
             MailTemplate::HooksPaused {
@@ -248,23 +234,21 @@ impl MailContent {
                 link,
             } => {
                 let mut facts = vec![
-                    ("Why", unlinked_line(reason, FACT_LIMIT)),
-                    ("When", moment(*at)),
+                    (t("mail-reason"), unlinked_line(reason, FACT_LIMIT)),
+                    (t("mail-time"), moment(*at)),
                 ];
                 let named = hooks.iter().map(|hook| unlinked_line(hook, FACT_LIMIT));
-                let more = (*more > 0).then(|| format!("and {more} more"));
-                facts.extend(named.chain(more).map(|hook| ("Paused", hook)));
+                let more =
+                    (*more > 0).then(|| t("mail-paused-more").with("count", more).to_string());
+                facts.extend(named.chain(more).map(|hook| (t("mail-paused"), hook)));
                 Self {
-                    subject: "Webhooks or chats on Holdfast are paused".to_owned(),
-                    title: "Webhooks or chats are paused".to_owned(),
-                    name: Some(name(username)),
-                    opening: "Holdfast no longer sends anything to the webhooks and chats below, because what set them \
-                        up has lost access. Events in the meantime are not sent later."
-                        .to_owned(),
+                    subject: t("mail-paused-subject"),
+                    title: t("mail-paused-title"),
+                    greeting: greeting(username),
+                    opening: t("mail-paused-opening"),
                     facts,
-                    action: Some(Action::lasting("See your webhooks", link)?),
-                    closing: "If you want one to go on, choose “Keep it” on its page; a chat’s is among the settings \
-                        of its project. Otherwise delete it, or leave it as it is.",
+                    action: Some(Action::lasting(t("mail-paused-action"), link)?),
+                    closing: t("mail-paused-closing"),
                 }
             }
         })
@@ -280,15 +264,14 @@ impl MailContent {
 }
 
 impl Action {
-    fn once(label: &'static str, link: &str, until: DateTime<Utc>) -> Result<Self, InvalidLink> {
-        let term = format!("The link works once, until {}.", moment(until));
+    fn once(label: Text, link: &str, until: DateTime<Utc>) -> Result<Self, InvalidLink> {
         Ok(Self {
-            term: Some(term),
+            term: Some(t("mail-link-expires").with("time", moment(until))),
             ..Self::lasting(label, link)?
         })
     }
 
-    fn lasting(label: &'static str, link: &str) -> Result<Self, InvalidLink> {
+    fn lasting(label: Text, link: &str) -> Result<Self, InvalidLink> {
         let url = Url::parse(link).map_err(|_| InvalidLink)?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(InvalidLink);
@@ -309,18 +292,18 @@ fn chat_label(provider: &str) -> String {
 }
 
 /// Returns the facts about when, from which address and with which program something was done.
-fn place(
-    at: DateTime<Utc>,
-    address: Option<&str>,
-    program: Option<&str>,
-) -> Vec<(&'static str, String)> {
-    let address = address.map(|address| ("Address", line(address, NAME_LIMIT)));
-    let program = program.map(|program| ("Program", unlinked_line(program, FACT_LIMIT)));
-    let when = ("When", moment(at));
-    [Some(when), address, program]
+fn place(at: DateTime<Utc>, address: Option<&str>, program: Option<&str>) -> Vec<(Text, String)> {
+    let address = address.map(|address| (t("mail-address"), line(address, NAME_LIMIT)));
+    let program = program.map(|program| (t("mail-program"), unlinked_line(program, FACT_LIMIT)));
+    let time = (t("mail-time"), moment(at));
+    [Some(time), address, program]
         .into_iter()
         .flatten()
         .collect()
+}
+
+fn greeting(username: &str) -> Option<Text> {
+    Some(t("mail-greeting").with("name", name(username)))
 }
 
 fn name(text: &str) -> String {

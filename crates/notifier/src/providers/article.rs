@@ -2,15 +2,18 @@
 
 use chrono::{DateTime, Utc};
 use event_types::{SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted};
+use messages::t;
 
 use super::Notice;
 use crate::text::is_shown;
 
-/// A part of a sentence.
+/// A part of a message.
 #[derive(Debug, Clone)]
 pub(super) enum TextPart<'a> {
-    /// Text of the notifier, without characters that have a meaning in a chat.
-    Ours(String),
+    /// The message with this id and its placeholders. Its words have no characters that have a meaning in a chat.
+    Ours(&'static str, Vec<Part<'a>>),
+    /// A number. It chooses the plural form of the message around it.
+    Number(f64),
     /// User input, such as a name or a category.
     Theirs(&'a str),
     /// The user in question, highlighted.
@@ -19,19 +22,19 @@ pub(super) enum TextPart<'a> {
     Time(DateTime<Utc>),
 }
 
-/// Parts that are shown one after the other.
-pub(super) type Sentence<'a> = Vec<TextPart<'a>>;
+/// A placeholder of a message, and what fills it.
+pub(super) type Part<'a> = (&'static str, TextPart<'a>);
 
 /// A message before it is formatted for a chat.
 #[derive(Debug, Clone)]
 pub(super) struct MessageContent<'a> {
     pub(super) mood: AccentColour,
     /// The user and what they did.
-    pub(super) headline: Sentence<'a>,
-    /// The rest in one sentence, for text-only chats and for lines of a digest; may be empty.
-    pub(super) detail: Sentence<'a>,
+    pub(super) headline: TextPart<'a>,
+    /// The rest in one sentence, for text-only chats and for lines of a digest.
+    pub(super) detail: Option<TextPart<'a>>,
     /// The same as labelled values, for chats with fields.
-    pub(super) facts: Vec<(&'static str, Sentence<'a>)>,
+    pub(super) facts: Vec<(String, TextPart<'a>)>,
     /// The user's note; may be empty.
     pub(super) note: &'a str,
 }
@@ -65,14 +68,14 @@ pub(super) fn article(notice: &Notice) -> MessageContent<'_> {
         Notice::Abandoned(abandoned) => left(abandoned),
         Notice::Test(test) => MessageContent {
             mood: AccentColour::Neutral,
-            headline: vec![
-                ours("This is a test by "),
-                TextPart::Who(&test.requested_by),
-                ours(": focus sessions on "),
-                TextPart::Theirs(&test.project_name),
-                ours(" will be announced here."),
-            ],
-            detail: Vec::new(),
+            headline: TextPart::Ours(
+                "chat-test",
+                vec![
+                    ("user", TextPart::Who(&test.requested_by)),
+                    ("project", TextPart::Theirs(&test.project_name)),
+                ],
+            ),
+            detail: None,
             facts: Vec::new(),
             note: "",
         },
@@ -80,103 +83,100 @@ pub(super) fn article(notice: &Notice) -> MessageContent<'_> {
 }
 
 fn planned(started: &SessionStarted) -> MessageContent<'_> {
-    let minutes = format!("{} min", started.planned_duration);
-    let category = TextPart::Theirs(&started.category);
-    let project = project(&started.project);
-    let until = TextPart::Time(started.expected_end_at);
-    let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
-    detail.extend(project.clone());
-    detail.extend([ours(", until "), until.clone()]);
+    let user = TextPart::Who(&started.user.username);
+    let parts = vec![
+        ("category", TextPart::Theirs(&started.category)),
+        ("minutes", minutes(started.planned_duration)),
+        ("project", project(&started.project)),
+        ("end", TextPart::Time(started.expected_end_at)),
+    ];
     MessageContent {
         mood: AccentColour::Planned,
-        headline: vec![
-            TextPart::Who(&started.user.username),
-            ours(" started a focus session"),
-        ],
-        detail,
-        facts: vec![
-            ("Category", vec![category]),
-            ("Planned", vec![ours(&minutes)]),
-            ("Project", project),
-            ("Until", vec![until]),
-        ],
+        headline: TextPart::Ours("chat-started", vec![("user", user)]),
+        facts: facts("chat-planned", "chat-ends", &parts),
+        detail: Some(TextPart::Ours("chat-started-detail", parts)),
         note: note(&started.planning_note),
     }
 }
 
 fn finished(submitted: &SessionSubmitted) -> MessageContent<'_> {
-    let what = match submitted.status.as_str() {
-        "partial" => " finished part of a focus session",
-        _ => " finished a focus session",
+    let headline = match submitted.status.as_str() {
+        "partial" => "chat-finished-part",
+        _ => "chat-finished",
     };
+    let user = TextPart::Who(&submitted.user.username);
     let minutes = if submitted.credited_minutes == submitted.planned_duration {
-        format!("{} min", submitted.credited_minutes)
+        minutes(submitted.credited_minutes)
     } else {
-        format!(
-            "{} of {} min",
-            submitted.credited_minutes, submitted.planned_duration
-        )
+        let credited = ("credited", number(submitted.credited_minutes));
+        let planned = ("planned", number(submitted.planned_duration));
+        TextPart::Ours("chat-credited-minutes", vec![credited, planned])
     };
-    let points = submitted.points_awarded;
-    let days = match submitted.streak {
-        1 => "1 day".to_owned(),
-        days => format!("{days} days"),
-    };
-    let category = TextPart::Theirs(&submitted.category);
-    let project = project(&submitted.project);
-    let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
-    detail.extend(project.clone());
-    detail.push(ours(&format!(", {points} points, a streak of {days}")));
+    let parts = vec![
+        ("category", TextPart::Theirs(&submitted.category)),
+        ("minutes", minutes),
+        ("project", project(&submitted.project)),
+        ("points", TextPart::Number(submitted.points_awarded)),
+        ("streak", number(submitted.streak)),
+    ];
+    let streak = vec![("count", number(submitted.streak))];
+    let streak = TextPart::Ours("chat-streak-days", streak);
+    let mut facts = facts("chat-credited", "chat-points", &parts);
+    facts.push((t("chat-streak").into(), streak));
     MessageContent {
         mood: AccentColour::Finished,
-        headline: vec![TextPart::Who(&submitted.user.username), ours(what)],
-        detail,
-        facts: vec![
-            ("Category", vec![category]),
-            ("Credited", vec![ours(&minutes)]),
-            ("Project", project),
-            ("Points", vec![ours(&points.to_string())]),
-            ("Streak", vec![ours(&days)]),
-        ],
+        headline: TextPart::Ours(headline, vec![("user", user)]),
+        facts,
+        detail: Some(TextPart::Ours("chat-finished-detail", parts)),
         note: "",
     }
 }
 
 fn left(abandoned: &SessionAbandoned) -> MessageContent<'_> {
-    let minutes = format!("{} min", abandoned.planned_duration);
-    let category = TextPart::Theirs(&abandoned.category);
-    let project = project(&abandoned.project);
-    let ended = TextPart::Time(abandoned.expected_end_at);
-    let mut detail = vec![category.clone(), ours(", "), ours(&minutes), ours(" on ")];
-    detail.extend(project.clone());
-    detail.extend([ours(", planned until "), ended.clone()]);
+    let user = TextPart::Who(&abandoned.user.username);
+    let parts = vec![
+        ("category", TextPart::Theirs(&abandoned.category)),
+        ("minutes", minutes(abandoned.planned_duration)),
+        ("project", project(&abandoned.project)),
+        ("end", TextPart::Time(abandoned.expected_end_at)),
+    ];
     MessageContent {
         mood: AccentColour::Abandoned,
-        headline: vec![
-            TextPart::Who(&abandoned.user.username),
-            ours(" never submitted a focus session"),
-        ],
-        detail,
-        facts: vec![
-            ("Category", vec![category]),
-            ("Planned", vec![ours(&minutes)]),
-            ("Project", project),
-            ("Until", vec![ended]),
-        ],
+        headline: TextPart::Ours("chat-abandoned", vec![("user", user)]),
+        facts: facts("chat-planned", "chat-planned-end", &parts),
+        detail: Some(TextPart::Ours("chat-abandoned-detail", parts)),
         note: "",
     }
 }
 
-fn project(project: &SessionProject) -> Sentence<'_> {
-    let name = TextPart::Theirs(&project.name);
-    match &project.team_name {
-        Some(team) => vec![name, ours(" ("), TextPart::Theirs(team), ours(")")],
-        None => vec![name],
-    }
+/// Labels category, minutes, project and the part after them.
+fn facts<'a>(
+    minutes: &'static str,
+    last: &'static str,
+    parts: &[Part<'a>],
+) -> Vec<(String, TextPart<'a>)> {
+    let labels = ["chat-category", minutes, "chat-project", last];
+    let labelled = labels.into_iter().zip(parts);
+    labelled
+        .map(|(label, (_, part))| (t(label).into(), part.clone()))
+        .collect()
 }
 
-fn ours(words: &str) -> TextPart<'static> {
-    TextPart::Ours(words.to_owned())
+fn project(project: &SessionProject) -> TextPart<'_> {
+    let name = TextPart::Theirs(&project.name);
+    let Some(team) = &project.team_name else {
+        return name;
+    };
+    let parts = vec![("project", name), ("team", TextPart::Theirs(team))];
+    TextPart::Ours("chat-project-of-team", parts)
+}
+
+fn minutes(count: i32) -> TextPart<'static> {
+    TextPart::Ours("chat-minutes", vec![("minutes", number(count))])
+}
+
+fn number(count: i32) -> TextPart<'static> {
+    TextPart::Number(count.into())
 }
 
 /// Returns the trimmed note. It is empty if nothing is visible, because some chats refuse such a text.

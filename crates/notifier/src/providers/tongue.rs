@@ -1,9 +1,10 @@
 //! The markup dialects of the chats.
 
 use chrono::{DateTime, Utc};
+use messages::{Text, t};
 
 use super::Notice;
-use super::article::{MessageContent, Sentence, TextPart, article};
+use super::article::{MessageContent, Part, TextPart, article};
 use super::escape::units;
 
 /// The longest name in a message with a single notification.
@@ -43,9 +44,9 @@ pub(super) trait MarkupDialect {
         at.format("%H:%M UTC").to_string()
     }
 
-    /// Formats a sentence of a message with a single notification.
-    fn say(&self, sentence: &Sentence<'_>) -> String {
-        self.join(sentence, NAME)
+    /// Formats a part of a message with a single notification.
+    fn say(&self, part: &TextPart<'_>) -> String {
+        self.fill(part, NAME)
     }
 
     /// Formats headline and detail as one text.
@@ -54,7 +55,7 @@ pub(super) trait MarkupDialect {
     }
 
     fn digest_headline(&self, count: usize) -> String {
-        self.strong(&format!("{count} focus sessions"))
+        self.strong(&t("chat-digest").with("count", count).to_string())
     }
 
     /// Formats a line with the prefix `mark` for each notification, as detailed as `budget` allows, line ends
@@ -89,22 +90,31 @@ pub(super) trait MarkupDialect {
 
     /// Formats headline and detail, with names of at most `limit`.
     fn sum_up(&self, article: &MessageContent<'_>, limit: usize) -> String {
-        let headline = self.join(&article.headline, limit);
-        if article.detail.is_empty() {
+        let headline = self.fill(&article.headline, limit);
+        let Some(detail) = &article.detail else {
             return headline;
-        }
-        format!("{headline}: {}", self.join(&article.detail, limit))
+        };
+        t("chat-summary")
+            .with("headline", headline)
+            .with("detail", self.fill(detail, limit))
+            .into()
     }
 
-    /// Joins the parts, with names of at most `limit`.
-    fn join(&self, sentence: &Sentence<'_>, limit: usize) -> String {
-        let piece = |piece: &TextPart<'_>| match piece {
-            TextPart::Ours(words) => words.clone(),
+    /// Formats a part, with names of at most `limit`. User input is escaped before it fills a placeholder.
+    fn fill(&self, part: &TextPart<'_>, limit: usize) -> String {
+        match part {
+            TextPart::Ours(id, parts) => {
+                let with = |text: Text, (name, part): &Part<'_>| match part {
+                    TextPart::Number(number) => text.with(name, number),
+                    part => text.with(name, self.fill(part, limit)),
+                };
+                parts.iter().fold(t(id), with).into()
+            }
+            TextPart::Number(number) => number.to_string(),
             TextPart::Theirs(text) => some(self.theirs(text, limit)),
             TextPart::Who(name) => self.strong(&some(self.theirs(name, limit))),
             TextPart::Time(at) => self.time(*at),
-        };
-        sentence.iter().map(piece).collect()
+        }
     }
 }
 
@@ -119,7 +129,7 @@ fn some(shown: String) -> String {
 
 /// Returns the lines that fit into `budget`, and one with the number of the others.
 fn cut(all: Vec<String>, budget: usize) -> Vec<String> {
-    let more = |count: usize| format!("… and {count} more");
+    let more = |count: usize| t("chat-digest-more").with("count", count).to_string();
     let count = all.len();
     let mut left = budget.saturating_sub(units(&more(count)) + 1);
     let mut lines = Vec::new();

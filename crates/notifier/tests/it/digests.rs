@@ -133,7 +133,10 @@ async fn a_digest_has_at_most_twenty_notifications_and_never_a_test() {
     for _ in 0..3 {
         let message = stage.chat.next_message().await;
         counts.push(notes(&message).len());
-        assert_eq!(notes(&message).is_empty(), message.text().contains("test"));
+        assert_eq!(
+            notes(&message).is_empty(),
+            message.text().contains("Test message")
+        );
     }
     assert_eq!(counts, [20, 5, 0]);
     stage.all_delivered(&ids).await;

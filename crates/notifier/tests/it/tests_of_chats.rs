@@ -39,7 +39,7 @@ async fn a_chat_test_is_posted_and_reported_as_a_test() {
     let test = stage.test(1).await;
     let message = stage.chat.next_message().await;
     assert_eq!(message.path, "/services/a");
-    let expected = "This is a test by *ada*: focus sessions on Apollo will be announced here.";
+    let expected = "Test message from *ada*: focus sessions on Apollo will be posted here.";
     assert_eq!(message.text(), expected);
     let told = stage.tested(test).await;
     assert_eq!(

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn statuses_and_badges_have_names_and_unknown_ones_their_id() {
         let names = ["awaiting_submit", "new"].map(|name| status(name).to_string());
-        assert_eq!(names, ["Awaiting note", "new"]);
+        assert_eq!(names, ["Not finished", "new"]);
         let texts = |(name, reason): (Text, Text)| format!("{name}: {reason}");
         assert_eq!(
             ["streak_7", "new"].map(badge).map(texts),

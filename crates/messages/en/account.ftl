@@ -20,7 +20,7 @@ account-sessions-summary = { $count } active
 account-applications-summary = Access to your account
 account-data = Your data
 account-export = Export
-account-export-summary = Everything we store about you, as a JSON file
+account-export-summary = Your account data, as a JSON file
 account-delete-summary = Permanently
 
 # Fields that confirm a change.
@@ -87,7 +87,7 @@ account-set-up-enter = Or enter this secret:
 account-set-up-open = Open in an app on this device
 account-set-up-once = The secret is shown only once. If you leave this page before step 2, start over.
 account-set-up-code-title = 2. Enter a code
-account-set-up-code-again = Enter the code that your app shows now. A code is valid for about a minute, so make sure that the clock of your device is right.
+account-set-up-code-again = Enter the code that your app shows now. A code is valid for about a minute, so make sure that the clock on your device is correct.
 # A link, if no code works.
 account-set-up-again = Set up again
 account-set-up-code = 6-digit code
@@ -134,18 +134,19 @@ account-applications-intro = These applications can access your account. If you 
 account-application-since = Connected { $date }
 account-application-revoke = Revoke access
 # For screen readers, in place of account-application-revoke.
-account-application-revoke-name = Revoke access of { $application }
+account-application-revoke-name = Revoke access for { $application }
 
 account-delete = Delete your account
 account-delete-intro = This cannot be undone. It deletes:
 account-delete-profile = Your profile, photo and e-mail address
-account-delete-sessions = All your sessions, on every device and in every application
+account-delete-sessions = All your sign-ins, on every device and in every application
+account-delete-focus-sessions = Your focus sessions, points, badges, personal projects and webhooks
 account-delete-memberships = Your team memberships, and the invitations that you sent
 # A team without other members.
 account-delete-team = The team { $team }, because you are its only member
 account-delete-second-factor = Your second factor and recovery codes
 account-delete-username = Your username becomes available to others.
-account-delete-export = Export your data first
+account-delete-export = Download your account data first
 account-delete-submit = Delete account
 # Before a list of teams, each with its number of members.
 account-delete-owner = You own teams with other members. Transfer ownership or delete them first:
@@ -154,4 +155,4 @@ account-delete-team-members = { $count ->
    *[other] ({ $count } members)
 }
 account-deleted = Account deleted
-account-deleted-text = Your data has been deleted, and all your sessions have ended. Thank you for using Holdfast.
+account-deleted-text = You are signed out everywhere, and your focus sessions are being deleted. Thank you for using Holdfast.

@@ -34,7 +34,8 @@ admin-sessions = Sessions
 admin-created = Created
 
 # Values of these.
-admin-never = Never
+# Sessions are deleted 90 days after their last use.
+admin-no-recent-sign-in = None in 90 days
 admin-verified = Verified
 admin-not-verified = Not verified
 admin-active = Active
@@ -59,7 +60,7 @@ admin-activity-by = Activity by this account
 admin-plan-tier = Tier
 admin-plan-end = End date
 admin-plan-submit = Change plan
-admin-plan-hint = The end date is the last day of Premium, in UTC. Leave it empty for no end.
+admin-plan-hint = The end date is the last day of Premium, in UTC. Leave empty for no end date.
 admin-plan-unknown = Choose Free or Premium
 admin-plan-end-malformed = Enter a date such as 2027-12-31
 
@@ -84,7 +85,7 @@ admin-own-account = This is your own account. To change its role or status, ask 
 
 # The page with a new password. The first is its title.
 admin-password = New password
-admin-password-shown = The new password of { $username }. It is shown only once.
+admin-password-shown = New password for { $username }. It is shown only once.
 admin-password-next = All sessions of the account have ended. Ask the owner to choose another password.
 admin-password-back = Back to account
 
@@ -131,7 +132,7 @@ admin-client-name = Name
 admin-client-name-hint = Shown when users are asked for consent.
 admin-client-redirect-uris-hint = One per line, compared exactly. Loopback addresses match on any port. Leave empty for a client that uses only the device flow.
 # Before a list of scopes.
-admin-client-scopes-hint = Separated by spaces. Default: openid profile email (first-party clients: all scopes). Only first-party clients can have account. Available:
+admin-client-scopes-hint = Separated by spaces. Default: openid profile email (first-party clients: all scopes). Only first-party clients can have the account scope. Available:
 admin-client-grant-code = Authorization code: users sign in with their browser
 admin-client-grant-refresh = Refresh token: users stay signed in
 admin-client-grant-device = Device flow: users enter a code in a browser elsewhere

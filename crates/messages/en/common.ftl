@@ -5,7 +5,7 @@ common-next = Next
 common-pages = Pages
 
 # A form whose sender had to sign in again.
-common-saved-form = You were signed out before this form arrived, so nothing has changed yet. You are signed in again. Send it now?
+common-saved-form = You were signed out before you sent this form, so nothing has changed. You are now signed in again. Send the form?
 common-send-form = Send
 common-discard-form = Discard
 
@@ -26,7 +26,7 @@ common-hours = { $count ->
 common-not-found = Not found
 common-not-found-next = Check the address, or go to { $start }.
 common-start-account = your account
-common-start-today = today
+common-start-today = the Today page
 common-rate-limited = Too many attempts
 common-rate-limited-next = Try again in { $wait }.
 common-failed = Something went wrong

@@ -90,7 +90,7 @@ dashboard-former-team = A team that you left
 # a cookie cannot hold.
 dashboard-unsent-form = Your unsent form
 dashboard-signed-out = You are signed out
-dashboard-unsent-lost = Your session ended before this form arrived, so nothing has changed.
+dashboard-unsent-lost = You were signed out before you sent this form, so nothing has changed.
 dashboard-unsent-copy = Copy your text, sign in, and send it again.
 dashboard-sign-in = Sign in
 # Labels of input that is shown again, one or several.

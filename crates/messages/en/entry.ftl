@@ -24,10 +24,10 @@ entry-start-over = Start over
 entry-register = Create an account
 entry-register-submit = Create account
 entry-username-hint = 3 to 64 letters, digits, _ or -. You sign in with it, and others can see it.
-entry-email = E-mail
+entry-email = E-mail address
 # Beside the label of a field.
 entry-optional = (optional)
-entry-email-hint = Not public. Without one, you cannot reset a forgotten password.
+entry-email-hint = Not public. You need it to reset a forgotten password.
 entry-password-hint = At least 8 characters. Several random words are easy to remember and hard to guess.
 # Before the link entry-sign-in.
 entry-have-account = Already have an account?
@@ -35,19 +35,19 @@ entry-have-account = Already have an account?
 # A forgotten password.
 entry-forgot-title = Reset your password
 entry-forgot-intro = We will send a reset link to the e-mail address of your account.
-entry-forgot-who = Username or e-mail
+entry-forgot-who = Username or e-mail address
 entry-forgot-who-missing = Enter your username or e-mail address
 entry-forgot-submit = Send reset link
-entry-back-to-sign-in = Back to sign in
+entry-back-to-sign-in = Back to sign-in
 
 entry-reset-title = Choose a new password
 # $username is the account whose password is reset.
-entry-reset-intro = { $username } will be signed out everywhere.
+entry-reset-intro = “{ $username }” will be signed out everywhere.
 entry-new-password = New password
 entry-reset-submit = Set new password
 
 entry-verify-title = Verify your e-mail address
-entry-verify-intro = { $email } will become the e-mail address of the account { $username }.
+entry-verify-intro = “{ $email }” will become the e-mail address of the account “{ $username }”.
 entry-verify-submit = Verify address
 entry-verify-ignore = Not you? Ignore this page. The link expires after one day.
 
@@ -80,8 +80,8 @@ entry-link-requested-text = If the account exists and has a verified e-mail addr
 entry-declined = You declined the invitation
 entry-declined-text = It can no longer be used.
 entry-dead-link = This link is no longer valid
-entry-dead-link-text = Each link works once, expires after some time, and is replaced by newer ones. Nothing has changed.
-entry-dead-verification-text = Each link works once, expires after one day, and is replaced by newer ones. You can request a new one in your account.
+entry-dead-link-text = A link works only once, expires, and stops working when a newer one is sent. Nothing has changed.
+entry-dead-verification-text = A link works only once, expires after one day, and stops working when a newer one is sent. You can request a new one in your account.
 entry-request-link = Request a new link
 
 # Why an invitation cannot be answered.
@@ -99,4 +99,4 @@ entry-has-expired-text = Invitations expire after seven days. Ask the team for a
 # A form that was sent after its session had ended. The title shows the form again after signing in; the text asks to copy what a
 # cookie cannot hold.
 entry-unsent-form = Your unsent form
-entry-unsent-form-lost = Your session ended before this form arrived, so nothing has changed. Copy your text, sign in, and send it again.
+entry-unsent-form-lost = You were signed out before you sent this form, so nothing has changed. Copy your text, sign in, and send it again.

@@ -54,6 +54,6 @@ identity-user-demoted = The account is no longer a SUPERADMIN.
 identity-user-sessions-ended = All sessions of the account ended.
 identity-reset-mailed = If the account has a verified e-mail address, a link to choose a new password is on its way.
 identity-plan-changed = Plan changed.
-identity-key-rotated = New key published. It starts signing in a few minutes. Tokens that older keys signed stay valid until they expire.
+identity-key-rotated = New key published. It will start signing tokens in a few minutes. Tokens signed with older keys stay valid until they expire.
 identity-key-pending = The next keys are already published. Nothing has changed.
 identity-client-deleted = Client deleted. Its sessions have ended.

@@ -33,11 +33,11 @@ mail-invitation-opening = “{ $inviter }” invited you to the team “{ $team 
 mail-invitation-action = Join the team
 
 # A new e-mail address.
-mail-verify-subject = Confirm your e-mail address for Holdfast
-mail-verify-title = Confirm your e-mail address
-mail-verify-opening = This address was entered for your Holdfast account. Confirm that it is yours, so that you can be invited to teams and reset your password if you forget it.
-mail-verify-action = Confirm e-mail address
-mail-verify-closing = If you do not have a Holdfast account, you can ignore this e-mail. The address will not be confirmed.
+mail-verify-subject = Verify your e-mail address for Holdfast
+mail-verify-title = Verify your e-mail address
+mail-verify-opening = This address was entered for your Holdfast account. Verify that it is yours, so that you can be invited to teams and reset your password if you forget it.
+mail-verify-action = Verify e-mail address
+mail-verify-closing = If you did not request this, you can ignore this e-mail. The address will not be verified.
 
 # A forgotten password.
 mail-reset-subject = Reset your Holdfast password
@@ -49,7 +49,7 @@ mail-reset-closing = If you did not request this, ignore this e-mail. Your passw
 # A sign-in from an address or with a browser that the account has not used before.
 mail-sign-in-subject = New sign-in to your Holdfast account
 mail-sign-in-title = New sign-in to your account
-mail-sign-in-opening = We noticed a sign-in to your Holdfast account from a new location. If this was you, you can ignore this e-mail.
+mail-sign-in-opening = Your Holdfast account was signed in to from a browser, app or network that you have not used recently. If this was you, you can ignore this e-mail.
 
 # Wrong codes of the second factor, after the right password.
 mail-codes-subject = Incorrect codes for your Holdfast account
@@ -70,18 +70,18 @@ mail-security-opening = A setting that protects your Holdfast account was change
 mail-chat-disabled-title = The chat of “{ $project }” was disabled
 mail-chat-disabled-opening = The chat that you set up for this project permanently rejects our messages, so it no longer receives notifications. Sessions and points are not affected.
 mail-chat-disabled-action = See how to set up the chat again
-mail-chat-disabled-closing = In the chat, check that the incoming webhook or the access is still valid. Then set up the chat for the project again to re-enable it. You receive this e-mail because you were the last to change this chat.
+mail-chat-disabled-closing = In the chat, check that the incoming webhook or access token is still valid. Then set up the chat for the project again to re-enable it. You are receiving this e-mail because you made the last change to this chat.
 
 # A webhook without a usable receiver. Its owner may have described it.
 mail-webhook-disabled-title = Your webhook “{ $webhook }” was disabled
 mail-webhook-disabled-title-number = Your webhook number { $id } was disabled
-mail-webhook-disabled-opening = The receiver of this webhook does not accept our requests, so we stopped sending them. Events that happen in the meantime are not sent later.
+mail-webhook-disabled-opening = The receiver of this webhook has stopped accepting our requests, so we stopped sending them. Events that happen in the meantime are not sent later.
 mail-webhook-disabled-action = See how to re-enable the webhook
-mail-webhook-disabled-closing = When the receiver works again, save the webhook, even without changes, to re-enable it. You receive this e-mail because you were the last to change this webhook.
+mail-webhook-disabled-closing = When the receiver works again, save the webhook, even without changes, to re-enable it. You are receiving this e-mail because you made the last change to this webhook.
 
 # Webhooks and chats whose creator lost access.
 mail-paused-subject = Webhooks or chats on Holdfast are paused
 mail-paused-title = Webhooks or chats are paused
 mail-paused-opening = Holdfast no longer sends events to the webhooks and chats below, because the account or application that set them up has lost access. Events that happen in the meantime are not sent later.
-mail-paused-action = View webhooks
+mail-paused-action = Open Holdfast
 mail-paused-closing = You can resume a webhook on its page, and a chat in the settings of its project. If you no longer need one, delete it or leave it paused.

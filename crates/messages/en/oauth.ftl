@@ -1,13 +1,13 @@
-# Consent and connecting a device.
+# Consent and connecting a device. Names that others chose are in quotation marks, except in headings.
 
 # The title of both pages that ask for consent.
 oauth-allow = Allow access
 oauth-allow-title = Allow { $client } to access your account?
-oauth-request = { $client } wants to access the account { $username }.
+oauth-request = “{ $client }” wants to access the account “{ $username }”.
 # Before a list of scopes.
 oauth-scopes = It will be able to:
 # $host is where the browser returns to.
-oauth-continue = You will continue to { $host }. You can revoke this access in your account at any time.
+oauth-continue = You will continue to “{ $host }”. You can revoke this access in your account at any time.
 oauth-submit-allow = Allow
 oauth-submit-deny = Deny
 
@@ -32,13 +32,13 @@ oauth-device-title = Connect a device
 oauth-device-intro = Enter the code that your device shows.
 oauth-device-code = Code
 oauth-device-code-hint = 8 letters, such as WDJB-MJHT
-oauth-device-code-malformed = A code has eight letters and no vowels.
+oauth-device-code-malformed = Enter all 8 letters. Codes contain no vowels.
 oauth-device-code-unknown = This code is invalid or has expired. Start again on your device to get a new one.
 oauth-device-submit = Continue
 # Before the code.
-oauth-device-request = { $client } wants to access the account { $username } on the device that shows this code:
+oauth-device-request = “{ $client }” wants to access the account “{ $username }” on the device that shows this code:
 oauth-device-warning = Allow this only if you started it yourself, just now, on a device in front of you. If someone sent you this code, they would get access to your account.
 oauth-device-connected = Device connected
-oauth-device-connected-text = { $client } now has access. Return to your device. It continues in a few seconds.
+oauth-device-connected-text = “{ $client }” now has access. Return to your device. It continues in a few seconds.
 oauth-device-denied = Access denied
-oauth-device-denied-text = { $client } did not get access.
+oauth-device-denied-text = “{ $client }” did not get access.

@@ -22,7 +22,7 @@ preferences-theme = Theme
 preferences-theme-system = System
 preferences-theme-light = Light
 preferences-theme-dark = Dark
-preferences-leaderboard = Show me on the global leaderboard. The leaderboards of your teams always show you.
+preferences-leaderboard = Show me on the global leaderboard. Team leaderboards always show all members.
 
 preferences-timezone = Time zone
 preferences-timezone-text = Your days, weeks and streaks follow this time zone. You can change it once a day. Past sessions keep their dates.

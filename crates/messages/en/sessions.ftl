@@ -10,7 +10,7 @@ sessions-planning-note = Planning note
 sessions-credited = Credited
 sessions-status = { $status ->
     [running] Running
-    [awaiting_submit] Awaiting note
+    [awaiting_submit] Not finished
     [completed] Completed
     [partial] Partial
     [abandoned] Abandoned
@@ -19,11 +19,11 @@ sessions-status = { $status ->
 
 # The form at the end of a session.
 sessions-finish = Finish session
-sessions-abandoned = This session was abandoned because it was not finished in time. Your note will be saved, but nothing is credited.
+sessions-abandoned = This session was not finished within 12 hours of its planned end. Your note will be saved, but no time is credited.
 sessions-locked-plan = Plan (locked)
 sessions-time = { $from } to { $to }
 # $worked and $planned are numbers of minutes.
-sessions-time-partial = { $from } to { $to }: { $worked } of { $planned } minutes. Finishing early earns half the points, and none below half of the plan.
+sessions-time-partial = { $from } to { $to }: { $worked } of { $planned } minutes. Finishing early earns half the points, or none if you worked less than 5 minutes or less than half of the plan.
 sessions-not-now = Not now
 # Errors, without a full stop, because the page adds it. $message is a sentence of the API without one.
 sessions-already-submitted = { $message }, in another tab or client. This form has not been saved. Your input is below. Save it to replace what is stored

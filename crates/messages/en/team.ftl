@@ -2,7 +2,7 @@
 
 # The list of teams.
 team-teams = Teams
-team-none = You are not in any team yet. Create one, or ask a team's owner or admin to invite you.
+team-none = You are not in a team yet. Create one, or ask a team’s owner or admin to invite you.
 team-create = Create a team
 team-invitations = View invitations
 
@@ -54,7 +54,7 @@ team-archived = Archived
 team-public = Public
 team-settings = Settings
 # For screen readers, in place of team-settings.
-team-settings-of = Settings of { $project }
+team-settings-of = Settings for { $project }
 # $chat is a product, such as Slack.
 team-chat-none = No chat is connected.
 team-chat-on = Sessions are announced in { $chat }.
@@ -76,15 +76,15 @@ team-announcement = { $outcome ->
 team-create-project = Create project
 team-project-settings = Project settings
 team-channel = Chat channel
-team-channel-hint = Its name, such as #focus.
-team-is-public = Visible to everyone who is signed in. Only members can start sessions on it.
+team-channel-hint = For example #focus. It selects the channel in Mattermost and the topic in Zulip. Elsewhere it is only a label.
+team-is-public = Visible to everyone who is signed in. Only members can see its sessions and start new ones.
 # A heading and a button.
 team-archive = Archive project
-team-archive-text = New sessions can no longer be started on it. Past sessions stay.
+team-archive-text = You cannot start new sessions on an archived project. Its past sessions are kept.
 
 # The chat of a project.
 team-chat = Chat
-team-chat-creator = It was connected by { $creator }. Resume it to take it over.
+team-chat-creator = It was connected by { $creator }. If you resume it, it will belong to you.
 # The last test message. A reason of the API may follow. $at is a date with its time.
 team-test = { $outcome ->
     [pending] Test message of { $at }: waiting for the result.

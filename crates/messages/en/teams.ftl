@@ -52,7 +52,7 @@ teams-save = Save
 # Deleting a team. The first is a heading, a link and a button.
 teams-delete = Delete team
 teams-delete-summary = Removes all members and archives the team’s projects.
-teams-delete-meaning = This cannot be undone. { $team } loses all its members, its invitations are deleted, and its projects are archived.
+teams-delete-meaning = This cannot be undone. All members are removed from { $team }. Its invitations, chats, webhooks and leaderboard are deleted, and its projects are archived.
 # $slug is the team's short name.
 teams-delete-confirm = Type { $slug } to confirm
 teams-delete-mismatch = This is not the team’s short name
@@ -66,7 +66,7 @@ teams-leave-meaning = You will no longer be a member of { $team }, and the invit
 teams-member-since = { $role } since { $date }
 teams-member-owner = To change the owner’s role, transfer ownership.
 teams-role = Role
-teams-role-hint = Admins can change the team’s name, members and invitations.
+teams-role-hint = Admins can manage the team’s details, members, invitations, projects, chats and webhooks.
 teams-role-unknown = Choose member or admin
 teams-change-role = Change role
 teams-remove-link = Remove from team

@@ -16,27 +16,27 @@ today-finish-now = Finish now
 today-finish-session = Finish session
 
 # Sessions that the start of another one has ended.
-today-awaiting = Awaiting your note
-today-awaiting-text = These sessions ended when you started another one. They are credited up to that moment.
+today-awaiting = Unfinished sessions
+today-awaiting-text = These sessions ended when you started another one. To get credit for the time until then, finish each one within 12 hours of its planned end.
 today-awaiting-plan = { $duration } planned, started { $time }
 today-finish = Finish
 # For screen readers, in place of today-finish.
-today-finish-of = Finish the session of { $time }
+today-finish-of = Finish the session started at { $time }
 
 # A new session.
 today-start = Start a session
 today-start-another = Start another session
-today-start-another-text = This ends your current session. It is credited up to that moment.
-today-note-hint = For a team project, your team can read this, also in its chat. You cannot change it later.
+today-start-another-text = This ends your current session. You can still finish it later to get credit for the time until now.
+today-note-hint = On a team project, your team can see this note, and it may be posted in the team’s chat. You cannot change it later.
 today-start-submit = Start timer
 # The group of the projects that belong to no team.
 today-personal-projects = Personal
-today-duration-malformed = Enter a whole number
+today-duration-malformed = Enter a whole number of minutes
 # Without a full stop, because the page adds it.
 today-other-plan = This form was already sent with a different plan. If the current session is not the one you want, send it again
 
 # The progress of the day. today-of-goal stands after the number of sessions.
-today-progress = Today's progress
+today-progress = Today’s progress
 today-of-goal = of { $goal ->
     [one] 1 session
    *[other] { $goal } sessions
@@ -68,7 +68,7 @@ today-plan-next = Plan the next session
 
 # The first page of a visitor.
 today-welcome = Plan, focus, finish, review
-today-welcome-text = Decide what to work on and for how long, then start the timer. Your plan is locked, your team's chat announces it, and afterwards you note what you got done.
+today-welcome-text = Decide what to work on and for how long, then start the timer. Your plan is locked and, for team projects, announced in your team’s chat. When you finish, write down what you got done.
 today-sign-in = Sign in
 today-register = Create an account
 today-shared-computer = Signing out of the dashboard does not sign you out of your account. On a shared computer, sign out there too.
@@ -79,7 +79,7 @@ today-account = Go to your account
 today-setup = Setup required
 today-setup-title = The dashboard is not set up yet
 today-setup-text = The dashboard signs people in through the identity service, so it must be registered there. The operator does this once. The APIs work in the meantime.
-today-setup-https = The dashboard's address is { $address }. Browsers can sign in only over HTTPS, or on this machine. Set WORKSESSION__BASE_URL to an https address.
+today-setup-https = The dashboard’s address is { $address }. Browsers can sign in only over HTTPS, or on this machine. Set WORKSESSION__BASE_URL to an https address.
 today-setup-register = 1. Register the dashboard
 today-setup-register-text = Run this on the command line of the identity service:
 today-setup-configure = 2. Configure the work-session service

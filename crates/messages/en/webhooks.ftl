@@ -25,8 +25,8 @@ webhooks-description = Description
 # One webhook.
 webhooks-webhook = Webhook
 webhooks-paused = Paused: { $reason }.
-webhooks-creator = It was set up by { $creator }. Resume it to take it over.
-webhooks-disabled = Disabled: { $reason }. Save the webhook to enable it again.
+webhooks-creator = It was set up by { $creator }. If you resume it, it will belong to you.
+webhooks-disabled = Disabled: { $reason }. To re-enable the webhook, save it.
 # The scheme and host of its URL.
 webhooks-origin = Origin
 webhooks-secret = Secret
@@ -54,12 +54,12 @@ webhooks-delivery-state = { $state ->
 }
 webhooks-resend = Resend
 # For screen readers, in place of webhooks-resend. $event is a type such as session.started.v1.
-webhooks-resend-name = Resend { $event } of { $at }
+webhooks-resend-name = Resend { $event } from { $at }
 
 # A new secret. The replaced one also signs for a day, so that receivers can change it in between.
 webhooks-secret-title = Webhook secret
 webhooks-created = Webhook created.
 webhooks-secret-replaced = Secret replaced. For 24 hours, requests are also signed with the old one.
 webhooks-secret-save = Copy this secret now. It is not shown again.
-webhooks-secret-use = Requests to { $origin } are signed with it, as the Standard Webhooks specification describes.
+webhooks-secret-use = Requests to { $origin } are signed with it, following the Standard Webhooks specification.
 webhooks-secret-saved = I have saved it

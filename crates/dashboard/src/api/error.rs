@@ -84,7 +84,7 @@ impl From<ApiRejection> for ApiError {
         match refused.status {
             StatusCode::UNAUTHORIZED => Self::SignedOut,
             status if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE => {
-                Self::Unavailable(format!("{status}: {}", refused.message))
+                Self::Unavailable(format!("answered {status}: {}", refused.message))
             }
             _ => Self::Rejected(refused),
         }

@@ -129,7 +129,7 @@ impl TokenClient {
         let status = request.send().await.map_err(unavailable)?.status();
         match status.is_success() {
             true => Ok(()),
-            false => Err(TokenError::Unavailable(format!("revoke answered {status}"))),
+            false => Err(unavailable(format!("revoke answered {status}"))),
         }
     }
 
@@ -144,7 +144,7 @@ impl TokenClient {
             StatusCode::OK => response.json().await.map_err(unavailable),
             StatusCode::BAD_REQUEST => Err(TokenError::Ended),
             StatusCode::UNAUTHORIZED => Err(TokenError::UnknownClient),
-            status => Err(unavailable(format!("/api/oauth/token: {status}"))),
+            status => Err(unavailable(format!("the token endpoint answered {status}"))),
         }
     }
 

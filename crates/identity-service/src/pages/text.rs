@@ -45,7 +45,7 @@ const BROWSERS: [(&str, &str); 9] = [
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
     ("OPR/", "Opera"),
-    ("SamsungBrowser/", "Samsung\u{a0}Internet"),
+    ("SamsungBrowser/", "Samsung Internet"),
     ("FxiOS/", "Firefox"),
     ("CriOS/", "Chrome"),
     ("Firefox/", "Firefox"),
@@ -58,7 +58,7 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Android", "Android"),
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),
-    ("Macintosh", "Mac"),
+    ("Mac OS X", "Mac"),
     ("CrOS", "ChromeOS"),
     ("Linux", "Linux"),
 ];

@@ -125,7 +125,7 @@ async fn a_device_gets_tokens_once_its_user_code_is_entered_and_allowed() {
         .submit(form)
         .await
         .expect(200)
-        .says("The native <app> now has access");
+        .says("The native <app>” now has access");
     let reply = poll(&oauth, "native", &device).await.expect(200);
     assert_eq!(reply.header("cache-control"), "no-store");
     let tokens = reply.json();

@@ -34,7 +34,7 @@ async fn a_user_registers_and_protects_the_account_with_a_second_factor() {
     browser.sees("Create an account").await;
     browser.look("register-refused").await;
     browser.fill("Username", "mia").await;
-    browser.fill("E-mail", "mia@example.com").await;
+    browser.fill("E-mail address", "mia@example.com").await;
     browser.fill("Password", PASSWORD).await;
     browser.press("Create account").await;
     browser.sees("Your account").await;
@@ -162,7 +162,7 @@ async fn a_user_denies_allows_and_revokes_the_access_of_a_client() {
     browser.open("/account/applications").await;
     browser.sees("Applications").await;
     browser.look("applications").await;
-    browser.press("Revoke access of Lighthouse").await;
+    browser.press("Revoke access for Lighthouse").await;
     browser
         .arrives(&format!("{}/account/applications?", site.base))
         .await;
@@ -415,7 +415,7 @@ async fn a_forgotten_password_is_replaced_by_mail() {
     browser.follow("Forgot your password?").await;
     browser.sees("Reset your password").await;
     browser.look("forgot-password").await;
-    browser.fill("Username or e-mail", "mia").await;
+    browser.fill("Username or e-mail address", "mia").await;
     browser.press("Send reset link").await;
     let reset = site
         .link_in_mail("mia@example.com", "/reset-password/")

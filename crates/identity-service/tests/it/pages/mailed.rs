@@ -88,7 +88,7 @@ async fn an_address_is_verified_by_a_button_and_not_by_opening_the_link() {
     let mut browser = Browser::new(&identity);
     for _ in 0..3 {
         let page = browser.get(&path).await.expect(200);
-        page.says("ada@example.com will become the e-mail address of the account ada");
+        page.says("“ada@example.com” will become the e-mail address of the account “ada”");
     }
     assert_eq!(identity.me(&ada).await["email_verified"], false);
     let form = browser.get(&path).await.form(&path);

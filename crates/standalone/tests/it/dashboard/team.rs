@@ -54,7 +54,7 @@ async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
         .get("/team")
         .await
         .expect(200)
-        .says("You are not in any team yet.");
+        .says("You are not in a team yet.");
     for path in ["/team/lighthouse", &*path, "/team/..%2fme"] {
         let page = stranger.get(path).await;
         assert!(matches!(page.reply.status, 403 | 404), "{path}");

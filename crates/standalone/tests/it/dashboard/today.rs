@@ -216,7 +216,7 @@ async fn a_validation_error_is_shown_beside_its_field_and_the_input_stays() {
         .set("note", "kept");
     for (duration, words) in [
         ("0", "Must be 1 to 480 whole minutes"),
-        ("x", "Enter a whole number"),
+        ("x", "Enter a whole number of minutes"),
     ] {
         let page = browser
             .submit(&page, form.clone().set("duration", duration))
@@ -254,7 +254,7 @@ async fn pressing_start_twice_starts_once_and_another_start_ends_the_first() {
     let page = browser.get("/").await;
     let form = page.form("/start").set("category", "study");
     let page = browser.submit(&page, form).await.expect(200);
-    page.says("Awaiting your note")
+    page.says("Unfinished sessions")
         .says("25 min planned, started 09:00");
     assert_eq!(count().await, 2);
 }

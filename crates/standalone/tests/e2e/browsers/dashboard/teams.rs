@@ -91,7 +91,7 @@ async fn a_start_is_visible_to_a_team_member_within_a_second() {
     browser.fill("Name", "Foghorn").await;
     browser.press("Create project").await;
     browser.sees("Foghorn").await;
-    browser.follow("Settings of Foghorn").await;
+    browser.follow("Settings for Foghorn").await;
     browser.sees("Project settings").await;
     let second = json!({"name": "Day shift", "slug": "day-shift"});
     let call = site.api.post("/api/teams").bearer(&mia).json(second);
@@ -138,7 +138,7 @@ async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     browser.follow("Beacon").await;
     browser.sees("Beacon").await;
     browser.look("team-project-demo").await;
-    browser.follow("Settings of Beacon").await;
+    browser.follow("Settings for Beacon").await;
     browser.sees("Project settings").await;
     browser.look("team-project-settings").await;
     go(&site, &browser, "/leaderboard?period=all").await;

@@ -285,7 +285,7 @@ async fn signing_keys_are_shown_and_rotated_by_a_form() {
         .await
         .form("/admin/keys/rotate");
     let page = browser.submit(form).await.expect(200);
-    page.says("New key published. It starts signing in a few minutes.")
+    page.says("New key published. It will start signing tokens in a few minutes.")
         .says("Waiting")
         .says("Signing");
     let after = crate::support::texts(&identity.db.pool(1), signing);

@@ -349,10 +349,10 @@ async fn an_invalid_or_unknown_user_code_gets_an_error_on_the_page() {
     let device = begin(&oauth, "openid").await;
     let mut browser = oauth.browser().await;
     for (typed, told) in [
-        ("", "eight letters"),
-        ("ABCD-EFGH", "eight letters"),
-        ("BCDF-GHJK-L", "eight letters"),
-        ("<b>", "eight letters"),
+        ("", "all 8 letters"),
+        ("ABCD-EFGH", "all 8 letters"),
+        ("BCDF-GHJK-L", "all 8 letters"),
+        ("<b>", "all 8 letters"),
         ("BBBB-BBBB", "is invalid or has expired"),
     ] {
         let page = enter(&mut browser, typed).await.expect(400).says(told);

@@ -273,12 +273,12 @@ async fn an_integration_of_an_ended_sso_session_is_paused_and_adopted_by_a_butto
         let patience = std::time::Duration::from_secs(20);
         let page = wait_until("the hook to be paused", patience, async || {
             let page = browser.get(&path).await.expect(200);
-            page.text().contains("Resume it").then_some(page)
+            page.text().contains("If you resume it").then_some(page)
         })
         .await;
         let page = page
             .says("Paused")
-            .says("by ada. Resume it to take it over.")
+            .says("by ada. If you resume it, it will belong to you.")
             .says("no longer has access");
         let kept = browser.submit(&page, page.form(&adopt)).await.expect(200);
         let page = kept.says("Resumed. It now belongs to you.");

@@ -165,7 +165,7 @@ async fn the_notes_of_two_tabs_on_an_abandoned_session_are_both_kept() {
         async || {
             let page = browser.get(&path).await;
             page.text()
-                .contains("This session was abandoned")
+                .contains("This session was not finished")
                 .then_some(page)
         },
     );

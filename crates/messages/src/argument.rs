@@ -24,7 +24,7 @@ macro_rules! numbers {
     };
 }
 
-numbers!(i16, i32, i64, u32, u64, usize, f64);
+numbers!(i32, i64, u32, u64, usize, f64);
 
 macro_rules! texts {
     ($($text:ty),*) => {
@@ -36,4 +36,4 @@ macro_rules! texts {
     };
 }
 
-texts!(str, String, char, Text);
+texts!(str, String, Text);

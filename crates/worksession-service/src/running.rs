@@ -225,19 +225,19 @@ fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
     routes
         .app_data(state.clone())
         .app_data(Data::new(SlowBodyCheck(check_again)))
-        // actix tries paths in order, and a path with a parameter is a regular expression, so the most frequent come first.
+        // actix tries paths in order, and a path with a parameter is a regular expression, so literal paths come first.
         .configure(user_data::configure)
-        .configure(sessions::configure)
-        .configure(projects::configure)
-        .configure(chat_settings::configure)
-        .configure(team_projects::configure)
-        .configure(team_activity::configure)
         .configure(preferences::configure)
         .configure(sync::configure)
         .configure(live::configure)
         .configure(login::configure)
         .configure(analytics::configure)
         .configure(leaderboard::configure)
+        .configure(team_activity::configure)
+        .configure(sessions::configure)
+        .configure(projects::configure)
+        .configure(chat_settings::configure)
+        .configure(team_projects::configure)
         .configure(webhooks::configure)
         .configure(health::configure);
 }

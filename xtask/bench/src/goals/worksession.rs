@@ -29,7 +29,7 @@ const PLANNED: i64 = 25;
 
 pub(super) fn check(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
-    for (remember_ms, goal) in [(1_000, 0.50), (0, 0.20)] {
+    for (remember_ms, goal) in [(1_000, 0.50), (0, 0.15)] {
         let work = format!("check of a token, REMEMBER_MS {remember_ms}");
         if options.wants(&work) {
             let settings = [("WORKSESSION__AUTH__REMEMBER_MS", remember_ms.to_string())];
@@ -55,7 +55,7 @@ const FORGETFUL: (&str, &str) = ("IDENTITY__TOKENS__REMEMBER", "false");
 pub(super) fn user_data(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     let path = "/api/user/data";
     let mut rows = both(options, "user/data", |backend, work| {
-        read(work, path, backend, &[], Goal::AtLeast(0.15), options)
+        read(work, path, backend, &[], Goal::AtLeast(0.12), options)
     })?;
     let work = "user/data, PostgreSQL, no token remembered".to_owned();
     if options.wants(&work) {

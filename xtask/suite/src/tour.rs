@@ -66,7 +66,7 @@ pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result
         .arg(file.path())
         .env("CARGO_TARGET_DIR", envs::target_dir())
         .env("IDENTITY", identity)
-        .env("GAME", worksession)
+        .env("WORKSESSION", worksession)
         .env("CHAT", format!("{listen}:{port}"))
         .env("HOOK", format!("http://{hook_host}:{port}/hook"));
     let mut said = vec![Vec::new()];

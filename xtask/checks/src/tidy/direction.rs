@@ -95,7 +95,7 @@ fn complaint(edge: &Edge) -> Option<String> {
         // A crate may test itself through its own library.
         Some(_) if *dev && from == to => None,
         Some(_) => Some(format!(
-            "{from} must not use {to}: see docs/ARCHITECTURE.md, directions"
+            "{from} must not use {to}: see the crates in docs/ARCHITECTURE.md"
         )),
     }
 }

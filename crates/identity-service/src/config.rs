@@ -27,15 +27,15 @@ use crate::oauth::config::OAuthConfig;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The address to listen on. Port 0 picks a free port, which the line on standard output shows.
+    /// The address to listen on. With port 0 the system chooses a port, which standard output reports.
     pub listen: SocketAddr,
-    /// The public URL of the service for browsers and clients: http or https, without a query. It is the issuer of
-    /// tokens, and part of links in mails and of photo addresses. If not set, `http://` and the listening address, or
-    /// the loopback address when listening on all addresses.
+    /// The public URL of this service, http or https, without a query. It is the issuer of tokens, and links in mails
+    /// and addresses of photos begin with it. If not set, it is `http://` and the listen address, or the loopback
+    /// address if the service listens on all addresses.
     #[serde(deserialize_with = "read_url")]
     pub base_url: Option<Url>,
-    /// The data directory, for the SQLite file and for keys that are not configured; `data` in the working directory
-    /// if not set. Not needed if the database and both keys are configured.
+    /// The data directory, for the SQLite file and generated keys. If not set, it is `data` in the working directory.
+    /// Not needed if the database and both keys are configured.
     pub data_dir: Option<PathBuf>,
     /// The database.
     pub database: DatabaseConfig,
@@ -67,23 +67,23 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The origins whose pages may call the API.
     pub cors: CorsConfig,
-    /// Networks whose `X-Forwarded-For` and `Forwarded` headers are trusted: those of proxies and of the work-session service,
-    /// including loopback if they run on this machine. Rate limits by address count the client that the headers name.
+    /// Networks of trusted proxies and of the work-session service, whose `X-Forwarded-For` and `Forwarded` headers
+    /// count. Include loopback if one runs on this machine. Limits by address count the client in front of them.
     pub trusted_proxies: CommaList<IpNet>,
     /// The guarded client for addresses that users give.
     pub http: HttpGuardConfig,
-    /// Whether users may sign in to pages over plain http from other machines.
+    /// Whether users on other machines may sign in to the pages over plain http.
     pub allow_insecure_cookies: bool,
-    /// Seconds for which browsers that came over https must not use plain http (`Strict-Transport-Security`); 0
-    /// leaves that to the proxy. Never sent if the public URL is plain http.
+    /// The `max-age` of `Strict-Transport-Security` in seconds. With 0 the header is left to the proxy. It is never
+    /// sent if the public URL is plain http.
     pub hsts_seconds: u64,
     /// The secret by which other services in this process are recognised.
     #[serde(skip)]
     pub inside: Option<InternalSecret>,
-    /// Threads that serve requests, at least 1; the number of cores if not set.
+    /// The number of threads that handle requests, at least 1. If not set, it is the number of cores.
     pub workers: Option<usize>,
     /// Seconds after SIGTERM during which requests are still accepted, so that load balancers notice that the service
-    /// is not ready. Requests then in flight have ten more seconds.
+    /// is not ready. Requests in progress then have ten more seconds.
     pub drain_seconds: u64,
     /// Seconds between two housekeeping runs, which delete expired rows and rotate keys; at least 1. The larger
     /// tables are processed once an hour.
@@ -127,12 +127,12 @@ impl Default for Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeysConfig {
-    /// Seals signing keys and second factors in the database; the same in all replicas. If not set,
-    /// `identity-keys.key` in the data directory, created at the first start.
+    /// Encrypts signing keys and second factors in the database. The same in all replicas. If not set, it is in the
+    /// file `identity-keys.key` in the data directory, which the first start creates.
     pub encryption_key: Option<SecretKey>,
-    /// Old keys that can still open what they sealed, until `admin keys reseal` has run.
+    /// Earlier keys, which still decrypt what was encrypted with them. Needed until `admin keys reseal` has run.
     pub encryption_keys_old: CommaList<SecretKey>,
-    /// Days after which a signing key is replaced by a new one; 0 for never.
+    /// Days after which a new signing key replaces the current one; 0 for never.
     pub rotate_days: u16,
 }
 
@@ -157,7 +157,7 @@ impl KeysConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokensConfig {
-    /// Lifetime of an access token in seconds, at least 1; also sent as `expires_in`.
+    /// The lifetime of an access token in seconds, at least 1; also sent as `expires_in`.
     pub access_ttl_seconds: u32,
     /// Whether sessions and accounts are cached while the change feed is alive. Otherwise each validation reads the
     /// database.
@@ -183,9 +183,9 @@ impl TokensConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SsoConfig {
-    /// Origins to which sign-ins may be handed over, and to which browsers may be sent after signing out. Written in
-    /// full, such as `https://app.example.com`, or as `https://*.example.com` for one label below the domain. Plain
-    /// http, and `:*` for any port, are allowed for this machine only: `http://localhost:*`.
+    /// Origins to which single sign-on may send a token, and to which browsers may be sent after signing out: in full,
+    /// such as `https://app.example.com`, or `https://*.example.com` for any one label below the domain. Plain http,
+    /// and `:*` for any port, are allowed only for this machine: `http://localhost:*`.
     pub allowed_origins: CommaList<String>,
 }
 
@@ -193,9 +193,9 @@ pub struct SsoConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PremiumConfig {
-    /// Bandwidth of a FREE account in megabytes, as the API reports it; the service does not enforce it.
+    /// The bandwidth of a FREE account in megabytes, as the API reports it. The service does not enforce it.
     pub free_bandwidth_mb: i64,
-    /// Bandwidth of a PREMIUM account in megabytes, as the API reports it; the service does not enforce it.
+    /// The bandwidth of a PREMIUM account in megabytes, as the API reports it. The service does not enforce it.
     pub premium_bandwidth_mb: i64,
 }
 
@@ -212,12 +212,12 @@ impl Default for PremiumConfig {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TeamsConfig {
-    /// Teams that one account may own; 1 to 1,000.
+    /// The number of teams that one account may own, 1 to 1,000.
     pub max_owned: u32,
-    /// Teams of others that one account may belong to; 1 to 1,000.
+    /// The number of teams of other owners that one account may belong to, 1 to 1,000.
     pub max_joined: u32,
-    /// Whether team admins may add an account without its owner's consent. Otherwise people are invited, and join by
-    /// accepting. A member who left a team on their own always has to be invited.
+    /// Whether owners and admins may add an account to their team without the user's consent. Otherwise they invite
+    /// users, who join by accepting. Users who left a team themselves must always be invited.
     pub direct_add: bool,
 }
 

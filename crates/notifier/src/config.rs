@@ -21,10 +21,10 @@ pub const PREFIX: &str = "NOTIFIER";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The address for probes and metrics. Port 0 picks a free port, which is printed on standard output.
+    /// The address for probes and metrics. With port 0 the system chooses a port, which standard output reports.
     pub listen: SocketAddr,
-    /// Folder for the SQLite file, the encryption key if none is configured, and mails without a mail server. When
-    /// not set, `data` in the working directory.
+    /// The data directory, for the SQLite file, the generated key, and mails if no mail server is configured. If
+    /// not set, it is `data` in the working directory.
     pub data_dir: Option<PathBuf>,
     /// The notifier's database.
     pub database: DatabaseConfig,
@@ -62,8 +62,8 @@ impl Default for Config {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChatConfig {
-    /// Milliseconds between two messages to one chat address. Most chats limit them to about one per second; use less
-    /// only for your own server.
+    /// Milliseconds between two messages to one chat address. Most chats accept about one message per second; use
+    /// less only for your own server.
     pub interval_ms: u32,
     /// Hours after which an undelivered message fails: 1 to 72.
     pub give_up_hours: u32,
@@ -92,11 +92,10 @@ impl Default for ChatConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SmtpConfig {
-    /// `smtp://user:pass@host:port` or `smtps://…`. Without it, mails are written as files into the data folder.
-    ///
-    /// User and password are percent-encoded. `smtps://` encrypts from the first byte (port 465). `smtp://` (port 587
-    /// with a password, otherwise 25) uses STARTTLS when the server offers it. With a password and a server on
-    /// another machine, STARTTLS is required. `?tls=required` requires it in every case, `?tls=never` disables
+    /// `smtp://user:pass@host:port` or `smtps://…`. If not set, mails are written as files into the data directory.
+    /// User and password are percent-encoded. `smtps://` encrypts from the first byte (port 465). `smtp://` (port
+    /// 587 with a password, otherwise 25) uses STARTTLS if the server offers it. With a password and a server on
+    /// another machine, STARTTLS is required. `?tls=required` always requires it, and `?tls=never` disables
     /// encryption. Certificates are verified where encryption is required.
     pub url: Option<SecretText>,
     /// The sender of mails, such as `Holdfast <no-reply@example.org>`. Its domain is also the notifier's name in the

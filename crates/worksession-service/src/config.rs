@@ -23,25 +23,25 @@ pub const PREFIX: &str = "WORKSESSION";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The address and port to listen on. With port 0 the system chooses a port, which standard output reports.
+    /// The address to listen on. With port 0 the system chooses a port, which standard output reports.
     pub listen: SocketAddr,
-    /// The public URL of this service, http or https. It is the URL of the dashboard, to which sign-ins return. Defaults
-    /// to `http://` and the listen address.
+    /// The public URL of this service, http or https. It is the URL of the dashboard, to which sign-ins return. If not
+    /// set, it is `http://` and the listen address.
     #[serde(deserialize_with = "read_optional_url")]
     pub base_url: Option<Url>,
-    /// The number of threads that handle requests, at least 1. Defaults to the number of cores.
+    /// The number of threads that handle requests, at least 1. If not set, it is the number of cores.
     pub workers: Option<usize>,
-    /// The folder for the SQLite file and the generated key. Defaults to `data` in the working directory. Not needed if
-    /// the database and the key are configured.
+    /// The data directory, for the SQLite file and the generated key. If not set, it is `data` in the working
+    /// directory. Not needed if the database and the key are configured.
     pub data_dir: Option<PathBuf>,
     /// The work-session database.
     pub database: DatabaseConfig,
     /// The message broker.
     pub broker: BrokerConfig,
-    /// The URL at which this service calls the identity service. Defaults to `http://127.0.0.1:8080`.
+    /// The URL at which this service calls the identity service. If not set, it is `http://127.0.0.1:8080`.
     #[serde(deserialize_with = "read_optional_url")]
     pub identity_url: Option<Url>,
-    /// The URL at which browsers reach the identity service to sign in. Defaults to the value of `identity_url`.
+    /// The URL at which browsers reach the identity service to sign in. If not set, it is that of `identity_url`.
     #[serde(deserialize_with = "read_optional_url")]
     pub identity_public_url: Option<Url>,
     /// How tokens are validated.
@@ -138,8 +138,8 @@ impl AuthConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DashboardConfig {
-    /// The id of the dashboard's OAuth client at the identity service. It requires the secret. Without both, nobody can
-    /// sign in to the dashboard.
+    /// The id of the dashboard's OAuth client at the identity service. Nobody can sign in to the dashboard unless both
+    /// this and the secret are set.
     pub client_id: Option<String>,
     /// The secret of the dashboard's OAuth client.
     pub client_secret: Option<SecretText>,

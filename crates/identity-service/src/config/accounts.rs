@@ -8,7 +8,7 @@ pub struct PasswordConfig {
     pub bcrypt_cost: u32,
     /// Whether a cost below 10 is accepted; for tests only.
     pub allow_weak_cost: bool,
-    /// The minimum strength of new passwords by zxcvbn: 0 (any) to 4 (very hard to guess).
+    /// The minimum strength of new passwords, as zxcvbn rates them: 0 (any) to 4 (very hard to guess).
     pub min_strength: u8,
 }
 

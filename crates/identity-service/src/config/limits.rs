@@ -6,22 +6,22 @@ use service_kit::http::Limits;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Maximum size of a JSON body in bytes, at least 1; 413 beyond it.
+    /// The maximum size of a JSON body in bytes, at least 1. A larger one receives 413.
     pub json_bytes: usize,
-    /// Maximum size of all header lines together in bytes, at least 1; 431 beyond it.
+    /// The maximum size of all headers together in bytes, at least 1. Larger ones receive 431.
     pub header_bytes: usize,
-    /// Seconds within which a body must arrive, at least 1; 408 after that.
+    /// Seconds within which a body must arrive, at least 1. A slower one receives 408.
     pub body_seconds: u64,
-    /// MiB of memory for all bodies over 64 KiB that are received at the same time, including photos being fetched;
-    /// 503 beyond it. If not set, 3/16 of the memory limit (that of the control group, or half of the machine's
-    /// memory), between 16 and 256. At least as large as the largest body.
+    /// MiB of memory for all bodies over 64 KiB that are received at the same time, including photos that are fetched;
+    /// at least the size of the largest body. Further ones receive 503. If not set, it is 3/16 of the memory limit (the
+    /// control group's, or half of the machine's memory), from 16 to 256.
     pub large_bodies_mib: Option<u32>,
-    /// Maximum number of open connections, at least 1; further ones wait. If not set, one for each 128 KiB of the memory
-    /// limit, between 256 and 50,000.
+    /// Connections that may be open at the same time, at least 1; further ones wait. If not set, it is one for each 128
+    /// KiB of the memory limit, from 256 to 50,000.
     pub connections: Option<usize>,
-    /// Maximum size of a photo in bytes, at least 1, uploaded or fetched; 413 beyond it.
+    /// The maximum size of an uploaded or fetched photo in bytes, at least 1. A larger one receives 413.
     pub photo_bytes: usize,
-    /// Maximum size of a profile's JSON body in bytes, at least 1, which may hold a photo; 413 beyond it.
+    /// The maximum size of a profile's JSON body, photo included, in bytes, at least 1. A larger one receives 413.
     pub profile_json_bytes: usize,
 }
 

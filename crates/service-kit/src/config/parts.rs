@@ -14,7 +14,7 @@ use super::ConfigError;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseConfig {
-    /// `sqlite://…` or `postgres://…`. If not set, a SQLite file in the data directory.
+    /// `sqlite://…` or `postgres://…`. If not set, it is a SQLite file in the data directory.
     pub url: Option<DatabaseUrl>,
     /// The maximum number of connections of this process, at least 1. A request that waits two seconds for one receives 503.
     pub pool_size: u32,
@@ -37,8 +37,8 @@ impl Default for DatabaseConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrokerConfig {
-    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or the same with `amqps://`. If not set, `memory:`, a broker inside the process,
-    /// which works in the standalone only.
+    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or the same with `amqps://`. If not set, it is `memory:`, a broker inside the
+    /// process, which works only in the standalone.
     pub url: Option<SecretText>,
     /// A prefix for the names of all exchanges and queues, the same in all parts. With different prefixes, several installations
     /// can share a broker.
@@ -83,8 +83,8 @@ impl BrokerConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SecretsConfig {
-    /// Encrypts the addresses of chats and webhooks, mails until they are sent, and sign-ins at the dashboard. The same in all
-    /// parts. If not set, `secrets.key` in the data directory, which is created once.
+    /// Encrypts the addresses of chats and webhooks, mails until they are sent, and sign-ins to the dashboard. The same in all
+    /// parts. If not set, it is in the file `secrets.key` in the data directory, which the first start creates.
     pub encryption_key: Option<SecretKey>,
     /// Earlier keys, which still decrypt what was encrypted with them.
     pub encryption_keys_old: CommaList<SecretKey>,
@@ -94,9 +94,9 @@ pub struct SecretsConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpGuardConfig {
-    /// Networks, such as `10.0.0.0/8`, in which addresses given by users may lie although they are not public.
+    /// Private networks, such as `10.0.0.0/8`, to which the addresses that users enter may belong.
     pub allowed_cidrs: CommaList<IpNet>,
-    /// Whether addresses given by users may use plain http.
+    /// Whether addresses that users enter may use plain http.
     pub allow_plain: bool,
 }
 

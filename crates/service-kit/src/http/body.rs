@@ -26,10 +26,10 @@ pub struct Limits {
     /// Seconds within which a body must arrive, at least 1. A slower one receives 408.
     pub body_seconds: u64,
     /// MiB of memory for all bodies over 64 KiB that are received at the same time, at least 1. Further ones receive 503. If not
-    /// set, 3/16 of the memory limit (of the control group, else half of the machine's memory), from 16 to 256.
+    /// set, it is 3/16 of the memory limit (the control group's, or half of the machine's memory), from 16 to 256.
     pub large_bodies_mib: Option<u32>,
-    /// Connections that may be open at the same time, at least 1; further ones wait. If not set, one for each 128 KiB of the
-    /// memory limit, from 256 to 50,000.
+    /// Connections that may be open at the same time, at least 1; further ones wait. If not set, it is one for each 128 KiB of
+    /// the memory limit, from 256 to 50,000.
     pub connections: Option<usize>,
 }
 

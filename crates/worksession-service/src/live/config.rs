@@ -16,7 +16,7 @@ pub struct LiveConfig {
     pub heartbeat_seconds: u64,
     /// Seconds between two validations of a stream's token and memberships, 1 to 5.
     pub recheck_seconds: u64,
-    /// Seconds for which a client may read nothing before its stream is closed, 1 to 60.
+    /// Seconds after which the stream of a client that reads nothing is closed, 1 to 60.
     pub unread_seconds: u64,
 }
 

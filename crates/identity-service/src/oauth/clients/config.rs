@@ -25,24 +25,24 @@ pub struct OAuthClientConfig {
     pub client_secret: Option<SecretText>,
     /// A file that contains the secret.
     pub client_secret_file: Option<PathBuf>,
-    /// Whether it is a public client, which cannot keep a secret.
+    /// Whether this is a public client, which cannot keep a secret.
     pub public: bool,
-    /// The redirect URIs. Requests must use one of them exactly, except that a loopback address matches with any port.
+    /// The redirect URIs. Requests must use one of them exactly, except that the port of a loopback address may differ.
     pub redirect_uris: CommaList<String>,
-    /// The scopes that the client may request, and gets if it requests none. If unset, `openid profile email`, or every
-    /// scope for a first-party client. Only first-party clients may have `account`.
+    /// The scopes that the client may request, and gets if it requests none. If empty, they are `openid profile email`,
+    /// or all scopes for a first-party client. Only first-party clients may have `account`.
     pub scope: CommaList<String>,
-    /// Whether it is a first-party client, for which no consent is asked. A public client still needs consent if its
-    /// redirect URI is a loopback address or has a private-use scheme.
+    /// Whether this is a first-party client, for which users are not asked for consent. A public client still needs
+    /// consent if its redirect URI is a loopback address or has a private-use scheme.
     pub first_party: bool,
     /// Whether the client may introspect tokens that were not issued to it.
     pub introspect_any: bool,
-    /// The algorithm that signs its ID tokens: `ES256` (the default) or `RS256`.
+    /// The algorithm of the signature of its ID tokens: `ES256` (the default) or `RS256`.
     pub id_token_signed_response_alg: Option<String>,
     /// Whether the client must send a code challenge with `S256`, even if not every client has to.
     pub require_pkce_s256: bool,
     /// The grant types that the client may use: `authorization_code`, `refresh_token`,
-    /// `urn:ietf:params:oauth:grant-type:device_code` (or `device_code`). If unset, an existing client keeps its grant
+    /// `urn:ietf:params:oauth:grant-type:device_code` (or `device_code`). If empty, an existing client keeps its grant
     /// types, and a new one gets the first two.
     pub grant_types: CommaList<String>,
 }

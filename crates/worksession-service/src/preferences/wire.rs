@@ -183,61 +183,25 @@ mod tests {
 
     #[test]
     fn an_invalid_preference_is_refused_by_name() {
+        const MINUTES: &str = "be a whole number from 1 to 480";
+        const BREAK_MINUTES: &str = "be a whole number from 1 to 60";
+        const NAME: &str = "have 1 to 32 characters of a-z, 0-9, _ and -";
+        const ZONE: &str = "be an IANA time zone name";
         for (field, value, rule) in [
             ("daily_goal", json!(0), "be a whole number from 1 to 24"),
             ("daily_goal", json!(25), "be a whole number from 1 to 24"),
-            (
-                "default_duration",
-                json!(481),
-                "be a whole number from 1 to 480",
-            ),
-            (
-                "default_duration",
-                json!(-1),
-                "be a whole number from 1 to 480",
-            ),
-            (
-                "default_duration",
-                json!(i64::MAX),
-                "be a whole number from 1 to 480",
-            ),
-            (
-                "short_break_duration",
-                json!(61),
-                "be a whole number from 1 to 60",
-            ),
-            (
-                "long_break_duration",
-                json!(0),
-                "be a whole number from 1 to 60",
-            ),
-            (
-                "notification_sound",
-                json!(""),
-                "have 1 to 32 characters of a-z, 0-9, _ and -",
-            ),
-            (
-                "notification_sound",
-                json!("Bell"),
-                "have 1 to 32 characters of a-z, 0-9, _ and -",
-            ),
-            (
-                "theme_preference",
-                json!("x".repeat(33)),
-                "have 1 to 32 characters of a-z, 0-9, _ and -",
-            ),
-            (
-                "theme_preference",
-                json!("dark mode"),
-                "have 1 to 32 characters of a-z, 0-9, _ and -",
-            ),
-            (
-                "timezone",
-                json!("Mars/Olympus"),
-                "be an IANA time zone name",
-            ),
-            ("timezone", json!(""), "be an IANA time zone name"),
-            ("timezone", json!("+02:00"), "be an IANA time zone name"),
+            ("default_duration", json!(481), MINUTES),
+            ("default_duration", json!(-1), MINUTES),
+            ("default_duration", json!(i64::MAX), MINUTES),
+            ("short_break_duration", json!(61), BREAK_MINUTES),
+            ("long_break_duration", json!(0), BREAK_MINUTES),
+            ("notification_sound", json!(""), NAME),
+            ("notification_sound", json!("Bell"), NAME),
+            ("theme_preference", json!("x".repeat(33)), NAME),
+            ("theme_preference", json!("dark mode"), NAME),
+            ("timezone", json!("Mars/Olympus"), ZONE),
+            ("timezone", json!(""), ZONE),
+            ("timezone", json!("+02:00"), ZONE),
         ] {
             assert_eq!(
                 read(json!({ field: value })).err(),

@@ -143,56 +143,23 @@ mod tests {
             };
             from.changed(&changes, now).ok()
         };
+        let free = plan(FREE, None);
+        let premium = |end| plan(PREMIUM, end);
         for (from, tier, end, to) in [
-            (plan(FREE, None), None, None, Some(plan(FREE, None))),
-            (
-                plan(FREE, None),
-                Some(PREMIUM),
-                None,
-                Some(plan(PREMIUM, None)),
-            ),
-            (
-                plan(FREE, None),
-                Some(PREMIUM),
-                Some(soon),
-                Some(plan(PREMIUM, soon)),
-            ),
-            (plan(FREE, None), Some(PREMIUM), Some(past), None),
-            (plan(FREE, None), None, Some(soon), None),
-            (plan(FREE, None), None, Some(None), None),
-            (plan(FREE, None), Some(FREE), Some(soon), None),
-            (
-                plan(PREMIUM, soon),
-                Some(PREMIUM),
-                None,
-                Some(plan(PREMIUM, soon)),
-            ),
-            (
-                plan(PREMIUM, soon),
-                None,
-                Some(later),
-                Some(plan(PREMIUM, later)),
-            ),
-            (
-                plan(PREMIUM, soon),
-                None,
-                Some(None),
-                Some(plan(PREMIUM, None)),
-            ),
-            (
-                plan(PREMIUM, soon),
-                Some(FREE),
-                None,
-                Some(plan(FREE, None)),
-            ),
-            (
-                plan(PREMIUM, past),
-                Some(PREMIUM),
-                None,
-                Some(plan(PREMIUM, None)),
-            ),
-            (plan(PREMIUM, past), None, Some(later), None),
-            (plan(PREMIUM, past), None, None, Some(plan(PREMIUM, past))),
+            (free, None, None, Some(free)),
+            (free, Some(PREMIUM), None, Some(premium(None))),
+            (free, Some(PREMIUM), Some(soon), Some(premium(soon))),
+            (free, Some(PREMIUM), Some(past), None),
+            (free, None, Some(soon), None),
+            (free, None, Some(None), None),
+            (free, Some(FREE), Some(soon), None),
+            (premium(soon), Some(PREMIUM), None, Some(premium(soon))),
+            (premium(soon), None, Some(later), Some(premium(later))),
+            (premium(soon), None, Some(None), Some(premium(None))),
+            (premium(soon), Some(FREE), None, Some(free)),
+            (premium(past), Some(PREMIUM), None, Some(premium(None))),
+            (premium(past), None, Some(later), None),
+            (premium(past), None, None, Some(premium(past))),
         ] {
             assert_eq!(change(from, tier, end), to, "{from:?} {tier:?} {end:?}");
         }

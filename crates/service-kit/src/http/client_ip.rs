@@ -145,41 +145,21 @@ mod tests {
 
     #[test]
     fn the_standard_header_is_read_alike_and_of_two_that_differ_none_is_believed() {
-        for (lines, expected) in [
-            (&[("forwarded", "for=203.0.113.9")][..], "203.0.113.9"),
-            (
-                &[("forwarded", "for=1.1.1.1, for=203.0.113.9;by=10.0.0.2")],
-                "203.0.113.9",
-            ),
-            (
-                &[
-                    ("forwarded", "for=1.1.1.1;x=\""),
-                    ("forwarded", "for=203.0.113.9"),
-                ],
-                "203.0.113.9",
-            ),
+        const CLIENT: &str = "203.0.113.9";
+        for (usual, standard, expected) in [
+            ("", "for=203.0.113.9", CLIENT),
+            ("", "for=1.1.1.1, for=203.0.113.9;by=10.0.0.2", CLIENT),
+            ("", "for=1.1.1.1;x=\"\nfor=203.0.113.9", CLIENT),
             // A quotation mark that the client opens swallows nothing that the proxy appends.
-            (
-                &[("forwarded", "for=1.1.1.1;x=\", for=\"[2001:db8::1]:80\"")],
-                "10.0.0.1",
-            ),
-            (
-                &[
-                    ("x-forwarded-for", "203.0.113.9"),
-                    ("forwarded", "for=203.0.113.9"),
-                ],
-                "203.0.113.9",
-            ),
-            (
-                &[
-                    ("x-forwarded-for", "203.0.113.9"),
-                    ("forwarded", "for=1.1.1.1"),
-                ],
-                "10.0.0.1",
-            ),
+            ("", "for=1.1.1.1;x=\", for=\"[2001:db8::1]:80\"", "10.0.0.1"),
+            ("203.0.113.9", "for=203.0.113.9", CLIENT),
+            ("203.0.113.9", "for=1.1.1.1", "10.0.0.1"),
         ] {
-            assert_eq!(client("10.0.0.1", lines), expected, "{lines:?}");
-            assert_eq!(client("127.0.0.1", lines), "127.0.0.1", "{lines:?}");
+            let usual = usual.lines().map(|line| ("x-forwarded-for", line));
+            let standard = standard.lines().map(|line| ("forwarded", line));
+            let lines: Vec<_> = usual.chain(standard).collect();
+            assert_eq!(client("10.0.0.1", &lines), expected, "{lines:?}");
+            assert_eq!(client("127.0.0.1", &lines), "127.0.0.1", "{lines:?}");
         }
     }
 

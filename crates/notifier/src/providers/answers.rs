@@ -83,36 +83,21 @@ mod tests {
         let too_long = r#"{"id":"web.incoming_webhook.attachment.app_error"}"#;
         let limited = r#"{"errcode":"M_RESOURCE_LIMIT_EXCEEDED"}"#;
         let elsewhere = r#"{"success":false,"error":"invalid-channel"}"#;
+        let forbidden = r#"{"errcode":"M_FORBIDDEN"}"#;
+        let unknown_token = r#"{"errcode":"M_UNKNOWN_TOKEN"}"#;
+        let unknown_hook = r#"{"message":"Unknown Webhook","code":10015}"#;
         for (provider, status, body, sensed) in [
             (Mattermost, 400, deleted, PostOutcome::Gone),
             (Mattermost, 400, too_long, PostOutcome::Refused),
             (Slack, 400, deleted, PostOutcome::Refused),
             (RocketChat, 400, elsewhere, PostOutcome::Gone),
             (Matrix, 403, limited, PostOutcome::Later),
-            (
-                Matrix,
-                403,
-                r#"{"errcode":"M_FORBIDDEN"}"#,
-                PostOutcome::Gone,
-            ),
-            (
-                Matrix,
-                401,
-                r#"{"errcode":"M_UNKNOWN_TOKEN"}"#,
-                PostOutcome::Gone,
-            ),
-            (
-                Discord,
-                404,
-                r#"{"message":"Unknown Webhook","code":10015}"#,
-                PostOutcome::Gone,
-            ),
+            (Matrix, 403, forbidden, PostOutcome::Gone),
+            (Matrix, 401, unknown_token, PostOutcome::Gone),
+            (Discord, 404, unknown_hook, PostOutcome::Gone),
         ] {
-            assert_eq!(
-                chat(provider).judge(&answer(status, None, body)).0,
-                sensed,
-                "{provider:?} {body}"
-            );
+            let (outcome, _) = chat(provider).judge(&answer(status, None, body));
+            assert_eq!(outcome, sensed, "{provider:?} {body}");
         }
     }
 

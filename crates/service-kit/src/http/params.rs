@@ -158,25 +158,17 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_parameter_and_never_its_value() {
+        const NOT_A_NUMBER: &str = "The parameter limit must be a whole number";
         for (query, sentence) in [
             (
                 "team=a&limit=1&limit=2",
                 "The parameter limit is given twice",
             ),
             ("team=a&team=a", "The parameter team is given twice"),
-            (
-                "team=a&limit=x",
-                "The parameter limit must be a whole number",
-            ),
-            (
-                "team=a&limit=",
-                "The parameter limit must be a whole number",
-            ),
-            (
-                "team=a&limit=99999999999999999999",
-                "The parameter limit must be a whole number",
-            ),
-            ("limit=x", "The parameter limit must be a whole number"),
+            ("team=a&limit=x", NOT_A_NUMBER),
+            ("team=a&limit=", NOT_A_NUMBER),
+            ("team=a&limit=99999999999999999999", NOT_A_NUMBER),
+            ("limit=x", NOT_A_NUMBER),
             (
                 "archived=maybe&team=a",
                 "The parameter archived must be true or false",

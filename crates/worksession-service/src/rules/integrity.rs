@@ -166,32 +166,24 @@ pub(crate) fn detect_flags(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::IntegrityFlag::{ClientClock, FutureEnd, LockedMismatch, LongDay};
     use super::*;
 
     #[test]
     fn the_reason_of_each_flag_says_what_was_seen() {
         let said = |sign: IntegrityFlag| reason(sign.kind(), sign.amount());
         for (sign, sentence) in [
+            (LockedMismatch(2), "attempt 2 to submit another plan"),
             (
-                IntegrityFlag::LockedMismatch(2),
-                "attempt 2 to submit another plan",
-            ),
-            (
-                IntegrityFlag::ClientClock(-130),
+                ClientClock(-130),
                 "the client's start is 130 s before the server's",
             ),
             (
-                IntegrityFlag::ClientClock(130),
+                ClientClock(130),
                 "the client's start is 130 s after the server's",
             ),
-            (
-                IntegrityFlag::FutureEnd(600),
-                "the client's end is 600 s in the future",
-            ),
-            (
-                IntegrityFlag::LongDay(721),
-                "721 minutes credited in 24 hours",
-            ),
+            (FutureEnd(600), "the client's end is 600 s in the future"),
+            (LongDay(721), "721 minutes credited in 24 hours"),
         ] {
             assert_eq!(said(sign), sentence);
         }
@@ -206,10 +198,10 @@ mod tests {
         };
         assert_eq!(signs(0, 1500, 720), []);
         assert_eq!(signs(120, 1620, 0), []);
-        assert_eq!(signs(121, 1500, 0), [IntegrityFlag::ClientClock(121)]);
-        assert_eq!(signs(-121, 1500, 0), [IntegrityFlag::ClientClock(-121)]);
-        assert_eq!(signs(0, 1621, 0), [IntegrityFlag::FutureEnd(121)]);
-        assert_eq!(signs(0, 1500, 721), [IntegrityFlag::LongDay(721)]);
+        assert_eq!(signs(121, 1500, 0), [ClientClock(121)]);
+        assert_eq!(signs(-121, 1500, 0), [ClientClock(-121)]);
+        assert_eq!(signs(0, 1621, 0), [FutureEnd(121)]);
+        assert_eq!(signs(0, 1500, 721), [LongDay(721)]);
     }
 
     #[test]
@@ -242,17 +234,8 @@ mod tests {
 
     #[test]
     fn the_third_mismatch_is_suspect() {
-        let severities: Vec<_> = (1..=4)
-            .map(|nth| IntegrityFlag::LockedMismatch(nth).severity())
-            .collect();
-        assert_eq!(
-            severities,
-            [
-                Severity::Info,
-                Severity::Info,
-                Severity::Suspect,
-                Severity::Suspect
-            ]
-        );
+        use Severity::{Info, Suspect};
+        let severity = |nth| LockedMismatch(nth).severity();
+        assert_eq!([1, 2, 3, 4].map(severity), [Info, Info, Suspect, Suspect]);
     }
 }

@@ -91,24 +91,6 @@ impl Config {
     /// Completes the parts' configuration with what makes them one: one data directory, one key for what they seal for each
     /// other, the addresses of each other, and the dashboard's client. While their public addresses are this machine, it also
     /// eases development.
-    ///
-    /// # Errors
-    /// Those of [`Config::load`].
-    pub fn of_parts(
-        identity: identity_service::Config,
-        worksession: worksession_service::Config,
-        notifier: notifier::Config,
-        data_dir: Option<&Path>,
-    ) -> Result<Self, StartError> {
-        let parts = Parts {
-            identity,
-            worksession,
-            notifier,
-        };
-        let folder = data_dir::resolve(parts.folder(data_dir))?;
-        Self::in_folder(parts, folder)
-    }
-
     fn in_folder(mut parts: Parts, folder: PathBuf) -> Result<Self, StartError> {
         let is_shared_key_configured = parts.shared_key().is_some();
         let key = parts.share_key(&folder)?;
@@ -296,7 +278,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let origins = |identity: identity_service::Config| {
             let (worksession, notifier) = Default::default();
-            let config = Config::of_parts(identity, worksession, notifier, Some(folder.path()));
+            let parts = Parts {
+                identity,
+                worksession,
+                notifier,
+            };
+            let config = Config::in_folder(parts, folder.path().to_owned());
             config.expect("fits").identity.sso.allowed_origins.0
         };
         assert_eq!(origins(Default::default()), LOOPBACK_ORIGINS);

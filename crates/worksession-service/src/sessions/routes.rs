@@ -10,10 +10,19 @@ use super::wire::{PreSessionResponse, StartRequest, StartResponse, SubmitRequest
 use super::{edit, export, history, model, queries};
 use crate::auth::{Caller, SessionsRead, SessionsWrite};
 use crate::error::{Error, ErrorBody};
-use crate::state::{AppState, State};
+use crate::state::State;
 
 /// The longest `Idempotency-Key`, in visible characters.
 const KEY_CHARS: usize = 255;
+
+/// What every handler of a start reads from its request.
+type StartArguments = (
+    State,
+    Caller<SessionsWrite>,
+    HttpRequest,
+    RequestId,
+    Json<StartRequest>,
+);
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config
@@ -46,14 +55,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         (status = 429, description = "Too many starts; see Retry-After", body = ErrorBody),
     )
 )]
-pub(crate) async fn start_client_a(
-    state: State,
-    caller: Caller<SessionsWrite>,
-    request: HttpRequest,
-    request_id: RequestId,
-    body: Json<StartRequest>,
-) -> Result<HttpResponse, Error> {
-    start(&state, caller, "client_a", &request, request_id, body).await
+pub(crate) async fn start_client_a(given: StartArguments) -> Result<HttpResponse, Error> {
+    start("client_a", given).await
 }
 
 /// Starts the timer of desktop client B, exactly as for client A.
@@ -67,14 +70,8 @@ pub(crate) async fn start_client_a(
         (status = "4XX", description = "As for client A", body = ErrorBody),
     )
 )]
-pub(crate) async fn start_client_b(
-    state: State,
-    caller: Caller<SessionsWrite>,
-    request: HttpRequest,
-    request_id: RequestId,
-    body: Json<StartRequest>,
-) -> Result<HttpResponse, Error> {
-    start(&state, caller, "client_b", &request, request_id, body).await
+pub(crate) async fn start_client_b(given: StartArguments) -> Result<HttpResponse, Error> {
+    start("client_b", given).await
 }
 
 /// Starts the timer of any other client, exactly as for client A.
@@ -88,14 +85,8 @@ pub(crate) async fn start_client_b(
         (status = "4XX", description = "As for client A", body = ErrorBody),
     )
 )]
-pub(crate) async fn start_session(
-    state: State,
-    caller: Caller<SessionsWrite>,
-    request: HttpRequest,
-    request_id: RequestId,
-    body: Json<StartRequest>,
-) -> Result<HttpResponse, Error> {
-    start(&state, caller, "session", &request, request_id, body).await
+pub(crate) async fn start_session(given: StartArguments) -> Result<HttpResponse, Error> {
+    start("session", given).await
 }
 
 /// Returns the plan and the status of one of the caller's sessions.
@@ -146,12 +137,8 @@ pub(crate) async fn submit(
 }
 
 async fn start(
-    state: &AppState,
-    caller: Caller<SessionsWrite>,
     client: &'static str,
-    request: &HttpRequest,
-    request_id: RequestId,
-    body: Json<StartRequest>,
+    (state, caller, request, request_id, body): StartArguments,
 ) -> Result<HttpResponse, Error> {
     let plan = body.into_inner()?.try_into()?;
     let order = StartOrder {
@@ -160,7 +147,7 @@ async fn start(
         idempotency_key: idempotency_key(request.headers())?,
         request_id,
     };
-    let opened = start::start(state, caller.into(), order).await?;
+    let opened = start::start(&state, caller.into(), order).await?;
     let status = if opened.fresh {
         StatusCode::CREATED
     } else {

@@ -16,28 +16,21 @@ pub(crate) fn day(at: &DateTime<Utc>) -> String {
 /// Names the device of a `User-Agent` in familiar words. Browsers name each other's engines, so the most specific
 /// name is tried first.
 pub(crate) fn device(user_agent: Option<&str>) -> String {
-    let Some(text) = user_agent else {
-        return t("account-device-unknown").into();
-    };
+    let text = user_agent.unwrap_or_default();
     let named = |table: &[(&str, &'static str)]| {
         let found = table.iter().find(|(mark, _)| text.contains(mark));
         found.map(|(_, name)| *name)
     };
-    let system = named(&SYSTEMS);
-    match (named(&BROWSERS), system) {
+    match (named(&BROWSERS), named(&SYSTEMS)) {
         (Some(browser), Some(system)) => t("account-device")
             .with("browser", browser)
             .with("system", system)
             .into(),
         (Some(browser), None) => browser.to_owned(),
-        (None, _) => text
-            .split(['/', ' '])
-            .next()
-            .filter(|word| !word.is_empty())
-            .map_or_else(
-                || t("account-device-unknown").to_string(),
-                ToOwned::to_owned,
-            ),
+        (None, _) => match text.split(['/', ' ']).next() {
+            None | Some("") => t("account-device-unknown").into(),
+            Some(program) => program.to_owned(),
+        },
     }
 }
 

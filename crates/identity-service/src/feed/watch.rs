@@ -45,11 +45,9 @@ impl FeedWatcher {
     }
 
     /// Stops the thread and waits for its end.
-    pub(crate) async fn stop(mut self) {
-        let _ = self.stop.send(());
-        if let Some(thread) = self.thread.take() {
-            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
-        }
+    pub(crate) async fn stop(self) {
+        // Dropping blocks until the thread has ended.
+        let _ = tokio::task::spawn_blocking(move || drop(self)).await;
     }
 }
 

@@ -30,11 +30,9 @@ impl PremiumPlan {
     ) -> Result<Self, Error> {
         let lapsed = self.expires_at.is_some_and(|end| end <= now);
         let current = if lapsed { Self::FREE } else { self };
-        let end = match changes.premium_expires_at {
-            Some(Some(end)) => Some(Some(end.naive_utc().trunc_subsecs(6))),
-            Some(None) => Some(None),
-            None => None,
-        };
+        let end = changes
+            .premium_expires_at
+            .map(|end| end.map(|end| end.naive_utc().trunc_subsecs(6)));
         match (changes.premium_tier, end) {
             (None, None) => Ok(self),
             (Some(PremiumTier::Free), None | Some(None)) => Ok(Self::FREE),
@@ -87,10 +85,7 @@ pub(crate) struct UserUpdate {
 }
 
 /// Letters and digits that are not mistaken for one another.
-const ALPHABET: [char; 32] = [
-    'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u',
-    'v', 'w', 'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9',
-];
+const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 /// Generates a password of 100 random bits that can be dictated over the phone: four groups of five.
 pub(super) fn generate_password() -> SecretString {
@@ -100,7 +95,8 @@ pub(super) fn generate_password() -> SecretString {
             text.push('-');
         }
         // 256 is a multiple of 32, so that every letter is equally likely.
-        text.extend(ALPHABET.get(usize::from(byte) % ALPHABET.len()));
+        let letter = ALPHABET.get(usize::from(byte) % ALPHABET.len());
+        text.extend(letter.copied().map(char::from));
     }
     text.into()
 }

@@ -116,7 +116,7 @@ impl App {
             let (pool, clock, sealer) = (pool.clone(), clock.clone(), signing_keys.clone());
             KeyStore::new(algorithm, pool, clock, sealer, Arc::clone(&cache), ttl)
         };
-        let ttl = config.tokens.access_ttl();
+        let ttl = Duration::seconds(config.tokens.access_ttl_seconds.into());
         let ec_keys = keys(SigningAlgorithm::Es256, ttl)?;
         let rsa_keys = keys(SigningAlgorithm::Rs256, ID_TOKEN_LIFE)?;
         let key = &secrets.own;

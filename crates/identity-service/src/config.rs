@@ -173,12 +173,6 @@ impl Default for TokensConfig {
     }
 }
 
-impl TokensConfig {
-    pub(crate) fn access_ttl(&self) -> Duration {
-        Duration::seconds(self.access_ttl_seconds.into())
-    }
-}
-
 /// `[identity.sso]`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -147,6 +147,10 @@ mod tests {
 
     #[test]
     fn each_event_is_routed_to_its_queues() {
+        use Exchange::{Private, Public};
+        use Queue::{
+            NotifyChat, NotifyMail, NotifyWebhooks, WorksessionFeedback, WorksessionIdentity,
+        };
         let message = |exchange, key: &str, listened| Message {
             exchange,
             routing_key: key.to_owned(),
@@ -156,58 +160,29 @@ mod tests {
         };
         let routed =
             |exchange, key| Queue::routed(&message(exchange, key, false)).collect::<Vec<_>>();
-        assert_eq!(
-            routed(Exchange::Public, "session.started.v1"),
-            [Queue::NotifyChat]
-        );
-        let listened = message(Exchange::Public, "session.started.v1", true);
-        assert_eq!(
-            Queue::routed(&listened).collect::<Vec<_>>(),
-            [Queue::NotifyChat, Queue::WorksessionWebhooks]
-        );
-        assert_eq!(
-            routed(Exchange::Private, "integration.configured.v1"),
-            [Queue::NotifyChat]
-        );
-        assert_eq!(
-            routed(Exchange::Private, "mail.requested.v1"),
-            [Queue::NotifyMail]
-        );
-        assert_eq!(
-            routed(Exchange::Public, "identity.session_revoked.v1"),
-            [Queue::WorksessionIdentity]
-        );
-        assert_eq!(
-            routed(Exchange::Public, "identity.user_changed.v1"),
-            [Queue::NotifyWebhooks, Queue::WorksessionIdentity]
-        );
-        for told in [
-            "webhook.configured.v1",
-            "webhook.due.v1",
-            "webhook.replayed.v1",
+        for (exchange, key, queue) in [
+            (Public, "session.started.v1", NotifyChat),
+            (Private, "integration.configured.v1", NotifyChat),
+            (Private, "chat.test_requested.v1", NotifyChat),
+            (Private, "mail.requested.v1", NotifyMail),
+            (Private, "webhook.configured.v1", NotifyWebhooks),
+            (Private, "webhook.due.v1", NotifyWebhooks),
+            (Private, "webhook.replayed.v1", NotifyWebhooks),
+            (Public, "webhook.attempted.v1", WorksessionFeedback),
+            (Public, "webhook.disabled.v1", WorksessionFeedback),
+            (Public, "chat.tested.v1", WorksessionFeedback),
+            (Public, "integration.disabled.v1", WorksessionFeedback),
+            (Public, "notification.failed.v1", WorksessionFeedback),
+            (Public, "identity.session_revoked.v1", WorksessionIdentity),
         ] {
-            assert_eq!(routed(Exchange::Private, told), [Queue::NotifyWebhooks]);
+            assert_eq!(routed(exchange, key), [queue], "{key}");
         }
-        for told in [
-            "webhook.attempted.v1",
-            "webhook.disabled.v1",
-            "chat.tested.v1",
-        ] {
-            assert_eq!(routed(Exchange::Public, told), [Queue::WorksessionFeedback]);
-        }
-        assert_eq!(
-            routed(Exchange::Private, "chat.test_requested.v1"),
-            [Queue::NotifyChat]
-        );
-        assert_eq!(
-            routed(Exchange::Public, "integration.disabled.v1"),
-            [Queue::WorksessionFeedback]
-        );
-        assert_eq!(
-            routed(Exchange::Public, "notification.failed.v1"),
-            [Queue::WorksessionFeedback]
-        );
-        assert_eq!(routed(Exchange::Public, "integration.configured.v1"), []);
-        assert_eq!(routed(Exchange::Private, "session.started.v1"), []);
+        let both = routed(Public, "identity.user_changed.v1");
+        assert_eq!(both, [NotifyWebhooks, WorksessionIdentity]);
+        let listened = message(Public, "session.started.v1", true);
+        let both: Vec<_> = Queue::routed(&listened).collect();
+        assert_eq!(both, [NotifyChat, Queue::WorksessionWebhooks]);
+        assert_eq!(routed(Public, "integration.configured.v1"), []);
+        assert_eq!(routed(Private, "session.started.v1"), []);
     }
 }

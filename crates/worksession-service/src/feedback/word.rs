@@ -124,40 +124,27 @@ mod tests {
             about: about.to_owned(),
             session_id,
         };
+        let notification = |also| event_types::Notification {
+            event_id,
+            about: about.clone(),
+            session_id,
+            project_id,
+            at,
+            also,
+        };
         let reason = "gone".to_owned();
         let delivered = body(&NotificationDelivered {
-            notification: event_types::Notification {
-                event_id,
-                about: about.clone(),
-                session_id,
-                project_id,
-                at,
-                also: vec![
-                    notice(2, "session.submitted.v1"),
-                    notice(3, SessionStarted::TYPE),
-                ],
-            },
+            notification: notification(vec![
+                notice(2, "session.submitted.v1"),
+                notice(3, SessionStarted::TYPE),
+            ]),
         });
         let failed = body(&NotificationFailed {
-            notification: event_types::Notification {
-                event_id,
-                about: about.clone(),
-                session_id,
-                project_id,
-                at,
-                also: Vec::new(),
-            },
+            notification: notification(Vec::new()),
             reason: reason.clone(),
         });
         let skipped = body(&NotificationSkipped {
-            notification: event_types::Notification {
-                event_id,
-                about,
-                session_id,
-                project_id,
-                at,
-                also: Vec::new(),
-            },
+            notification: notification(Vec::new()),
             reason: reason.clone(),
         });
         for (body, outcome, plans) in [

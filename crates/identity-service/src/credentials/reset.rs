@@ -9,8 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::wire::{ForgotRequest, ResetRequest};
 use super::{email, notify_owner, queries};
 use crate::accounts;
-use crate::accounts::model::AccountRow;
-use crate::accounts::model::UNVERIFIED_CLAIM;
+use crate::accounts::model::{AccountRow, UNVERIFIED_CLAIM};
 use crate::accounts::rules::{Email, Password, Username};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
@@ -132,8 +131,10 @@ pub(crate) async fn reset(
         .check_address(AddressLimit::Link, origin.address)?;
     let password = Password::parse_new(&request.new_password)?;
     let (token, now) = (request.token.clone(), app.clock.now_naive());
-    let holder = app.read(move |db| find_holder(db, &token, now)).await?;
-    let words = holder.map_or_else(Vec::new, |account| {
+    let holder = app
+        .read(move |db| links::find_holder(db, Purpose::ResetPassword, &token, now))
+        .await?;
+    let words = holder.map_or_else(Vec::new, |(account, _)| {
         own_words(&account.username, Some(&account.email))
     });
     let hash = app.passwords.hash(password, words).await?;
@@ -168,12 +169,5 @@ pub(crate) async fn reset(
             Err(Error::InvalidLink)
         }
         Err(error) => Err(error),
-    }
-}
-
-fn find_holder(db: &mut Db, token: &str, now: NaiveDateTime) -> QueryResult<Option<AccountRow>> {
-    match links::find_holder(db, Purpose::ResetPassword, token, now)? {
-        Some((user_id, _)) => accounts::queries::find_account(db, user_id),
-        None => Ok(None),
     }
 }

@@ -106,9 +106,13 @@ pub(crate) fn find_holder(
     purpose: Purpose,
     token: &str,
     now: NaiveDateTime,
-) -> QueryResult<Option<(UserId, String)>> {
+) -> QueryResult<Option<(AccountRow, String)>> {
     let hash = hash(&SecretString::from(token));
-    queries::find_holder(db, purpose.as_str(), &hash, now)
+    let Some((user_id, address)) = queries::find_holder(db, purpose.as_str(), &hash, now)? else {
+        return Ok(None);
+    };
+    let account = accounts::queries::find_account(db, user_id)?;
+    Ok(account.map(|account| (account, address)))
 }
 
 /// Withdraws the links of an account, except the one that verifies its current address.

@@ -18,9 +18,8 @@ use crate::credentials::wire::{ForgotRequest, ResetRequest, VerifyEmailRequest};
 use crate::credentials::{email, reset};
 use crate::error::{Error, sentence};
 use crate::limits::AddressLimit;
-use crate::links::Purpose;
+use crate::links::{self, Purpose};
 use crate::origin::RequestContext;
-use crate::{accounts, links};
 
 #[derive(Template)]
 #[template(path = "entry/forgot.html")]
@@ -165,15 +164,10 @@ async fn find_holder(
     app.limits
         .check_address(AddressLimit::Link, origin.address)?;
     let now = app.clock.now_naive();
-    app.read(move |db| {
-        let Some((user_id, email)) = links::find_holder(db, purpose, &token, now)? else {
-            return Ok(None);
-        };
-        let account = accounts::queries::find_account(db, user_id)?;
-        let account = account.filter(|account| account.is_active);
-        Ok(account.map(|account| (account, email)))
-    })
-    .await
+    let holder = app
+        .read(move |db| links::find_holder(db, purpose, &token, now))
+        .await?;
+    Ok(holder.filter(|(account, _)| account.is_active))
 }
 
 fn show_forgot(visitor: &Visitor, problem: Option<String>) -> HttpResponse {

@@ -147,7 +147,8 @@ pub(crate) async fn has_factor_of_admin(app: &App, caller: &CurrentUser) -> Resu
 async fn maybe_user(req: &HttpRequest) -> Result<MaybeUser, Error> {
     match current_user(req).await {
         Ok(user) => Ok(MaybeUser(Some(user))),
-        Err(error) if error.is_refusal() => Ok(MaybeUser(None)),
+        Err(Error::InsufficientScope) => Ok(MaybeUser(None)),
+        Err(error) if error.is_unauthorized() => Ok(MaybeUser(None)),
         Err(error) => Err(error),
     }
 }

@@ -111,11 +111,6 @@ impl Error {
         self.status_and_code().0 == StatusCode::UNAUTHORIZED
     }
 
-    /// Whether the endpoint does not accept the caller's token.
-    pub(crate) fn is_refusal(&self) -> bool {
-        self.is_unauthorized() || matches!(self, Self::InsufficientScope)
-    }
-
     fn status_and_code(&self) -> (StatusCode, &'static str) {
         match self {
             Self::Validation(_) => (StatusCode::BAD_REQUEST, "validation_failed"),

@@ -76,29 +76,21 @@ fn plan(event: &Event) -> Result<Option<NewNotification>, String> {
 }
 
 fn finished(event: &Event) -> Result<Option<NewNotification>, String> {
-    let submitted: SessionSubmitted = data(event)?;
-    let chat = submitted.chat.as_ref();
-    let announced = chat.filter(|chat| chat.announces(ChatTarget::FINISHED));
-    end(
-        event,
-        Kind::Finished,
-        submitted.session_id,
-        &submitted.project,
-        announced,
-    )
+    let ended: SessionSubmitted = data(event)?;
+    let (id, project) = (ended.session_id, &ended.project);
+    let chat = ended
+        .chat
+        .filter(|chat| chat.announces(ChatTarget::FINISHED));
+    end(event, Kind::Finished, id, project, chat)
 }
 
 fn abandoned(event: &Event) -> Result<Option<NewNotification>, String> {
-    let abandoned: SessionAbandoned = data(event)?;
-    let chat = abandoned.chat.as_ref();
-    let announced = chat.filter(|chat| chat.announces(ChatTarget::ABANDONED));
-    end(
-        event,
-        Kind::Abandoned,
-        abandoned.session_id,
-        &abandoned.project,
-        announced,
-    )
+    let ended: SessionAbandoned = data(event)?;
+    let (id, project) = (ended.session_id, &ended.project);
+    let chat = ended
+        .chat
+        .filter(|chat| chat.announces(ChatTarget::ABANDONED));
+    end(event, Kind::Abandoned, id, project, chat)
 }
 
 /// Creates the notification of an ended session, if its chat announces that.
@@ -107,7 +99,7 @@ fn end(
     kind: Kind,
     session_id: Uuid,
     project: &SessionProject,
-    announced: Option<&ChatTarget>,
+    announced: Option<ChatTarget>,
 ) -> Result<Option<NewNotification>, String> {
     let (Some(project_id), Some(chat)) = (team_project(project)?, announced) else {
         return Ok(None);

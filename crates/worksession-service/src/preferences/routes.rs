@@ -26,5 +26,8 @@ pub(crate) async fn put(
     request: Json<PutPreferencesRequest>,
 ) -> Result<web::Json<PreferencesResponse>, Error> {
     let row = service::update(&state, caller.id, request.into_inner()?).await?;
-    Ok(web::Json(row.into()))
+    Ok(web::Json(PreferencesResponse {
+        success: true,
+        current: row.into(),
+    }))
 }

@@ -96,18 +96,9 @@ impl From<PreferencesRow> for CurrentPreferences {
 /// The response to a change of preferences.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PreferencesResponse {
-    success: bool,
+    pub(super) success: bool,
     #[serde(flatten)]
-    current: CurrentPreferences,
-}
-
-impl From<PreferencesRow> for PreferencesResponse {
-    fn from(row: PreferencesRow) -> Self {
-        Self {
-            success: true,
-            current: row.into(),
-        }
-    }
+    pub(super) current: CurrentPreferences,
 }
 
 fn number(

@@ -32,7 +32,10 @@ pub(super) async fn list(
     let list = move |db: &mut Db| queries::list(db, user, &teams);
     let mut rows = state.read(list).await?;
     rows.retain(|row| row.maker.is_open_to(caller));
-    Ok(rows.into())
+    Ok(WebhooksResponse {
+        success: true,
+        webhooks: rows.into_iter().map(Into::into).collect(),
+    })
 }
 
 pub(super) async fn create(

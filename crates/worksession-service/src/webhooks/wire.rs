@@ -83,17 +83,8 @@ impl From<WebhookRow> for Webhook {
 /// The caller's webhooks and those of the teams that the caller manages.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WebhooksResponse {
-    success: bool,
-    webhooks: Vec<Webhook>,
-}
-
-impl From<Vec<WebhookRow>> for WebhooksResponse {
-    fn from(rows: Vec<WebhookRow>) -> Self {
-        Self {
-            success: true,
-            webhooks: rows.into_iter().map(Into::into).collect(),
-        }
-    }
+    pub(super) success: bool,
+    pub(super) webhooks: Vec<Webhook>,
 }
 
 /// One webhook.

@@ -132,9 +132,12 @@ async fn wait_for(
     state: &AppState,
     change: impl FnOnce(&mut Db) -> Result<Delivery, Error> + Send + 'static,
 ) -> Result<DeliveryResponse, Error> {
-    let row = state.pool.write_tx(change).await?;
+    let delivery = state.pool.write_tx(change).await?;
     state.relay.wake();
-    Ok(row.into())
+    Ok(DeliveryResponse {
+        success: true,
+        delivery,
+    })
 }
 
 fn in_use(webhook: WebhookRow) -> Result<WebhookRow, Error> {

@@ -59,15 +59,6 @@ pub(crate) struct DeliveriesResponse {
 /// A pending delivery.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveryResponse {
-    success: bool,
-    delivery: Delivery,
-}
-
-impl From<Delivery> for DeliveryResponse {
-    fn from(delivery: Delivery) -> Self {
-        Self {
-            success: true,
-            delivery,
-        }
-    }
+    pub(super) success: bool,
+    pub(super) delivery: Delivery,
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tasks::TASKS;
 use xtask_kit::cmd::{self, Failure, Result};
-use xtask_kit::{envs, system};
+use xtask_kit::{env_vars, system};
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
@@ -83,7 +83,7 @@ fn up(options: &ArgMatches) -> Result {
     command.args(options.get_flag("demo").then_some("--demo"));
     command.args(options.get_many::<String>("more").into_iter().flatten());
     for (name, value) in system::LOCAL_HOOKS {
-        if envs::var(name).is_none() {
+        if env_vars::var(name).is_none() {
             command.env(name, value);
         }
     }

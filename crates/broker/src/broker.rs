@@ -88,7 +88,7 @@ impl Broker {
         F: Fn(Delivery) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Acknowledgement> + Send + 'static,
     {
-        self.flow(queue, options.into(), Handler::of_one(handler))
+        self.flow(queue, options.into(), Handler::for_one(handler))
     }
 
     /// Calls `handler` with the available messages, one batch after the other, until the handle is stopped or
@@ -108,7 +108,7 @@ impl Broker {
         F: Fn(Vec<Delivery>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<Acknowledgement>> + Send + 'static,
     {
-        self.flow(queue, options.into(), Handler::of_many(handler))
+        self.flow(queue, options.into(), Handler::for_batches(handler))
     }
 
     fn flow(&self, queue: Queue, flow: Flow, handler: Handler) -> ConsumerHandle {
@@ -136,7 +136,7 @@ impl Broker {
     pub fn report(&self) -> String {
         let state = self.state();
         match (&self.0, state) {
-            (Kind::Amqp(amqp), BrokerState::Disconnected) => match amqp.unfit() {
+            (Kind::Amqp(amqp), BrokerState::Disconnected) => match amqp.topology_mismatch() {
                 Some(reason) => format!("unusable: {reason}"),
                 None => state.name().to_owned(),
             },
@@ -160,10 +160,10 @@ impl Broker {
     ///
     /// # Errors
     /// [`BrokerError`] when RabbitMQ does not answer.
-    pub async fn parked(&self) -> Result<u32, BrokerError> {
+    pub async fn count_dead_letters(&self) -> Result<u32, BrokerError> {
         match &self.0 {
             Kind::Memory(_) => Ok(0),
-            Kind::Amqp(amqp) => amqp.parked().await,
+            Kind::Amqp(amqp) => amqp.count_dead_letters().await,
         }
     }
 

@@ -8,21 +8,21 @@
 //! This crate knows no event's content and stores no retries. Those are rows of the consuming service.
 
 mod amqp;
+mod backoff;
 mod broker;
+mod dead_letters;
 mod handler;
 mod memory;
 mod message;
-mod parked;
-mod pause;
 mod relay;
 mod topology;
 mod url;
 
 pub use broker::{Broker, BrokerState, ConsumerHandle, Publisher};
+pub use dead_letters::{DeadLetter, DeadLetterCheckout, DeadLetterError, DeadLetterQueue};
 pub use message::{
     Acknowledgement, BatchOptions, BrokerError, ConsumeOptions, Delivery, Message, PublishOutcome,
 };
-pub use parked::{DeadLetter, DeadLetterCheckout, DeadLetterError, DeadLetterQueue};
 pub use relay::{BccFilter, Relay, RelayHandle, RelayOptions};
 pub use topology::Queue;
 pub use url::{BrokerUrl, InvalidBrokerUrl};

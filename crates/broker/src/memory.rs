@@ -23,7 +23,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct MemoryBroker {
     queues: RwLock<HashMap<Queue, Vec<Arc<BoundConsumer>>>>,
-    turn: AtomicUsize,
+    next_consumer: AtomicUsize,
 }
 
 struct BoundConsumer {
@@ -35,7 +35,7 @@ struct BoundConsumer {
 /// Messages of one publish that one consumer gets together.
 struct ConsumerShare {
     /// Their indexes in the publish.
-    places: Vec<usize>,
+    indexes: Vec<usize>,
     outcomes: JoinHandle<Vec<PublishOutcome>>,
 }
 
@@ -68,9 +68,9 @@ impl MemoryBroker {
         })
     }
 
-    fn unbind(&self, queue: Queue, gone: &Arc<BoundConsumer>) {
+    fn unbind(&self, queue: Queue, removed: &Arc<BoundConsumer>) {
         if let Some(bound) = self.queues.write().get_mut(&queue) {
-            bound.retain(|one| !Arc::ptr_eq(one, gone));
+            bound.retain(|one| !Arc::ptr_eq(one, removed));
         }
     }
 
@@ -86,18 +86,18 @@ impl MemoryBroker {
         let queues = self.queues.read();
         let bound = queues.get(&queue).filter(|bound| !bound.is_empty())?;
         bound
-            .get(self.turn.fetch_add(1, Ordering::Relaxed) % bound.len())
+            .get(self.next_consumer.fetch_add(1, Ordering::Relaxed) % bound.len())
             .cloned()
     }
 
     pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<PublishOutcome> {
-        let until = Instant::now() + PUBLISH_TIMEOUT;
+        let deadline = Instant::now() + PUBLISH_TIMEOUT;
         let mut outcomes = Vec::with_capacity(messages.len());
         let mut queues: HashMap<Queue, Vec<usize>> = HashMap::new();
-        for (place, message) in messages.iter().enumerate() {
+        for (index, message) in messages.iter().enumerate() {
             let mut routed = false;
             for queue in Queue::routed(message) {
-                queues.entry(queue).or_default().push(place);
+                queues.entry(queue).or_default().push(index);
                 routed = true;
             }
             outcomes.push(if routed {
@@ -106,66 +106,66 @@ impl MemoryBroker {
                 PublishOutcome::Returned
             });
         }
-        let mut portions = Vec::new();
-        for (queue, places) in queues {
+        let mut shares = Vec::new();
+        for (queue, indexes) in queues {
             match self.next(queue) {
-                Some(bound) => portions.extend(self.portions(queue, bound, places, &messages)),
+                Some(bound) => shares.extend(self.share_out(queue, bound, indexes, &messages)),
                 // The queue exists, but its consumer is not there yet. Unlike a missing queue, this is temporary.
-                None => note(
+                None => merge(
                     &mut outcomes,
-                    places
+                    indexes
                         .into_iter()
-                        .map(|place| (place, PublishOutcome::Nacked)),
+                        .map(|index| (index, PublishOutcome::Nacked)),
                 ),
             }
         }
-        for portion in portions {
-            let answered = match timeout_at(until, portion.outcomes).await {
+        for share in shares {
+            let others = match timeout_at(deadline, share.outcomes).await {
                 Err(_) => {
                     let unanswered = || {
                         PublishOutcome::Unconfirmed("a consumer did not answer in time".to_owned())
                     };
-                    portion.places.iter().map(|_| unanswered()).collect()
+                    share.indexes.iter().map(|_| unanswered()).collect()
                 }
-                Ok(Err(_)) => portion
-                    .places
+                Ok(Err(_)) => share
+                    .indexes
                     .iter()
                     .map(|_| PublishOutcome::Nacked)
                     .collect(),
-                Ok(Ok(answered)) => answered,
+                Ok(Ok(others)) => others,
             };
-            note(&mut outcomes, portion.places.into_iter().zip(answered));
+            merge(&mut outcomes, share.indexes.into_iter().zip(others));
         }
         outcomes
     }
 
     /// Distributes a queue's messages over its consumers, in batches as large as each one takes.
-    fn portions(
+    fn share_out(
         &self,
         queue: Queue,
         first: Arc<BoundConsumer>,
-        places: Vec<usize>,
+        indexes: Vec<usize>,
         messages: &[Message],
     ) -> Vec<ConsumerShare> {
-        let mut portions = Vec::new();
-        let (mut bound, mut rest) = (first, places.as_slice());
+        let mut shares = Vec::new();
+        let (mut bound, mut rest) = (first, indexes.as_slice());
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(bound.flow.batch));
-            let batch: Vec<Delivery> = now
+            let (taken, later) = rest.split_at(rest.len().min(bound.flow.batch));
+            let batch: Vec<Delivery> = taken
                 .iter()
-                .filter_map(|place| messages.get(*place))
+                .filter_map(|index| messages.get(*index))
                 .map(delivery)
                 .collect();
             let consumer = Arc::clone(&bound);
-            portions.push(ConsumerShare {
-                places: now.to_vec(),
+            shares.push(ConsumerShare {
+                indexes: taken.to_vec(),
                 // A separate task, so that a publish that times out does not cancel the consumer's work.
                 outcomes: tokio::spawn(async move { consumer.deliver(batch).await }),
             });
             rest = later;
             bound = self.next(queue).unwrap_or(bound);
         }
-        portions
+        shares
     }
 }
 
@@ -179,15 +179,15 @@ fn delivery(message: &Message) -> Delivery {
 
 /// Merges the outcomes of one queue's consumer into those of the others. A refusal by one is a refusal, and an
 /// unreadable message counts as such only when all others have accepted it.
-fn note(outcomes: &mut [PublishOutcome], answered: impl Iterator<Item = (usize, PublishOutcome)>) {
+fn merge(outcomes: &mut [PublishOutcome], others: impl Iterator<Item = (usize, PublishOutcome)>) {
     let weight = |outcome: &PublishOutcome| match outcome {
         PublishOutcome::Nacked => 3,
         PublishOutcome::Unconfirmed(_) => 2,
-        PublishOutcome::Parked(_) => 1,
+        PublishOutcome::Unreadable(_) => 1,
         _ => 0,
     };
-    for (place, one) in answered {
-        if let Some(all) = outcomes.get_mut(place)
+    for (index, one) in others {
+        if let Some(all) = outcomes.get_mut(index)
             && weight(&one) > weight(all)
         {
             *all = one;
@@ -202,10 +202,10 @@ impl BoundConsumer {
         };
         let outcome = |ack| match ack {
             Some(Acknowledgement::Ack) => PublishOutcome::Confirmed,
-            Some(Acknowledgement::DeadLetter(reason)) => PublishOutcome::Parked(reason),
+            Some(Acknowledgement::DeadLetter(reason)) => PublishOutcome::Unreadable(reason),
             Some(Acknowledgement::Retry) | None => PublishOutcome::Nacked,
         };
-        let acks = self.handler.judge(batch).await;
+        let acks = self.handler.handle(batch).await;
         acks.into_iter().map(outcome).collect()
     }
 }

@@ -17,7 +17,7 @@ pub struct Message {
     /// The encoded event.
     pub body: Arc<[u8]>,
     /// Whether a webhook is subscribed to the event. The message then also goes to [`Queue::WorksessionWebhooks`](crate::Queue).
-    pub listened: bool,
+    pub has_subscriber: bool,
 }
 
 impl fmt::Debug for Message {
@@ -40,7 +40,7 @@ pub enum PublishOutcome {
     /// A bound queue or consumer did not accept the message; others may have.
     Nacked,
     /// A consumer of the memory broker cannot read the message. That broker has no dead-letter queue.
-    Parked(String),
+    Unreadable(String),
     /// The message was not sent, because there is no connection.
     Unsent(String),
     /// The message was sent but not confirmed. It may have arrived.

@@ -6,12 +6,12 @@ use crate::Message;
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "work.dlx";
 
 /// The dead-letter queue, which keeps messages until an operator handles them.
-pub(crate) const PARKED_QUEUE: &str = "work.parked";
+pub(crate) const DEAD_LETTER_QUEUE: &str = "work.parked";
 
 /// The additional routing key of events that have a subscribed webhook. Most sessions have none, and a queue of all
 /// session events would cost the broker as much as the chat queue. A broker that an earlier version configured still
 /// routes all of them; the consumer ignores events without a subscriber.
-pub(crate) const LISTENED: &str = "listened";
+pub(crate) const SUBSCRIBED_KEY: &str = "listened";
 
 /// The queues that have a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +78,7 @@ impl Queue {
                 (Exchange::Public, "chat.#"),
                 (Exchange::Public, "webhook.#"),
             ],
-            Self::WorksessionWebhooks => &[(Exchange::Public, LISTENED)],
+            Self::WorksessionWebhooks => &[(Exchange::Public, SUBSCRIBED_KEY)],
         }
     }
 
@@ -92,7 +92,7 @@ impl Queue {
     pub(crate) fn routed(message: &Message) -> impl Iterator<Item = Self> + '_ {
         Self::ALL.into_iter().filter(|queue| {
             queue.is_bound(message.exchange, &message.routing_key)
-                || message.listened && queue.is_bound(message.exchange, LISTENED)
+                || message.has_subscriber && queue.is_bound(message.exchange, SUBSCRIBED_KEY)
         })
     }
 
@@ -151,12 +151,12 @@ mod tests {
         use Queue::{
             NotifyChat, NotifyMail, NotifyWebhooks, WorksessionFeedback, WorksessionIdentity,
         };
-        let message = |exchange, key: &str, listened| Message {
+        let message = |exchange, key: &str, has_subscriber| Message {
             exchange,
             routing_key: key.to_owned(),
             id: uuid::Uuid::nil(),
             body: [].into(),
-            listened,
+            has_subscriber,
         };
         let routed =
             |exchange, key| Queue::routed(&message(exchange, key, false)).collect::<Vec<_>>();
@@ -179,8 +179,8 @@ mod tests {
         }
         let both = routed(Public, "identity.user_changed.v1");
         assert_eq!(both, [NotifyWebhooks, WorksessionIdentity]);
-        let listened = message(Public, "session.started.v1", true);
-        let both: Vec<_> = Queue::routed(&listened).collect();
+        let subscribed = message(Public, "session.started.v1", true);
+        let both: Vec<_> = Queue::routed(&subscribed).collect();
         assert_eq!(both, [NotifyChat, Queue::WorksessionWebhooks]);
         assert_eq!(routed(Public, "integration.configured.v1"), []);
         assert_eq!(routed(Private, "session.started.v1"), []);

@@ -14,15 +14,15 @@ use web_kit::SavedForm;
 use web_kit::cookies::set_cookie;
 use web_kit::form;
 use web_kit::html::html;
-use web_kit::kept::{KEPT_SECONDS, SavedField};
+use web_kit::saved_form::{LIFE_SECONDS, SavedField};
 
-use crate::frame::PageFrame;
+use crate::page_frame::PageFrame;
 use crate::paths::{HOME, RESUME, sign_in_path};
 use crate::sign_in::NAME;
 use crate::visitor::{Extraction, SignInState, SignedInVisitor, Visitor, see_other};
 
-/// The cookie of a form that waits until its sender has signed in again.
-const KEPT: &str = "holdfast_ws_kept";
+/// The cookie of a saved form, which waits until its sender has signed in again.
+const SAVED_FORM: &str = "holdfast_ws_kept";
 /// Fields with text that took somebody some thought, or that exists nowhere else.
 const WRITTEN: [&str; 14] = [
     "note",
@@ -47,7 +47,6 @@ pub(crate) struct Form<T> {
     pub(crate) fields: T,
 }
 
-/// A form without fields of its own.
 #[derive(Deserialize)]
 pub(crate) struct EmptyForm {}
 
@@ -63,7 +62,7 @@ impl SubmittedInput {
         Self(input.collect())
     }
 
-    pub(crate) fn of(request: &HttpRequest) -> Vec<String> {
+    pub(crate) fn in_request(request: &HttpRequest) -> Vec<String> {
         let input = request.extensions().get::<Self>().cloned();
         input.unwrap_or_default().0
     }
@@ -86,7 +85,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
         let req = req.clone();
         let body = UnreadBody::from_request(&req, payload);
         Box::pin(async move {
-            let mut visitor = Visitor::of(&req)?;
+            let mut visitor = Visitor::from_cookies(&req)?;
             form::check_site(req.headers())?;
             let Ok(body) = body.await;
             let bytes = form::read(body).await?;
@@ -94,10 +93,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             visitor.page.clone_from(&token.page);
             let now = visitor.dashboard.clock.now().timestamp();
             let action = req.uri().to_string();
-            let kept = SavedForm::new(token.clone(), &action, &bytes, now);
+            let saved = SavedForm::new(token.clone(), &action, &bytes, now);
             req.extensions_mut().insert(SubmittedInput::in_body(&bytes));
-            req.extensions_mut().insert(kept);
-            let user = match visitor.known().await? {
+            req.extensions_mut().insert(saved);
+            let user = match visitor.check_sign_in().await? {
                 SignInState::SignedIn(user) => user,
                 SignInState::Nobody(visitor) => return Err(signed_out(&visitor)),
             };
@@ -112,29 +111,29 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
 /// far.
 pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
     let dashboard = &visitor.dashboard;
-    let kept = visitor.request.extensions().get::<SavedForm>().cloned();
-    let page = kept.as_ref().map_or(HOME, SavedForm::page);
-    let written = kept.as_ref().filter(|kept| kept.is_written(&WRITTEN));
-    let sealed = written.map(|kept| kept.seal(&dashboard.sealers.forms, &visitor.browser));
+    let saved = visitor.request.extensions().get::<SavedForm>().cloned();
+    let page = saved.as_ref().map_or(HOME, SavedForm::page);
+    let written = saved.as_ref().filter(|saved| saved.is_written(&WRITTEN));
+    let sealed = written.map(|saved| saved.seal(&dashboard.sealers.forms, &visitor.browser));
     let mut answer = match sealed {
         None => see_other(&sign_in_path(page)),
         Some(Some(sealed)) => {
             let mut answer = see_other(&sign_in_path(RESUME));
-            let cookie = dashboard.cookies.lasting(KEPT, sealed, KEPT_SECONDS);
+            let cookie = dashboard.cookies.lasting(SAVED_FORM, sealed, LIFE_SECONDS);
             set_cookie(&mut answer, &cookie);
             answer
         }
         Some(None) => {
             let page = SignedOutPage {
-                frame: PageFrame::of_nobody(dashboard, t("dashboard-signed-out")),
-                input: SubmittedInput::of(&visitor.request),
+                frame: PageFrame::anonymous(dashboard, t("dashboard-signed-out")),
+                input: SubmittedInput::in_request(&visitor.request),
                 sign_in: sign_in_path(page),
             };
             html(StatusCode::UNAUTHORIZED, &page, &dashboard.policy)
         }
     };
     if visitor.sign_in.is_some() {
-        set_cookie(&mut answer, &dashboard.cookies.forgotten(NAME));
+        set_cookie(&mut answer, &dashboard.cookies.expired(NAME));
     }
     InternalError::from_response("signed out", answer).into()
 }
@@ -143,7 +142,7 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
 #[template(path = "resume.html")]
 struct ResumePage {
     frame: PageFrame,
-    kept: SavedForm,
+    saved: SavedForm,
     fields: Vec<SavedField>,
 }
 
@@ -157,35 +156,35 @@ pub(crate) async fn resume(user: SignedInVisitor) -> actix_web::Result<HttpRespo
     } = &user.visitor;
     let now = dashboard.clock.now().timestamp();
     let account = &user.sign_in.username;
-    let cookie = dashboard.cookies.read(request, KEPT);
-    let kept = cookie.and_then(|cookie| {
+    let cookie = dashboard.cookies.read(request, SAVED_FORM);
+    let saved = cookie.and_then(|cookie| {
         SavedForm::open(&dashboard.sealers.forms, browser, &cookie, account, now)
     });
-    let mut answer = match kept {
-        Some(kept) => {
+    let mut answer = match saved {
+        Some(saved) => {
             let data = user.on(user.call().user_data().await)?;
             let page = ResumePage {
                 frame: user.frame(t("dashboard-unsent-form"), &data),
-                fields: kept.fields(&WRITTEN),
-                kept,
+                fields: saved.fields(&WRITTEN),
+                saved,
             };
             user.show(StatusCode::OK, &page)
         }
         None => user.see_other(HOME),
     };
-    set_cookie(&mut answer, &dashboard.cookies.forgotten(KEPT));
+    set_cookie(&mut answer, &dashboard.cookies.expired(SAVED_FORM));
     Ok(answer)
 }
 
 /// Answers a GET of a path that only takes forms. A browser that requests one, as the address of a page with errors, is sent one
 /// level up (303).
-pub(crate) async fn step_up(request: HttpRequest) -> HttpResponse {
+pub(crate) async fn go_up(request: HttpRequest) -> HttpResponse {
     let path = request.path().trim_end_matches('/');
     let parent = path.rfind('/').map_or("", |at| &path[..at]);
     see_other(if parent.is_empty() { HOME } else { parent })
 }
 
 /// Returns text of a form as it is stored: browsers send line ends as CRLF.
-pub(crate) fn lines(text: &str) -> String {
+pub(crate) fn normalize_line_ends(text: &str) -> String {
     text.replace("\r\n", "\n")
 }

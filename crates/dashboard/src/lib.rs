@@ -6,14 +6,14 @@
 
 mod api;
 mod assets;
+mod event_stream;
 mod form;
-mod frame;
-mod live;
-mod look_back;
-mod notices;
+mod form_messages;
+mod history;
+mod page_frame;
 mod paths;
 mod preferences;
-mod problem;
+mod problem_page;
 mod projects;
 mod sessions;
 mod settings;
@@ -29,7 +29,7 @@ use actix_web::web::{Data, ServiceConfig};
 use service_kit::http::endpoint;
 
 pub use api::ClientError;
-pub use problem::render_problem;
+pub use problem_page::render_problem;
 pub use settings::{DashboardSettings, OAuthClient, Sealers};
 pub use state::Dashboard;
 
@@ -39,12 +39,12 @@ use paths::RESUME;
 pub fn configure(cfg: &mut ServiceConfig, dashboard: &Data<Dashboard>) {
     cfg.app_data(dashboard.clone())
         .service(endpoint("/assets/{file}").get(assets::asset))
-        .service(endpoint("/live").get(live::live));
+        .service(endpoint("/live").get(event_stream::live));
     sign_in::routes(cfg);
     cfg.service(endpoint(RESUME).get(form::resume));
     today::routes(cfg);
     sessions::routes(cfg);
-    look_back::routes(cfg);
+    history::routes(cfg);
     preferences::routes(cfg);
     projects::routes(cfg);
     webhooks::routes(cfg);

@@ -66,7 +66,6 @@ impl DashboardSettings {
         )
     }
 
-    /// Returns the address of a page of the identity service.
     pub(crate) fn account(&self, path: &str) -> String {
         format!("{}{path}", self.identity_public_url)
     }

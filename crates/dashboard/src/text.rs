@@ -12,7 +12,7 @@ pub(crate) struct TimeFormatter(Tz);
 
 impl TimeFormatter {
     /// Returns the zone of this name, or UTC if the name is unknown.
-    pub(crate) fn of(timezone: &str) -> Self {
+    pub(crate) fn new(timezone: &str) -> Self {
         Self(timezone.parse().unwrap_or(Tz::UTC))
     }
 
@@ -67,7 +67,6 @@ fn month(date: NaiveDate) -> Text {
     t("dashboard-month").with("month", date.month())
 }
 
-/// Formats a time for scripts.
 pub(crate) fn machine(at: &DateTime<Utc>) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
@@ -149,13 +148,13 @@ mod tests {
     fn times_are_those_of_the_readers_zone() {
         let at = "2026-11-23T23:30:00Z".parse().expect("a time");
         assert_eq!(
-            TimeFormatter::of("Europe/Berlin").moment(&at),
+            TimeFormatter::new("Europe/Berlin").moment(&at),
             "24 Nov 2026, 00:30"
         );
         assert_eq!(
-            TimeFormatter::of("UTC").day(&at).to_string(),
+            TimeFormatter::new("UTC").day(&at).to_string(),
             "Monday, 23 Nov"
         );
-        assert_eq!(TimeFormatter::of("nowhere").time(&at), "23:30");
+        assert_eq!(TimeFormatter::new("nowhere").time(&at), "23:30");
     }
 }

@@ -23,7 +23,7 @@ use web_kit::html::html;
 
 use crate::api::{ApiClient, ApiError, ApiRejection, UserData};
 use crate::form::signed_out;
-use crate::frame::PageFrame;
+use crate::page_frame::PageFrame;
 use crate::paths::{HOME, sign_in_path};
 use crate::sign_in::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, TokenError};
 use crate::state::Dashboard;
@@ -62,13 +62,14 @@ struct RenewedSignIn(BrowserSignIn);
 struct NewBrowser(String);
 
 /// Adds the cookies of a renewed sign-in and of a new browser to a response.
-pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mut HttpResponse) {
+pub(crate) fn add_cookies(request: &HttpRequest, dashboard: &Dashboard, answer: &mut HttpResponse) {
     if let Some(NewBrowser(browser)) = request.extensions().get() {
         let cookie = dashboard.cookies.lasting(BROWSER, browser.clone(), LIFE);
         set_cookie(answer, &cookie);
     }
     if let Some(RenewedSignIn(sign_in)) = request.extensions().get()
-        && let Err(problem) = sign_in.keep(&dashboard.cookies, &dashboard.sealers.sign_ins, answer)
+        && let Err(problem) =
+            sign_in.add_cookie(&dashboard.cookies, &dashboard.sealers.sign_ins, answer)
     {
         log::error!("{problem}");
     }
@@ -87,14 +88,14 @@ impl FromRequest for Visitor {
     type Future = Extraction<Self>;
 
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let visitor = Self::of(req);
+        let visitor = Self::from_cookies(req);
         Box::pin(async move { Ok(visitor?) })
     }
 }
 
 impl Visitor {
     /// Reads the request's cookies. A sign-in that was not sealed here is ignored.
-    pub(crate) fn of(req: &HttpRequest) -> Result<Self, Problem> {
+    pub(crate) fn from_cookies(req: &HttpRequest) -> Result<Self, Problem> {
         let dashboard = req.app_data::<Data<Dashboard>>();
         let dashboard = dashboard.ok_or_else(Problem::not_found)?.clone();
         let cookie = dashboard.cookies.read(req, NAME);
@@ -139,7 +140,7 @@ impl Visitor {
     ///
     /// # Errors
     /// 503 when the identity service does not answer as it should.
-    pub(crate) async fn known(self) -> Result<SignInState, Problem> {
+    pub(crate) async fn check_sign_in(self) -> Result<SignInState, Problem> {
         let Some(sign_in) = self.sign_in.clone() else {
             return Ok(SignInState::Nobody(self));
         };
@@ -175,7 +176,7 @@ impl Visitor {
     /// Sends the browser to sign in and then back here. Its cookie is of no further use, and is deleted.
     pub(crate) fn to_sign_in(&self) -> HttpResponse {
         let mut answer = see_other(&sign_in_path(&self.path));
-        set_cookie(&mut answer, &self.dashboard.cookies.forgotten(NAME));
+        set_cookie(&mut answer, &self.dashboard.cookies.expired(NAME));
         answer
     }
 }
@@ -185,9 +186,9 @@ impl FromRequest for SignedInVisitor {
     type Future = Extraction<Self>;
 
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let visitor = Visitor::of(req);
+        let visitor = Visitor::from_cookies(req);
         Box::pin(async move {
-            match visitor?.known().await? {
+            match visitor?.check_sign_in().await? {
                 SignInState::SignedIn(user) => Ok(user),
                 SignInState::Nobody(visitor) if visitor.dashboard.oauth.is_none() => {
                     Err(response(see_other(HOME)))
@@ -228,23 +229,23 @@ impl SignedInVisitor {
                 _ => "",
             },
             path: self.visitor.request.path().to_owned(),
-            ..PageFrame::of_nobody(&self.visitor.dashboard, title)
+            ..PageFrame::anonymous(&self.visitor.dashboard, title)
         }
     }
 
     pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
-        self.remember(html(status, page, &self.visitor.dashboard.policy))
+        self.add_cookies(html(status, page, &self.visitor.dashboard.policy))
     }
 
     /// Sends the browser to a path of the dashboard after a form has succeeded (303).
     pub(crate) fn see_other(&self, path: &str) -> HttpResponse {
-        self.remember(see_other(path))
+        self.add_cookies(see_other(path))
     }
 
     /// Returns the response with the cookies of a renewed sign-in and of a new browser.
-    pub(crate) fn remember(&self, mut answer: HttpResponse) -> HttpResponse {
+    pub(crate) fn add_cookies(&self, mut answer: HttpResponse) -> HttpResponse {
         let visitor = &self.visitor;
-        remember(&visitor.request, &visitor.dashboard, &mut answer);
+        add_cookies(&visitor.request, &visitor.dashboard, &mut answer);
         answer
     }
 
@@ -260,7 +261,7 @@ impl SignedInVisitor {
     ) -> actix_web::Result<Result<T, ApiRejection>> {
         match answer {
             Ok(answer) => Ok(Ok(answer)),
-            Err(error) => self.on(error.about_the_form()).map(Err),
+            Err(error) => self.on(error.into_correctable()).map(Err),
         }
     }
 
@@ -275,7 +276,7 @@ impl SignedInVisitor {
     }
 
     /// Sends a change without any fields to the work-session service.
-    pub(crate) async fn order<T: DeserializeOwned>(
+    pub(crate) async fn request<T: DeserializeOwned>(
         &self,
         method: reqwest::Method,
         path: &str,

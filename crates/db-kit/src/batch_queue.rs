@@ -11,7 +11,7 @@ const MAX_WAITING: usize = 10_000;
 
 /// A function that removes the next batch from the queue, at least one job if there is one. Jobs that it leaves come in a later
 /// batch.
-type Take<J> = fn(&mut VecDeque<J>) -> Vec<J>;
+type TakeBatch<J> = fn(&mut VecDeque<J>) -> Vec<J>;
 
 /// A queue of jobs that run in batches. The function that runs a batch answers the callers and does not panic.
 pub(crate) struct BatchQueue<J> {
@@ -22,7 +22,7 @@ pub(crate) struct BatchQueue<J> {
 
 struct Batches<J> {
     state: Mutex<State<J>>,
-    take: Take<J>,
+    take_batch: TakeBatch<J>,
     run: Box<dyn Fn(Vec<J>) + Send + Sync>,
 }
 
@@ -37,7 +37,7 @@ impl<J: Send + 'static> BatchQueue<J> {
     pub(crate) fn new(
         name: &'static str,
         at_once: usize,
-        take: Take<J>,
+        take_batch: TakeBatch<J>,
         run: impl Fn(Vec<J>) + Send + Sync + 'static,
     ) -> Self {
         let state = State {
@@ -49,7 +49,7 @@ impl<J: Send + 'static> BatchQueue<J> {
             at_once,
             batches: Arc::new(Batches {
                 state: Mutex::new(state),
-                take,
+                take_batch,
                 run: Box::new(run),
             }),
         }
@@ -88,7 +88,7 @@ impl<J> Batches<J> {
 
     fn next(&self) -> Option<Vec<J>> {
         let mut state = self.state();
-        let batch = (self.take)(&mut state.waiting);
+        let batch = (self.take_batch)(&mut state.waiting);
         if batch.is_empty() {
             state.running -= 1;
             return None;

@@ -11,19 +11,19 @@ use tokio::sync::oneshot;
 use crate::batch_queue::BatchQueue;
 use crate::connection::TrackedConnection;
 use crate::transaction::transaction;
-use crate::workers::{JobError, JobHandle, Ticket};
+use crate::workers::{JobError, JobHandle, JobState};
 use crate::{Backend, Db, DbError, Pool};
 
-const MOST: usize = 32;
+const MAX_BATCH: usize = 32;
 /// Concurrent read batches. Requests that arrive while one runs form the next.
 const READS_AT_ONCE: usize = 1;
 /// Concurrent write batches: one that waits for a lock does not block all others.
 const WRITES_AT_ONCE: usize = 2;
 
 /// A server that gives up sooner has found a deadlock; it has not reached its statement timeout.
-const SOON: Duration = Duration::from_secs(5);
+const DEADLOCK_LIMIT: Duration = Duration::from_secs(5);
 
-/// A function that returns one value per key, in their order. There are 1 to [`MOST`] keys, one for each waiting caller.
+/// A function that returns one value per key, in their order. There are 1 to [`MAX_BATCH`] keys, one for each waiting caller.
 type BatchFn<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
 
 /// A coalescer of concurrent requests of one kind; see [`Pool::batch_reads`], [`Pool::batch_writes`] and
@@ -51,11 +51,11 @@ struct PendingRequest<K, V> {
     /// A second request of the same owner is left for a later batch. That batch may run beside the first: only the row lock keeps
     /// the two apart.
     owner: Option<i64>,
-    ticket: Ticket,
-    answer: oneshot::Sender<Answer<V>>,
+    state: JobState,
+    reply: oneshot::Sender<Reply<V>>,
 }
 
-type Answer<V> = Result<(Result<V, DbError>, u64), JobError>;
+type Reply<V> = Result<(Result<V, DbError>, u64), JobError>;
 
 impl<K, V> std::fmt::Debug for Batcher<K, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -64,7 +64,7 @@ impl<K, V> std::fmt::Debug for Batcher<K, V> {
 }
 
 impl<K: Send + 'static, V: Send + 'static> Batcher<K, V> {
-    pub(crate) fn of_reads(pool: Pool, work: BatchFn<K, V>) -> Self {
+    pub(crate) fn for_reads(pool: Pool, work: BatchFn<K, V>) -> Self {
         let queue = queue(pool.clone(), READS_AT_ONCE, Batch::Statements, work);
         Self {
             pool,
@@ -74,7 +74,7 @@ impl<K: Send + 'static, V: Send + 'static> Batcher<K, V> {
         }
     }
 
-    pub(crate) fn of_writes(
+    pub(crate) fn for_writes(
         pool: Pool,
         batch: Batch,
         work: BatchFn<K, V>,
@@ -98,22 +98,22 @@ impl<K: Send + 'static, V: Send + 'static> Batcher<K, V> {
         let Some(queue) = &self.queue else {
             return self.run_alone(key).await;
         };
-        let (answer, pending) = JobHandle::new();
-        let asked = PendingRequest {
+        let (reply, pending) = JobHandle::new();
+        let request = PendingRequest {
             owner: self.owner.map(|owner| owner(&key)),
             key,
-            ticket: pending.ticket(),
-            answer,
+            state: pending.state(),
+            reply,
         };
-        match queue.send(asked) {
+        match queue.send(request) {
             Ok(()) => self.pool.wait_for(pending).await,
-            Err(missed) => Err(self.pool.missed(missed)),
+            Err(error) => Err(self.pool.job_error(error)),
         }
     }
 
     async fn run_alone(&self, key: K) -> Result<V, DbError> {
         let work = self.work;
-        let alone = move |db: &mut Db| work(db, std::slice::from_ref(&key)).and_then(only);
+        let alone = move |db: &mut Db| work(db, std::slice::from_ref(&key)).and_then(single_value);
         self.pool.write_tx(alone).await
     }
 }
@@ -124,24 +124,24 @@ fn queue<K: Send + 'static, V: Send + 'static>(
     batch: Batch,
     work: BatchFn<K, V>,
 ) -> BatchQueue<PendingRequest<K, V>> {
-    BatchQueue::new("database batch", at_once, take, move |asked| {
-        run_batch(&pool, batch, work, asked);
+    BatchQueue::new("database batch", at_once, take_batch, move |requests| {
+        run_batch(&pool, batch, work, requests);
     })
 }
 
 /// Takes the next batch from the queue, at most one request per owner.
-fn take<K, V>(waiting: &mut VecDeque<PendingRequest<K, V>>) -> Vec<PendingRequest<K, V>> {
+fn take_batch<K, V>(waiting: &mut VecDeque<PendingRequest<K, V>>) -> Vec<PendingRequest<K, V>> {
     let (mut batch, mut later, mut owners) = (Vec::new(), Vec::new(), HashSet::new());
-    while batch.len() < MOST
-        && let Some(asked) = waiting.pop_front()
+    while batch.len() < MAX_BATCH
+        && let Some(request) = waiting.pop_front()
     {
-        match asked.owner.is_none_or(|owner| owners.insert(owner)) {
-            true => batch.push(asked),
-            false => later.push(asked),
+        match request.owner.is_none_or(|owner| owners.insert(owner)) {
+            true => batch.push(request),
+            false => later.push(request),
         }
     }
-    for asked in later.into_iter().rev() {
-        waiting.push_front(asked);
+    for request in later.into_iter().rev() {
+        waiting.push_front(request);
     }
     batch
 }
@@ -150,38 +150,38 @@ fn run_batch<K, V>(
     pool: &Pool,
     batch: Batch,
     work: BatchFn<K, V>,
-    asked: Vec<PendingRequest<K, V>>,
+    requests: Vec<PendingRequest<K, V>>,
 ) {
     let connection = pool.checkout();
     // Only once there is a connection: until then the callers may give up.
-    let (keys, answers) = begin(asked);
+    let (keys, replies) = begin(requests);
     let run = || match connection {
         Ok(mut managed) => {
             let before = managed.statements();
-            let results = all(&mut managed, &keys, batch, work);
+            let results = run_keys(&mut managed, &keys, batch, work);
             (results, managed.statements() - before)
         }
-        Err(error) => (each(&keys, &error), 0),
+        Err(error) => (repeat_error(&keys, &error), 0),
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok((results, mut statements)) => {
-            for (result, answer) in results.into_iter().zip(answers) {
+            for (result, reply) in results.into_iter().zip(replies) {
                 // The caller may be gone. The first caller counts the statements of the whole batch.
-                let _ = answer.send(Ok((result, std::mem::take(&mut statements))));
+                let _ = reply.send(Ok((result, std::mem::take(&mut statements))));
             }
         }
-        Err(payload) => fail(payload, answers),
+        Err(payload) => fail(payload, replies),
     }
 }
 
 /// Marks the requests as begun, and leaves out those whose callers gave up.
-fn begin<K, V>(asked: Vec<PendingRequest<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Answer<V>>>) {
-    let asked = asked.into_iter().filter(|asked| asked.ticket.begin());
-    asked.map(|asked| (asked.key, asked.answer)).unzip()
+fn begin<K, V>(requests: Vec<PendingRequest<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Reply<V>>>) {
+    let begun = requests.into_iter().filter(|request| request.state.begin());
+    begun.map(|request| (request.key, request.reply)).unzip()
 }
 
 /// Returns one result per key.
-fn all<K, V>(
+fn run_keys<K, V>(
     managed: &mut TrackedConnection,
     keys: &[K],
     batch: Batch,
@@ -198,32 +198,32 @@ fn all<K, V>(
     match done {
         Ok(values) if values.len() == keys.len() => values.into_iter().map(Ok).collect(),
         // Which request caused the error is unknown, so each one runs alone.
-        Err(error) if keys.len() > 1 && may_be_of_one(&error, begun.elapsed()) => {
+        Err(error) if keys.len() > 1 && is_isolable(&error, begun.elapsed()) => {
             let alone = keys.iter().map(std::slice::from_ref);
             alone
-                .flat_map(|key| all(managed, key, batch, work))
+                .flat_map(|key| run_keys(managed, key, batch, work))
                 .collect()
         }
         Ok(values) => {
             let reason = format!("{} of {} results were returned", values.len(), keys.len());
-            each(keys, &DbError::Unreachable(reason))
+            repeat_error(keys, &DbError::Unreachable(reason))
         }
         Err(error @ DbError::Query(_)) => vec![Err(error)],
-        Err(error) => each(keys, &error),
+        Err(error) => repeat_error(keys, &error),
     }
 }
 
 /// Whether one request may have caused the error. A deadlock is reported soon; a server that is slow is slow for all.
-fn may_be_of_one(error: &DbError, after: Duration) -> bool {
+fn is_isolable(error: &DbError, after: Duration) -> bool {
     match error {
         DbError::Query(_) => true,
-        DbError::Busy => after < SOON,
+        DbError::Busy => after < DEADLOCK_LIMIT,
         DbError::Unreachable(_) => false,
     }
 }
 
 /// Returns the value of a single key.
-fn only<V>(values: Vec<V>) -> Result<V, DbError> {
+fn single_value<V>(values: Vec<V>) -> Result<V, DbError> {
     let mut values = values.into_iter();
     match (values.next(), values.next()) {
         (Some(value), None) => Ok(value),
@@ -231,18 +231,18 @@ fn only<V>(values: Vec<V>) -> Result<V, DbError> {
     }
 }
 
-fn each<K, V>(keys: &[K], error: &DbError) -> Vec<Result<V, DbError>> {
+fn repeat_error<K, V>(keys: &[K], error: &DbError) -> Vec<Result<V, DbError>> {
     keys.iter().map(|_| Err(error.again())).collect()
 }
 
 /// Passes the panic on to one caller, and an error to the others.
-fn fail<V>(payload: Box<dyn Any + Send>, answers: Vec<oneshot::Sender<Answer<V>>>) {
+fn fail<V>(payload: Box<dyn Any + Send>, replies: Vec<oneshot::Sender<Reply<V>>>) {
     let mut payload = Some(payload);
-    for answer in answers {
-        let beside = DbError::Unreachable("another key of the batch failed".to_owned());
-        let _ = answer.send(match payload.take() {
+    for reply in replies {
+        let error = DbError::Unreachable("another key of the batch failed".to_owned());
+        let _ = reply.send(match payload.take() {
             Some(payload) => Err(JobError::Panicked(payload)),
-            None => Ok((Err(beside), 0)),
+            None => Ok((Err(error), 0)),
         });
     }
 }

@@ -82,7 +82,7 @@ pub fn oldest(db: &mut Db) -> QueryResult<Option<NaiveDateTime>> {
 ///
 /// # Errors
 /// Any database error.
-pub fn forget_before(db: &mut Db, until: NaiveDateTime, most: i64) -> QueryResult<usize> {
+pub fn delete_before(db: &mut Db, until: NaiveDateTime, most: i64) -> QueryResult<usize> {
     // Not a `statement`: a plan that PostgreSQL keeps for any limit would read all of a large table.
     diesel::sql_query(
         "DELETE FROM inbox WHERE (consumer, event_id) IN \

@@ -1,8 +1,8 @@
 //! Events that wait for the broker. A row is written in the transaction of the change that it reports. The relay leases rows,
 //! publishes them outside any transaction, and deletes those that are confirmed.
 
-mod aside;
 mod leases;
+mod unroutable;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use diesel::prelude::*;
@@ -14,10 +14,10 @@ use uuid::{NoContext, Uuid};
 use crate::schema::outbox;
 use crate::{COUNTED, Db, statement};
 
-pub use aside::{
+pub use leases::{end_lease, is_any_due, lease};
+pub use unroutable::{
     UnroutableRow, count_unroutable, drop_unroutable, list_unroutable, retry_unroutable,
 };
-pub use leases::{end_lease, is_any_due, lease};
 
 const PENDING: &str = "pending";
 const UNROUTABLE: &str = "unroutable";

@@ -164,7 +164,7 @@ impl Pool {
         &self,
         read: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
     ) -> Batcher<K, V> {
-        Batcher::of_reads(self.clone(), read)
+        Batcher::for_reads(self.clone(), read)
     }
 
     /// Defines a kind of write whose concurrent requests are coalesced on PostgreSQL, at most one per `owner`. It may read first,
@@ -176,7 +176,7 @@ impl Pool {
         write: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
         owner: fn(&K) -> i64,
     ) -> Batcher<K, V> {
-        Batcher::of_writes(self.clone(), Batch::Statements, write, owner)
+        Batcher::for_writes(self.clone(), Batch::Statements, write, owner)
     }
 
     /// Defines a kind of write like [`Pool::batch_writes`], with one transaction for the whole batch.
@@ -186,7 +186,7 @@ impl Pool {
         write: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
         owner: fn(&K) -> i64,
     ) -> Batcher<K, V> {
-        Batcher::of_writes(self.clone(), Batch::Transaction, write, owner)
+        Batcher::for_writes(self.clone(), Batch::Transaction, write, owner)
     }
 
     /// Runs one writing statement by itself, on PostgreSQL without a transaction and in one round trip.
@@ -281,7 +281,7 @@ impl Pool {
     {
         match writer.send(work) {
             Ok(pending) => self.wait_for(pending).await,
-            Err(missed) => Err(self.missed(missed).into()),
+            Err(error) => Err(self.job_error(error).into()),
         }
     }
 
@@ -323,19 +323,19 @@ impl Pool {
                 round_trips::add(statements);
                 outcome
             }
-            Err(missed) => Err(self.missed(missed).into()),
+            Err(error) => Err(self.job_error(error).into()),
         }
     }
 
     /// Converts the reason why there is no result into an error. A panic continues in the caller.
-    pub(crate) fn missed(&self, missed: JobError) -> DbError {
-        match missed {
+    pub(crate) fn job_error(&self, error: JobError) -> DbError {
+        match error {
             JobError::Panicked(panic) => std::panic::resume_unwind(panic),
-            JobError::Full | JobError::Turn => {
+            JobError::Full | JobError::NotStarted => {
                 self.inner.refused.fetch_add(1, Ordering::Relaxed);
                 DbError::Busy
             }
-            JobError::End => DbError::Unreachable("no answer in time".to_owned()),
+            JobError::NotFinished => DbError::Unreachable("no answer in time".to_owned()),
             JobError::Closed => DbError::Unreachable("the pool is closed".to_owned()),
         }
     }

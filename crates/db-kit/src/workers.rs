@@ -41,7 +41,7 @@ struct State {
 }
 
 struct Job {
-    ticket: Ticket,
+    state: JobState,
     work: Box<dyn FnOnce() + Send>,
 }
 
@@ -53,10 +53,10 @@ pub enum JobError {
     Full,
     /// The job did not begin in time, and will not run.
     #[error("the job did not start in time")]
-    Turn,
+    NotStarted,
     /// The job began, but did not end in time.
     #[error("the job did not end in time")]
-    End,
+    NotFinished,
     /// The queue was closed before the job began.
     #[error("the queue is closed")]
     Closed,
@@ -105,35 +105,35 @@ impl Workers {
     /// begun runs to its end.
     ///
     /// # Errors
-    /// [`JobError`] if the job waits longer than `turn` for a thread, or takes longer than `end` in total. It also reports a full
+    /// [`JobError`] if the job waits longer than `start` for a thread, or takes longer than `total` in total. It also reports a full
     /// or closed queue, and a panic of the job.
     pub async fn run<T: Send + 'static>(
         &self,
-        turn: Duration,
-        end: Duration,
+        start: Duration,
+        total: Duration,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JobError> {
-        let (answer, pending) = JobHandle::new();
-        let ticket = pending.ticket();
+        let (reply, pending) = JobHandle::new();
+        let state = pending.state();
         let work = move || {
-            if !ticket.begin() {
+            if !state.begin() {
                 return;
             }
             let outcome = catch_unwind(AssertUnwindSafe(work));
             // The caller may be gone; the work is done all the same.
-            let _ = answer.send(outcome.map_err(JobError::Panicked));
+            let _ = reply.send(outcome.map_err(JobError::Panicked));
         };
         self.push(Job {
-            ticket: pending.ticket(),
+            state: pending.state(),
             work: Box::new(work),
         })?;
-        pending.outcome(turn, end).await
+        pending.outcome(start, total).await
     }
 
     /// Runs `work`, whose end nobody awaits and which does not panic.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> Result<(), JobError> {
         self.push(Job {
-            ticket: Ticket::default(),
+            state: JobState::default(),
             work: Box::new(work),
         })
     }
@@ -142,7 +142,7 @@ impl Workers {
         let mut state = self.queue.state();
         if state.waiting.len() >= self.max_waiting {
             // Jobs whose callers gave up free their places.
-            state.waiting.retain(|job| !job.ticket.is_given_up());
+            state.waiting.retain(|job| !job.state.is_cancelled());
         }
         if state.waiting.len() >= self.max_waiting {
             return Err(JobError::Full);
@@ -215,62 +215,62 @@ impl Queue {
     }
 }
 
-/// The state of a job: waiting, begun or given up.
+/// The state of a job: waiting, begun or cancelled.
 #[derive(Clone, Default)]
-pub(crate) struct Ticket(Arc<AtomicU8>);
+pub(crate) struct JobState(Arc<AtomicU8>);
 
-const WAITS: u8 = 0;
+const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
-const GIVEN_UP: u8 = 2;
+const CANCELLED: u8 = 2;
 
-impl Ticket {
+impl JobState {
     /// Begins the job. Returns false if its caller gave up.
     pub(crate) fn begin(&self) -> bool {
-        self.becomes(BEGUN)
+        self.leave_waiting(BEGUN)
     }
 
-    fn give_up(&self) -> bool {
-        self.becomes(GIVEN_UP)
+    fn cancel(&self) -> bool {
+        self.leave_waiting(CANCELLED)
     }
 
-    fn is_given_up(&self) -> bool {
-        self.0.load(Ordering::Acquire) == GIVEN_UP
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire) == CANCELLED
     }
 
     /// Ends the waiting state. Returns false if it had already ended.
-    fn becomes(&self, what: u8) -> bool {
+    fn leave_waiting(&self, next: u8) -> bool {
         self.0
-            .compare_exchange(WAITS, what, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(WAITING, next, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 }
 
 /// The caller's end of a job. If it is dropped before the job begins, the job does not run.
 pub(crate) struct JobHandle<T> {
-    ticket: Ticket,
+    state: JobState,
     outcome: oneshot::Receiver<Result<T, JobError>>,
 }
 
 impl<T> JobHandle<T> {
     /// Creates the two ends of a job.
     pub(crate) fn new() -> (oneshot::Sender<Result<T, JobError>>, Self) {
-        let (answer, outcome) = oneshot::channel();
-        let ticket = Ticket::default();
-        (answer, Self { ticket, outcome })
+        let (reply, outcome) = oneshot::channel();
+        let state = JobState::default();
+        (reply, Self { state, outcome })
     }
 
-    pub(crate) fn ticket(&self) -> Ticket {
-        self.ticket.clone()
+    pub(crate) fn state(&self) -> JobState {
+        self.state.clone()
     }
 
-    /// Waits for the job's result, up to `turn` until it begins and up to `end` in total.
-    pub(crate) async fn outcome(mut self, turn: Duration, end: Duration) -> Result<T, JobError> {
-        let outcome = match tokio::time::timeout(turn, &mut self.outcome).await {
+    /// Waits for the job's result, up to `start` until it begins and up to `total` altogether.
+    pub(crate) async fn outcome(mut self, start: Duration, total: Duration) -> Result<T, JobError> {
+        let outcome = match tokio::time::timeout(start, &mut self.outcome).await {
             Ok(outcome) => outcome,
-            Err(_) if self.ticket.give_up() => return Err(JobError::Turn),
-            Err(_) => tokio::time::timeout(end.saturating_sub(turn), &mut self.outcome)
+            Err(_) if self.state.cancel() => return Err(JobError::NotStarted),
+            Err(_) => tokio::time::timeout(total.saturating_sub(start), &mut self.outcome)
                 .await
-                .map_err(|_| JobError::End)?,
+                .map_err(|_| JobError::NotFinished)?,
         };
         outcome.map_err(|_| JobError::Closed)?
     }
@@ -278,7 +278,7 @@ impl<T> JobHandle<T> {
 
 impl<T> Drop for JobHandle<T> {
     fn drop(&mut self) {
-        self.ticket.give_up();
+        self.state.cancel();
     }
 }
 

@@ -9,11 +9,11 @@ use diesel::r2d2::PooledConnection;
 use crate::batch_queue::BatchQueue;
 use crate::connection::{ConnectionManager, TrackedConnection};
 use crate::transaction::{begin, begin_nested, commit, roll_back};
-use crate::workers::{JobError, JobHandle, Ticket};
+use crate::workers::{JobError, JobHandle, JobState};
 use crate::{Db, DbError};
 
 /// The maximum number of writes in one transaction.
-const MOST: usize = 64;
+const MAX_WRITES: usize = 64;
 
 type Checkout = dyn Fn() -> Result<PooledConnection<ConnectionManager>, DbError> + Send + Sync;
 
@@ -21,9 +21,9 @@ pub(crate) struct Writer {
     queue: BatchQueue<Write>,
 }
 
-/// A write that waits for its turn.
+/// A write that waits in the queue.
 struct Write {
-    ticket: Ticket,
+    state: JobState,
     run: Box<WriteFn>,
 }
 
@@ -31,20 +31,20 @@ struct Write {
 type WriteFn = dyn FnOnce(Result<&mut TrackedConnection, DbError>) -> UncommittedWrite + Send;
 
 /// The result of a write and the number of its statements.
-type Counted<T, E> = (Result<T, E>, u64);
+type CountedResult<T, E> = (Result<T, E>, u64);
 
 /// A write that ran in a transaction that is not committed yet.
 struct UncommittedWrite {
     end: WriteEnd,
     /// Sends the result to the caller, once the outcome of the transaction is known.
-    answer: Box<dyn FnOnce(Result<(), DbError>) + Send>,
+    reply: Box<dyn FnOnce(Result<(), DbError>) + Send>,
 }
 
 /// What happens to the changes of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WriteEnd {
-    Keep,
-    Undo,
+    Commit,
+    RollBack,
     /// It panicked, and left the connection in an unknown state.
     Panic,
 }
@@ -59,7 +59,7 @@ impl Writer {
     ) -> Self {
         let checkout: Box<Checkout> = Box::new(checkout);
         Self {
-            queue: BatchQueue::new("database writer", 1, take, move |writes| {
+            queue: BatchQueue::new("database writer", 1, take_batch, move |writes| {
                 write_all(writes, &checkout);
             }),
         }
@@ -67,52 +67,52 @@ impl Writer {
 
     /// Queues `work` for a transaction that it may share with others. Its changes are committed if it returns `Ok`. The result
     /// comes with the number of statements.
-    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<JobHandle<Counted<T, E>>, JobError>
+    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<JobHandle<CountedResult<T, E>>, JobError>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let (answer, pending) = JobHandle::new();
+        let (reply, pending) = JobHandle::new();
         let run = move |managed: Result<&mut TrackedConnection, DbError>| {
             let ran = catch_unwind(AssertUnwindSafe(|| match managed {
                 Ok(managed) => managed.counting(|db| work(db)),
                 Err(error) => (Err(error.into()), 0),
             }));
             let end = match &ran {
-                Ok((Ok(_), _)) => WriteEnd::Keep,
-                Ok((Err(_), _)) => WriteEnd::Undo,
+                Ok((Ok(_), _)) => WriteEnd::Commit,
+                Ok((Err(_), _)) => WriteEnd::RollBack,
                 Err(_) => WriteEnd::Panic,
             };
-            let answer = move |committed: Result<(), DbError>| {
+            let reply = move |committed: Result<(), DbError>| {
                 let outcome = match (ran, committed) {
                     (Ok((Ok(_), statements)), Err(error)) => Ok((Err(error.into()), statements)),
                     (Ok(outcome), _) => Ok(outcome),
                     (Err(panic), _) => Err(JobError::Panicked(panic)),
                 };
                 // The caller may be gone; the work is done all the same.
-                let _ = answer.send(outcome);
+                let _ = reply.send(outcome);
             };
             UncommittedWrite {
                 end,
-                answer: Box::new(answer),
+                reply: Box::new(reply),
             }
         };
         self.queue.send(Write {
-            ticket: pending.ticket(),
+            state: pending.state(),
             run: Box::new(run),
         })?;
         Ok(pending)
     }
 }
 
-fn take(waiting: &mut VecDeque<Write>) -> Vec<Write> {
-    let most = waiting.len().min(MOST);
+fn take_batch(waiting: &mut VecDeque<Write>) -> Vec<Write> {
+    let most = waiting.len().min(MAX_WRITES);
     waiting.drain(..most).collect()
 }
 
 fn write_all(writes: Vec<Write>, checkout: &Checkout) {
-    let begun = writes.into_iter().filter(|write| write.ticket.begin());
+    let begun = writes.into_iter().filter(|write| write.state.begin());
     let mut waiting = begun.peekable();
     // If a transaction is lost, the next one runs the writes that are left.
     while waiting.peek().is_some() {
@@ -135,7 +135,7 @@ fn write_all(writes: Vec<Write>, checkout: &Checkout) {
             );
         }
         for write in ran {
-            (write.answer)(committed.as_ref().copied().map_err(DbError::again));
+            (write.reply)(committed.as_ref().copied().map_err(DbError::again));
         }
     }
 }
@@ -157,8 +157,8 @@ fn write_in_transaction(
         ran.push(done);
         begun?;
         match end {
-            WriteEnd::Keep => commit(&mut managed.db)?,
-            WriteEnd::Undo => roll_back(&mut managed.db)?,
+            WriteEnd::Commit => commit(&mut managed.db)?,
+            WriteEnd::RollBack => roll_back(&mut managed.db)?,
             WriteEnd::Panic => {
                 return Err(DbError::Unreachable("another write failed".to_owned()));
             }

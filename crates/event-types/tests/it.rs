@@ -92,15 +92,15 @@ fn identity_events_have_exactly_this_shape() {
         sids: vec!["a".into(), "b".into()],
         clients: vec!["app".into()],
     };
-    let told = json!({ "user_id": 7, "sids": ["a", "b"], "clients": ["app"] });
-    assert_eq!(published(&revoked), told);
+    let expected = json!({ "user_id": 7, "sids": ["a", "b"], "clients": ["app"] });
+    assert_eq!(published(&revoked), expected);
     let changed = UserChanged {
         user_id,
         deleted: true,
         is_active: false,
     };
-    let told = json!({ "user_id": 7, "deleted": true, "is_active": false });
-    assert_eq!(published(&changed), told);
+    let expected = json!({ "user_id": 7, "deleted": true, "is_active": false });
+    assert_eq!(published(&changed), expected);
     // As published before these types had their last field.
     let before: SessionRevoked =
         serde_json::from_value(json!({ "user_id": 7, "sids": ["a"] })).unwrap();
@@ -109,7 +109,7 @@ fn identity_events_have_exactly_this_shape() {
         serde_json::from_value(json!({ "user_id": 7, "deleted": false })).unwrap();
     assert!(before.is_active);
     let core = json!({ "id": 5, "slug": "core", "name": "Core" });
-    for (role, told) in [
+    for (role, expected) in [
         (Some(TeamRole::Owner), json!("owner")),
         (Some(TeamRole::Member), json!("member")),
         (None, json!(null)),
@@ -121,7 +121,7 @@ fn identity_events_have_exactly_this_shape() {
         };
         assert_eq!(
             published(&membership),
-            json!({ "user_id": 7, "team": core, "role": told })
+            json!({ "user_id": 7, "team": core, "role": expected })
         );
         assert_eq!(membership.subject(), "team/5");
     }

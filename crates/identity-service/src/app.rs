@@ -17,17 +17,17 @@ use service_kit::start::StartError;
 use tokio::sync::Mutex;
 
 use crate::allowed_origins::OriginAllowList;
+use crate::change_feed::IdentityCache;
 use crate::config::{Config, PremiumConfig, TeamsConfig};
 use crate::cookies::Cookies;
 use crate::error::Error;
-use crate::feed::IdentityCache;
 use crate::limits::RateLimits;
 use crate::passwords::PasswordHasher;
 use crate::photo_processor::PhotoProcessor;
 use crate::sessions::queries::RefreshBatcher;
 use crate::tokens::SigningAlgorithm;
-use crate::tokens::access::AccessTokens;
-use crate::tokens::keys::KeyStore;
+use crate::tokens::access_token::AccessTokens;
+use crate::tokens::key_store::KeyStore;
 
 /// How long an ID token is valid. It only describes one sign-in and grants no access; clients read it once.
 pub(crate) const ID_TOKEN_LIFE: Duration = Duration::hours(1);

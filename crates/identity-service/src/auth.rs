@@ -7,14 +7,14 @@ use actix_web::http::header::AUTHORIZATION;
 use auth_types::{AccountRole, BearerError, bearer_token};
 use chrono::TimeDelta;
 
-use crate::access;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
-use crate::origin::{RequestContext, SessionCheck};
+use crate::request_context::{RequestContext, SessionCheck};
 use crate::sessions;
 use crate::sessions::model::SessionState;
-use crate::tokens::access::VerifiedToken;
+use crate::token_access;
+use crate::tokens::access_token::VerifiedToken;
 use crate::totp;
 
 /// Implements `FromRequest` for a type with an async function that builds it from the request.
@@ -71,7 +71,7 @@ pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
 pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
     let caller = identify_token(&*App::of(req)?, bearer(req)?).await?;
     let pattern = req.match_pattern().unwrap_or_default();
-    if !access::allows(&caller.token.access, req.method().as_str(), &pattern) {
+    if !token_access::allows(&caller.token.access, req.method().as_str(), &pattern) {
         return Err(Error::InsufficientScope);
     }
     Ok(caller)
@@ -123,7 +123,7 @@ pub(crate) async fn live_session(
             let account = Arc::new(account);
             if let Some(ticket) = ticket {
                 app.cache
-                    .remember(ticket, &token.session_id, session, &account);
+                    .insert_session(ticket, &token.session_id, session, &account);
             }
             (session, account)
         }
@@ -182,7 +182,7 @@ impl SuperAdmin {
 
 impl RequestContext {
     /// Adds the signed-in caller as the actor, and the session check of their token.
-    pub(crate) fn of(mut self, caller: &CurrentUser) -> Self {
+    pub(crate) fn for_caller(mut self, caller: &CurrentUser) -> Self {
         self.actor = Some(caller.account.id);
         self.session_check = Some(SessionCheck {
             session_id: caller.token.session_id.clone(),
@@ -192,12 +192,12 @@ impl RequestContext {
     }
 
     /// Adds an administrator as the actor. The session check then requires the role SUPERADMIN.
-    pub(crate) fn of_admin(self, SuperAdmin(caller): &SuperAdmin) -> Self {
-        let mut origin = self.of(caller);
-        if let Some(check) = &mut origin.session_check {
+    pub(crate) fn for_admin(self, SuperAdmin(caller): &SuperAdmin) -> Self {
+        let mut context = self.for_caller(caller);
+        if let Some(check) = &mut context.session_check {
             check.superadmin = true;
         }
-        origin
+        context
     }
 
     /// Adds the session whose cookie the browser replaces, if it had one.

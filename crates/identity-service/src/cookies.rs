@@ -2,9 +2,9 @@
 
 use actix_web::HttpRequest;
 use actix_web::cookie::Cookie;
-use web_kit::kept::KEPT_SECONDS;
+use web_kit::saved_form::LIFE_SECONDS;
 
-use crate::tokens::refresh::RefreshToken;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// Names and attributes of the cookies, which depend on the service's public address.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(crate) enum Name {
     /// The value to which form tokens are bound.
     Forms,
     /// A form that waits for its sender to sign in again.
-    KeptForm,
+    SavedForm,
 }
 
 impl Name {
@@ -24,7 +24,7 @@ impl Name {
         match self {
             Self::SignIn => "holdfast_id",
             Self::Forms => "holdfast_forms",
-            Self::KeptForm => "holdfast_kept",
+            Self::SavedForm => "holdfast_kept",
         }
     }
 }
@@ -47,21 +47,21 @@ impl Cookies {
 
     /// Returns the sign-in cookie, which lasts as long as its session.
     pub(crate) fn sign_in(&self, token: &RefreshToken) -> Cookie<'static> {
-        let life = crate::access::COOKIE_LIFE.num_seconds();
+        let life = crate::token_access::COOKIE_LIFE.num_seconds();
         self.0.lasting(Name::SignIn.text(), token.expose(), life)
     }
 
     pub(crate) fn sign_out(&self) -> Cookie<'static> {
-        self.0.forgotten(Name::SignIn.text())
+        self.0.expired(Name::SignIn.text())
     }
 
     /// Returns the cookie that holds a saved form for a limited time.
-    pub(crate) fn kept_form(&self, value: String) -> Cookie<'static> {
-        self.0.lasting(Name::KeptForm.text(), value, KEPT_SECONDS)
+    pub(crate) fn saved_form(&self, value: String) -> Cookie<'static> {
+        self.0.lasting(Name::SavedForm.text(), value, LIFE_SECONDS)
     }
 
-    pub(crate) fn no_kept_form(&self) -> Cookie<'static> {
-        self.0.forgotten(Name::KeptForm.text())
+    pub(crate) fn no_saved_form(&self) -> Cookie<'static> {
+        self.0.expired(Name::SavedForm.text())
     }
 
     /// Returns a cookie that lasts until the browser is closed.

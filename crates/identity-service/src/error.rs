@@ -200,7 +200,7 @@ impl From<&Error> for Problem {
             }
             Error::Database(cause @ DbError::Query(_)) => Self::internal(cause),
             Error::Internal(cause) => Self::internal(cause),
-            told => Self::new(status, code, sentence(&told.to_string())),
+            error => Self::new(status, code, sentence(&error.to_string())),
         }
     }
 }

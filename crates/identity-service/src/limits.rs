@@ -11,9 +11,9 @@ use chrono::{DateTime, Utc};
 use service_kit::rate_limit::{KeyedLimiter, RetryAfter};
 
 use self::backoff::FailureBackoff;
-use crate::access::Grant;
 use crate::error::Error;
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::Grant;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// Failed sign-ins at one account from one address before waiting begins.
 const FREE_SIGN_INS: u32 = 10;
@@ -127,7 +127,7 @@ impl RateLimits {
     }
 
     /// Whether limits are enabled. The database keeps the waiting times after wrong codes of a second factor.
-    pub(crate) fn are_kept(&self) -> bool {
+    pub(crate) fn are_enabled(&self) -> bool {
         self.0.is_some()
     }
 

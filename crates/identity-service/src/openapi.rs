@@ -7,8 +7,8 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::{Modify, OpenApi};
 
 use crate::{
-    access, accounts, admin, audit, credentials, deletion, existence, export, invitations, oauth,
-    photos, profiles, sessions, sso, teams, tokens, totp,
+    accounts, admin, audit, credentials, deletion, existence_check, export, invitations, oauth,
+    photos, profiles, sessions, sso, teams, token_access, tokens, totp,
 };
 
 #[derive(OpenApi)]
@@ -19,7 +19,7 @@ use crate::{
         accounts::routes::me,
         accounts::routes::get_user,
         accounts::routes::status,
-        existence::routes::existence,
+        existence_check::routes::existence,
         export::routes::export,
         deletion::routes::delete_account,
         profiles::routes::update_user,
@@ -178,7 +178,7 @@ impl Modify for Refusals {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         refuses_misfits(openapi, "IdentityError");
         for (method, path, operation) in operations(openapi) {
-            if access::refuses_some(method, path) {
+            if token_access::refuses_some(method, path) {
                 may_answer(operation, "403", "`insufficient_scope`", "IdentityError");
             }
         }

@@ -16,14 +16,14 @@ use service_kit::server::{self, ServerOptions};
 use service_kit::start::{self, SECRETS_KEY, StartError};
 
 use crate::app::{App, Secrets};
+use crate::change_feed::FeedWatcher;
 use crate::config::Config;
 use crate::error::render;
-use crate::feed::FeedWatcher;
 use crate::housekeeping::{self, Housekeeping};
 use crate::tokens::SigningAlgorithm;
 use crate::{
-    accounts, admin, audit, credentials, existence, export, invitations, oauth, openapi, pages,
-    photos, sessions, sso, teams, tokens, totp,
+    accounts, admin, audit, credentials, existence_check, export, invitations, oauth, openapi,
+    pages, photos, sessions, sso, teams, tokens, totp,
 };
 
 /// The migrations of this service's database, for PostgreSQL and SQLite.
@@ -154,7 +154,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
         bodies: app.bodies.clone(),
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
-        inside: config.inside.clone(),
+        internal_secret: config.inside.clone(),
         hsts_seconds: config.hsts_seconds(),
         render,
         render_page: Some(pages::render_problem),
@@ -176,7 +176,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
         photos::routes::routes(cfg);
         invitations::routes::routes(cfg);
         export::routes::routes(cfg);
-        existence::routes::routes(cfg);
+        existence_check::routes::routes(cfg);
         tokens::routes::routes(cfg);
         credentials::routes::routes(cfg);
         totp::routes::routes(cfg);

@@ -16,9 +16,9 @@ use service_kit::seal::Sealer;
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{self, AuditAction, NewAuditEntry};
+use crate::change_feed::{self, ChangeSubject};
 use crate::error::Error;
-use crate::feed::{self, ChangeSubject};
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::sessions;
 
 /// The CloudEvents `source` of this service's events.
@@ -28,11 +28,11 @@ const SOURCE: &str = "identity-service";
 pub(crate) struct Transaction<'a> {
     pub(crate) db: &'a mut Db,
     pub(crate) now: DateTime<Utc>,
-    pub(crate) origin: &'a RequestContext,
+    pub(crate) context: &'a RequestContext,
     /// The public address, without a trailing slash.
     pub(crate) base_url: &'a str,
     mails: &'a Sealer,
-    told: CommitEffects,
+    effects: CommitEffects,
 }
 
 /// The work that this process does after the commit.
@@ -45,34 +45,35 @@ struct CommitEffects {
 impl App {
     /// Runs one transaction. After the commit it drops what became stale from this process's memory and wakes the
     /// relay. No response precedes the commit.
-    pub(crate) async fn transact<T, F>(&self, origin: &RequestContext, work: F) -> Result<T, Error>
+    pub(crate) async fn transact<T, F>(&self, context: &RequestContext, work: F) -> Result<T, Error>
     where
         F: FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
-        let (now, origin, mails) = (self.clock.now(), origin.clone(), self.sealers.mails.clone());
+        let (now, context) = (self.clock.now(), context.clone());
+        let mails = self.sealers.mails.clone();
         let base_url = Arc::clone(&self.base_url);
-        let (value, told) = self
+        let (value, effects) = self
             .pool
             .write_tx(move |db| {
                 let mut tx = Transaction {
                     db,
                     now,
-                    origin: &origin,
+                    context: &context,
                     base_url: &base_url,
                     mails: &mails,
-                    told: CommitEffects::default(),
+                    effects: CommitEffects::default(),
                 };
                 tx.check_session()?;
                 let value = work(&mut tx)?;
-                let Transaction { db, told, .. } = tx;
+                let Transaction { db, effects, .. } = tx;
                 // Written last, so that little time passes between the rows' timestamp and the commit.
-                feed::queries::record(db, &told.subjects)?;
-                Ok::<_, Error>((value, told))
+                change_feed::queries::record(db, &effects.subjects)?;
+                Ok::<_, Error>((value, effects))
             })
             .await?;
-        self.cache.forget(&told.subjects);
-        if told.events
+        self.cache.remove(&effects.subjects);
+        if effects.events
             && let Some(relay) = &self.relay
         {
             relay.wake();
@@ -85,7 +86,7 @@ impl Transaction<'_> {
     /// Returns an error when the caller may no longer make this change. Every transaction checks this first, and
     /// again after waiting for a lock whose holder may have revoked the caller's access.
     pub(crate) fn check_session(&mut self) -> Result<(), Error> {
-        match &self.origin.session_check {
+        match &self.context.session_check {
             Some(check) if !sessions::queries::may_change(self.db, check)? => {
                 Err(Error::TokenRevoked)
             }
@@ -93,17 +94,17 @@ impl Transaction<'_> {
         }
     }
 
-    /// Writes an entry to the audit log, with actor and address from the origin.
+    /// Writes an entry to the audit log, with actor and address from the context.
     pub(crate) fn audit(&mut self, entry: &NewAuditEntry) -> Result<(), Error> {
         self.audit_all(std::slice::from_ref(entry))
     }
 
-    /// Writes several entries to the audit log, with actor and address from the origin.
+    /// Writes several entries to the audit log, with actor and address from the context.
     pub(crate) fn audit_all(&mut self, entries: &[NewAuditEntry]) -> Result<(), Error> {
         Ok(audit::queries::record(
             self.db,
             entries,
-            self.origin,
+            self.context,
             self.now.naive_utc(),
         )?)
     }
@@ -139,7 +140,7 @@ impl Transaction<'_> {
         let below = sessions::queries::end_descendants(self.db, sids, now)?;
         self.audit_ended(user_id, &below, Some("opener_ended"))?;
         for sids in [sids, &below].concat().chunks(SessionRevoked::MAX_SIDS) {
-            self.told
+            self.effects
                 .subjects
                 .extend(sids.iter().cloned().map(ChangeSubject::Session));
             let sids = sids.to_vec();
@@ -169,7 +170,7 @@ impl Transaction<'_> {
 
     /// Invalidates what is cached about an account and publishes that it was changed or deleted.
     pub(crate) fn user_changed(&mut self, user_id: UserId) -> Result<(), Error> {
-        self.told.subjects.push(ChangeSubject::User(user_id));
+        self.effects.subjects.push(ChangeSubject::User(user_id));
         let account = accounts::queries::find_account(self.db, user_id)?;
         self.publish(&UserChanged {
             user_id,
@@ -185,7 +186,7 @@ impl Transaction<'_> {
         team: TeamRef,
         role: Option<TeamRole>,
     ) -> Result<(), Error> {
-        self.told.subjects.push(ChangeSubject::User(user_id));
+        self.effects.subjects.push(ChangeSubject::User(user_id));
         self.publish(&MembershipChanged {
             user_id,
             team,
@@ -195,18 +196,18 @@ impl Transaction<'_> {
 
     /// Publishes that a team was created, renamed or deleted.
     pub(crate) fn team_changed(&mut self, team: TeamRef, deleted: bool) -> Result<(), Error> {
-        self.told.subjects.push(ChangeSubject::Teams);
+        self.effects.subjects.push(ChangeSubject::Teams);
         self.publish(&TeamChanged { team, deleted })
     }
 
     /// Records that signing keys were created, retired or removed.
     pub(crate) fn keys_changed(&mut self) {
-        self.told.subjects.push(ChangeSubject::Keys);
+        self.effects.subjects.push(ChangeSubject::Keys);
     }
 
     /// Records that an OAuth client was changed or deleted.
     pub(crate) fn client_changed(&mut self, id: &str) {
-        self.told
+        self.effects
             .subjects
             .push(ChangeSubject::Client(id.to_owned()));
     }
@@ -231,8 +232,8 @@ impl Transaction<'_> {
     }
 
     fn publish<T: EventData>(&mut self, data: &T) -> Result<(), Error> {
-        self.told.events = true;
-        let request_id = self.origin.request_id.clone();
+        self.effects.events = true;
+        let request_id = self.context.request_id.clone();
         Ok(outbox::enqueue(
             self.db, SOURCE, self.now, request_id, data,
         )?)

@@ -7,7 +7,7 @@ use image::DynamicImage;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
-use crate::picture::{FileFormat, ImageError, broken};
+use crate::decoded_image::{FileFormat, ImageError, broken};
 
 /// The quality, of 100. At this size, artefacts are invisible.
 const JPEG_QUALITY: u8 = 85;

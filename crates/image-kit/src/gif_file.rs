@@ -5,10 +5,10 @@ use std::num::NonZeroU64;
 use gif::{ColorOutput, DecodeOptions, MemoryLimit};
 use image::metadata::Orientation;
 
-use crate::area::{Channels, Shrinker};
-use crate::picture::{
+use crate::decoded_image::{
     DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, broken, check_size,
 };
+use crate::shrinker::{Channels, Shrinker};
 
 const EXTENSION: u8 = 0x21;
 const GRAPHIC_CONTROL: u8 = 0xf9;

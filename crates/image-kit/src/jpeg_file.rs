@@ -6,11 +6,11 @@ use image::codecs::jpeg::JpegDecoder;
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, Limits};
 
-use crate::area::{Channels, Shrinker};
-use crate::jpeg_strips;
-use crate::picture::{
+use crate::decoded_image::{
     DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, MAX_PROFILE, broken, check_size,
 };
+use crate::jpeg_strips;
+use crate::shrinker::{Channels, Shrinker};
 
 /// The maximum number of scans, more than any encoder writes. Each one costs a pass over the whole picture.
 const MAX_SCANS: usize = 32;

@@ -2,10 +2,10 @@
 //! picture. Blocks are decoded at an eighth, a quarter or a half of their size where that is enough. No maintained library
 //! decodes in strips.
 
-use crate::area::{Channels, Shrinker};
-use crate::jpeg_bits::{Bits, Coding, Table};
+use crate::decoded_image::{DecodedImage, ImageError, broken};
 use crate::jpeg_file::{EOI, SOS, entropy_coded, next_marker, segment};
-use crate::picture::{DecodedImage, ImageError, broken};
+use crate::jpeg_huffman::{Bits, Coding, Table};
+use crate::shrinker::{Channels, Shrinker};
 
 /// The maximum memory of decoding, in bytes: Huffman tables and a strip.
 pub(crate) const MEMORY: u64 = 3 * 1024 * 1024;

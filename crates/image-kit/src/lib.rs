@@ -9,22 +9,22 @@
 //! It has no cache, no queue and no I/O. It occupies a processor for up to some hundred milliseconds: callers run it off their
 //! async threads and limit how many run.
 
-mod area;
 mod colour;
+mod decoded_image;
 mod encode;
 mod gif_file;
-mod jpeg_bits;
 mod jpeg_file;
+mod jpeg_huffman;
 mod jpeg_strips;
-mod picture;
 mod png_file;
+mod shrinker;
 mod webp_file;
 
 use image::DynamicImage;
 
-pub use picture::{ExceededLimit, FileFormat, ImageError, ImageLimits};
+pub use decoded_image::{ExceededLimit, FileFormat, ImageError, ImageLimits};
 
-use picture::{DecodedImage, ImageParts};
+use decoded_image::{DecodedImage, ImageParts};
 
 /// Bytes that every picture takes besides its decoder: the sums and the pixels of the small picture, and its file.
 const SMALL_PICTURE: u64 = 10 * 1024 * 1024;

@@ -5,10 +5,10 @@ use std::io::Cursor;
 use image::metadata::Orientation;
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
-use crate::area::{Channels, Shrinker};
-use crate::picture::{
+use crate::decoded_image::{
     DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, MAX_PROFILE, broken, check_size,
 };
+use crate::shrinker::{Channels, Shrinker};
 
 const SIGNATURE: usize = 8;
 /// Bytes of a chunk's length, type and checksum.

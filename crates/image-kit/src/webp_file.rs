@@ -5,10 +5,10 @@ use std::io::Cursor;
 use image::metadata::Orientation;
 use image_webp::WebPDecoder;
 
-use crate::area::{Channels, Shrinker};
-use crate::picture::{
+use crate::decoded_image::{
     DecodedImage, FileFormat, ImageError, ImageLimits, ImageParts, MAX_PROFILE, broken, check_size,
 };
+use crate::shrinker::{Channels, Shrinker};
 
 /// Bytes for each pixel at the decoder's peak: planes and pixels; the same with an opacity plane, or for a lossless picture; a
 /// canvas and a frame of it.

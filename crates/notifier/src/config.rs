@@ -145,7 +145,7 @@ impl SmtpConfig {
         Duration::from_secs(u64::from(self.give_up_hours) * 3_600)
     }
 
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds.into())
     }
 }

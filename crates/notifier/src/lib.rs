@@ -6,19 +6,19 @@
 //! nothing about sessions. A chat that hangs or is gone delays only its own messages.
 
 mod admin;
+mod broker_monitor;
 mod chat;
 mod cli;
 mod config;
+mod consumer;
 mod delivery;
-mod intake;
+mod forbidden_address;
 mod mail;
 mod metrics;
 mod providers;
-mod reach;
 mod running;
 mod schema;
 mod text;
-mod watch;
 mod webhooks;
 
 /// The notifier's name in its events.

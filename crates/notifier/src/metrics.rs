@@ -91,16 +91,16 @@ impl DeliveryMetrics {
         })
     }
 
-    pub(crate) fn count(&self, tally: &TransitionCounts) {
-        for &(ending, count) in &tally.ended {
-            let outcome = self.outcomes.with_label_values(&[ending.name()]);
+    pub(crate) fn count(&self, counts: &TransitionCounts) {
+        for &(state, count) in &counts.ended {
+            let outcome = self.outcomes.with_label_values(&[state.name()]);
             outcome.inc_by(u64::try_from(count).unwrap_or_default());
         }
-        self.retries.inc_by(tally.retries);
-        let possible = u64::try_from(tally.possible_duplicates).unwrap_or_default();
+        self.retries.inc_by(counts.retries);
+        let possible = u64::try_from(counts.possible_duplicates).unwrap_or_default();
         self.possible_duplicates.inc_by(possible);
         if let Some(disabled) = &self.disabled {
-            disabled.inc_by(tally.disabled);
+            disabled.inc_by(counts.disabled);
         }
     }
 }
@@ -112,9 +112,9 @@ fn outcomes(
     outcomes: &[&str],
     metrics: &Metrics,
 ) -> Result<IntCounterVec, prometheus::Error> {
-    let figure = IntCounterVec::new(Opts::new(name, help), &["outcome"])?;
+    let counter = IntCounterVec::new(Opts::new(name, help), &["outcome"])?;
     for outcome in outcomes {
-        figure.with_label_values(&[outcome]);
+        counter.with_label_values(&[outcome]);
     }
-    metrics.register(figure)
+    metrics.register(counter)
 }

@@ -14,12 +14,12 @@ use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
+use crate::broker_monitor::BrokerMonitor;
 use crate::chat::{self, AddressPacer, ChatMedium};
 use crate::config::Config;
-use crate::delivery::{DeliveryRunner, DeliveryStore, Shared};
+use crate::delivery::{DeliveryRunner, DeliveryStore, StoreContext};
 use crate::mail::MailService;
 use crate::metrics::DeliveryMetrics;
-use crate::watch::BrokerMonitor;
 use crate::webhooks::{self, WebhookMedium};
 
 /// The name in the line `listening NAME http://…` and of the SQLite file.
@@ -48,7 +48,7 @@ pub struct Running {
     mails: DeliveryRunner,
     webhooks: DeliveryRunner,
     relay: RelayHandle,
-    _watch: BrokerMonitor,
+    _broker_monitor: BrokerMonitor,
 }
 
 impl Running {
@@ -100,14 +100,14 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let keys = config.home().sealing_keys(&config.secrets)?;
     let targets = keys.sealer(Purpose::Webhooks)?;
     let sender = webhooks::WebhookSender::new(guard.clone(), targets, deps.clock.clone());
-    let addresses = AddressPacer::new(deps.clock.clone(), config.chat.interval());
-    let poster = chat::ChatSender::new(guard, keys.sealer(Purpose::Chats)?, addresses);
+    let pacer = AddressPacer::new(deps.clock.clone(), config.chat.interval());
+    let chat_sender = chat::ChatSender::new(guard, keys.sealer(Purpose::Chats)?, pacer);
     let mails = keys.sealer(Purpose::Mails)?;
     let mail_service = MailService::new(&config)?;
-    let chat_figures = DeliveryMetrics::chats(&metrics)?;
-    let mail_figures = DeliveryMetrics::mails(&metrics)?;
-    let webhook_figures = DeliveryMetrics::webhooks(&metrics)?;
-    let watch = BrokerMonitor::start(deps.broker.clone(), &metrics)?;
+    let chat_metrics = DeliveryMetrics::chats(&metrics)?;
+    let mail_metrics = DeliveryMetrics::mails(&metrics)?;
+    let webhook_metrics = DeliveryMetrics::webhooks(&metrics)?;
+    let broker_monitor = BrokerMonitor::start(deps.broker.clone(), &metrics)?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
         .map_err(|cause| StartError::Listen(config.listen, cause))?;
@@ -120,25 +120,25 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay_options,
         metrics.registry(),
     );
-    let shared = Shared {
+    let context = StoreContext {
         pool,
         clock: deps.clock,
         relay: relay.clone(),
     };
     let (broker, wake) = (&deps.broker, Arc::new(Notify::new()));
-    let ledger = DeliveryStore::new(WebhookMedium { sender }, webhook_figures, shared.clone());
-    let consumer = webhooks::consume(broker, ledger.clone(), Arc::clone(&wake));
-    let webhooks = DeliveryRunner::start(ledger, wake, consumer);
+    let store = DeliveryStore::new(WebhookMedium { sender }, webhook_metrics, context.clone());
+    let consumer = webhooks::consume(broker, store.clone(), Arc::clone(&wake));
+    let webhooks = DeliveryRunner::start(store, wake, consumer);
     let wake = Arc::new(Notify::new());
-    let ledger = DeliveryStore::new(
-        ChatMedium::new(config.chat, poster),
-        chat_figures,
-        shared.clone(),
+    let store = DeliveryStore::new(
+        ChatMedium::new(config.chat, chat_sender),
+        chat_metrics,
+        context.clone(),
     );
-    let consumer = chat::consume(broker, ledger.clone(), Arc::clone(&wake));
-    let chats = DeliveryRunner::start(ledger, wake, consumer);
+    let consumer = chat::consume(broker, store.clone(), Arc::clone(&wake));
+    let chats = DeliveryRunner::start(store, wake, consumer);
     let mails = mail_service
-        .start(&config, mails, broker, mail_figures, shared)
+        .start(&config, mails, broker, mail_metrics, context)
         .await;
     Ok(Running {
         server,
@@ -146,7 +146,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         mails,
         webhooks,
         relay,
-        _watch: watch,
+        _broker_monitor: broker_monitor,
     })
 }
 
@@ -172,7 +172,7 @@ fn server_options(
         bodies: BodyBudget::new(None),
         cors_origins: Vec::new(),
         trusted_proxies: Vec::new(),
-        inside: None,
+        internal_secret: None,
         hsts_seconds: 0,
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         render_page: None,

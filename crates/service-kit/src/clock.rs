@@ -23,8 +23,8 @@ impl Clock {
     /// Returns a clock that stands at `start`, and the handle that moves it.
     #[must_use]
     pub fn manual(start: DateTime<Utc>) -> (Self, ManualClock) {
-        let hand = ManualClock(Arc::new(AtomicI64::new(start.timestamp_micros())));
-        (Self(Source::Manual(hand.clone())), hand)
+        let manual = ManualClock(Arc::new(AtomicI64::new(start.timestamp_micros())));
+        (Self(Source::Manual(manual.clone())), manual)
     }
 
     /// Returns the current time in whole microseconds, the precision that both databases keep.
@@ -36,7 +36,7 @@ impl Clock {
                 reason = "the one place that reads the machine's clock"
             )]
             Source::System => Utc::now().trunc_subsecs(6),
-            Source::Manual(hand) => hand.now(),
+            Source::Manual(manual) => manual.now(),
         }
     }
 

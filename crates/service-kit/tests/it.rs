@@ -76,7 +76,7 @@ fn start_with(ready: ReadyCheck) -> (RunningServer, String) {
         bodies: BodyBudget::new(None),
         cors_origins: vec!["https://app.example.com".to_owned()],
         trusted_proxies: Vec::new(),
-        inside: None,
+        internal_secret: None,
         hsts_seconds: 0,
         render: |problem| json!({ "error": problem.code, "error_description": problem.message }),
         render_page: None,

@@ -6,7 +6,7 @@ use service_kit::Clock;
 use service_kit::config::ConfigError;
 use service_kit::data_dir::DataDirError;
 use service_kit::http::InternalSecret;
-use service_kit::server::on_this_machine;
+use service_kit::server::local_address;
 use service_kit::start;
 use thiserror::Error;
 use url::Url;
@@ -181,6 +181,6 @@ fn connect(config: &Config) -> Result<[Broker; 3], StartError> {
 
 /// Returns the address at which a part is called from inside the process.
 fn from_inside(listen: SocketAddr) -> Result<Url, ConfigError> {
-    Url::parse(&format!("http://{}", on_this_machine(listen)))
+    Url::parse(&format!("http://{}", local_address(listen)))
         .map_err(|cause| ConfigError::rule(format!("IDENTITY__LISTEN: {cause}")))
 }

@@ -88,9 +88,9 @@ impl ApiClient {
     }
 
     /// Returns a metric of `/metrics`; `named` is its name with its labels, as they appear there.
-    pub async fn figure(&self, named: &str) -> u64 {
-        let figure = self.find_figure(named).await;
-        figure.unwrap_or_else(|| panic!("no {named}"))
+    pub async fn metric(&self, named: &str) -> u64 {
+        let metric = self.find_metric(named).await;
+        metric.unwrap_or_else(|| panic!("no {named}"))
     }
 
     /// Returns how many database statements requests of this method and route have executed.
@@ -98,10 +98,10 @@ impl ApiClient {
         let labels = format!("{{method=\"{method}\",route=\"{route}\"}}");
         let named = format!("http_request_statements_total{labels}");
         // The metric does not exist before the first statement.
-        self.find_figure(&named).await.unwrap_or(0)
+        self.find_metric(&named).await.unwrap_or(0)
     }
 
-    async fn find_figure(&self, named: &str) -> Option<u64> {
+    async fn find_metric(&self, named: &str) -> Option<u64> {
         let metrics = self.get("/metrics").send().await.expect(200).text();
         metrics.lines().find_map(|line| {
             let value = line.strip_prefix(named)?.strip_prefix(' ')?;

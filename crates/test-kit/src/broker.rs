@@ -160,8 +160,8 @@ impl TestBroker {
             ..QueueDeclareOptions::default()
         };
         let name = format!("{}{queue}", self.prefix);
-        let asked = channel.queue_declare(name.into(), options, FieldTable::default());
-        let count = asked.await.unwrap().message_count();
+        let declared = channel.queue_declare(name.into(), options, FieldTable::default());
+        let count = declared.await.unwrap().message_count();
         channel.close(200, "done".into()).await.unwrap();
         count
     }

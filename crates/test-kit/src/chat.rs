@@ -191,15 +191,15 @@ impl Shared {
             reply: ChatReply::Status(200),
         };
         let mut state = self.state.lock().unwrap();
-        let told = state.script.pop_front().or(state.usual.clone());
+        let next = state.script.pop_front().or(state.usual.clone());
         let real = || {
             let (status, said) = strict_chats::answer(state.kind?, &message, !state.forgotten);
             Some(ChatReply::Said(status, said))
         };
-        let reply = told.or_else(real).unwrap_or(ChatReply::Status(200));
+        let reply = next.or_else(real).unwrap_or(ChatReply::Status(200));
         message.reply = reply.clone();
         drop(state);
-        self.messages.put(message);
+        self.messages.push(message);
         reply
     }
 }

@@ -12,7 +12,7 @@ use actix_web::{
 use tokio::sync::Notify;
 
 /// How long a test waits for something to arrive before it fails.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// An HTTP server on a free port of loopback, until it is dropped.
 #[derive(Debug)]
@@ -25,14 +25,14 @@ pub(crate) struct LoopbackServer {
 #[derive(Debug)]
 pub(crate) struct ReceivedQueue<T> {
     state: Mutex<(Vec<T>, usize)>,
-    came: Notify,
+    received: Notify,
 }
 
 impl LoopbackServer {
-    /// Answers every path with `answer`, which can access `shared`.
+    /// Answers every path with `handler`, which can access `shared`.
     pub(crate) fn start<S, Args>(
         shared: &Arc<S>,
-        answer: impl Handler<Args, Output = HttpResponse> + Copy + Send,
+        handler: impl Handler<Args, Output = HttpResponse> + Copy + Send,
     ) -> Self
     where
         S: Send + Sync + 'static,
@@ -44,7 +44,7 @@ impl LoopbackServer {
         let server = HttpServer::new(move || {
             App::new()
                 .app_data(data.clone())
-                .default_service(web::to(answer))
+                .default_service(web::to(handler))
         })
         .workers(1)
         .disable_signals()
@@ -69,9 +69,9 @@ impl Drop for LoopbackServer {
 }
 
 impl<T: Clone> ReceivedQueue<T> {
-    pub(crate) fn put(&self, one: T) {
-        self.state.lock().unwrap().0.push(one);
-        self.came.notify_waiters();
+    pub(crate) fn push(&self, item: T) {
+        self.state.lock().unwrap().0.push(item);
+        self.received.notify_waiters();
     }
 
     /// Returns everything received so far.
@@ -81,7 +81,7 @@ impl<T: Clone> ReceivedQueue<T> {
 
     /// Waits for the next item that this has not returned before; panics after 15 s.
     pub(crate) async fn next(&self) -> T {
-        let next = self.next_within(PATIENCE).await;
+        let next = self.next_within(TIMEOUT).await;
         next.expect("nothing came")
     }
 
@@ -89,13 +89,13 @@ impl<T: Clone> ReceivedQueue<T> {
     pub(crate) async fn next_within(&self, limit: Duration) -> Option<T> {
         let next = async {
             loop {
-                let came = self.came.notified();
-                tokio::pin!(came);
-                came.as_mut().enable();
-                if let Some(one) = self.take() {
-                    return one;
+                let received = self.received.notified();
+                tokio::pin!(received);
+                received.as_mut().enable();
+                if let Some(item) = self.take() {
+                    return item;
                 }
-                came.await;
+                received.await;
             }
         };
         tokio::time::timeout(limit, next).await.ok()
@@ -103,9 +103,9 @@ impl<T: Clone> ReceivedQueue<T> {
 
     fn take(&self) -> Option<T> {
         let (all, taken) = &mut *self.state.lock().unwrap();
-        let one = all.get(*taken).cloned()?;
+        let item = all.get(*taken).cloned()?;
         *taken += 1;
-        Some(one)
+        Some(item)
     }
 }
 
@@ -113,7 +113,7 @@ impl<T> Default for ReceivedQueue<T> {
     fn default() -> Self {
         Self {
             state: Mutex::new((Vec::new(), 0)),
-            came: Notify::new(),
+            received: Notify::new(),
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::{loopback::ReceivedQueue, mail_talk::converse, tls};
+use crate::{loopback::ReceivedQueue, smtp_conversation::converse, tls};
 
 /// A mail server on loopback that speaks SMTP. It accepts every mail, and fails as the test tells it.
 #[derive(Debug)]
@@ -80,12 +80,12 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     script: HashMap<MailStage, VecDeque<MailFault>>,
-    usual: HashMap<MailStage, MailFault>,
-    of_recipients: HashMap<String, MailFault>,
+    defaults: HashMap<MailStage, MailFault>,
+    for_recipients: HashMap<String, MailFault>,
     account: Option<(String, String)>,
     tls: Option<Tls>,
-    most_at_once: Option<usize>,
-    asked: HashMap<MailStage, usize>,
+    mails_per_connection: Option<usize>,
+    reached: HashMap<MailStage, usize>,
     connections: usize,
 }
 
@@ -153,15 +153,15 @@ impl MailServer {
     pub fn usually(&self, stage: MailStage, fault: impl Into<Option<MailFault>>) {
         let mut state = self.shared.state.lock().unwrap();
         match fault.into() {
-            Some(fault) => state.usual.insert(stage, fault),
-            None => state.usual.remove(&stage),
+            Some(fault) => state.defaults.insert(stage, fault),
+            None => state.defaults.remove(&stage),
         };
     }
 
     /// Answers every mail for this address with this fault.
     pub fn for_recipient(&self, address: &str, fault: MailFault) {
         let mut state = self.shared.state.lock().unwrap();
-        state.of_recipients.insert(address.to_owned(), fault);
+        state.for_recipients.insert(address.to_owned(), fault);
     }
 
     /// Accepts mails only from a client that signs in as this user.
@@ -178,13 +178,13 @@ impl MailServer {
 
     /// Accepts no more than this many mails on one connection.
     pub fn at_most(&self, mails: usize) {
-        self.shared.state.lock().unwrap().most_at_once = Some(mails);
+        self.shared.state.lock().unwrap().mails_per_connection = Some(mails);
     }
 
     /// Counts how often clients have reached this stage.
-    pub fn asked(&self, stage: MailStage) -> usize {
+    pub fn reached(&self, stage: MailStage) -> usize {
         let state = self.shared.state.lock().unwrap();
-        state.asked.get(&stage).copied().unwrap_or_default()
+        state.reached.get(&stage).copied().unwrap_or_default()
     }
 
     /// Counts the connections so far.
@@ -206,11 +206,11 @@ impl MailServer {
         let shared = Arc::clone(&self.shared);
         let task = tokio::spawn(async move {
             // This is dropped with the task, and ends the connections.
-            let mut talks = JoinSet::new();
+            let mut conversations = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let number = shared.connected();
-                talks.spawn(converse(stream, Arc::clone(&shared), number));
-                while talks.try_join_next().is_some() {}
+                conversations.spawn(converse(stream, Arc::clone(&shared), number));
+                while conversations.try_join_next().is_some() {}
             }
         });
         *self.listener.lock().unwrap() = Some(task);
@@ -269,15 +269,16 @@ impl Shared {
     }
 
     /// Counts that a client reached this stage, and returns the fault for it.
-    pub(crate) fn come_to(&self, stage: MailStage, recipient: &str) -> Option<MailFault> {
+    pub(crate) fn reach(&self, stage: MailStage, recipient: &str) -> Option<MailFault> {
         let mut state = self.state.lock().unwrap();
-        *state.asked.entry(stage).or_default() += 1;
-        let own = (stage == MailStage::Recipient)
-            .then(|| state.of_recipients.get(recipient).cloned())
+        *state.reached.entry(stage).or_default() += 1;
+        let for_recipient = (stage == MailStage::Recipient)
+            .then(|| state.for_recipients.get(recipient).cloned())
             .flatten();
         let scripted = || state.script.get_mut(&stage).and_then(VecDeque::pop_front);
-        own.or_else(scripted)
-            .or_else(|| state.usual.get(&stage).cloned())
+        for_recipient
+            .or_else(scripted)
+            .or_else(|| state.defaults.get(&stage).cloned())
     }
 
     pub(crate) fn account(&self) -> Option<(String, String)> {
@@ -290,11 +291,11 @@ impl Shared {
     }
 
     pub(crate) fn is_enough(&self, mails: usize) -> bool {
-        let most = self.state.lock().unwrap().most_at_once;
+        let most = self.state.lock().unwrap().mails_per_connection;
         most.is_some_and(|most| mails >= most)
     }
 
     pub(crate) fn record(&self, mail: ReceivedMail) {
-        self.mails.put(mail);
+        self.mails.push(mail);
     }
 }

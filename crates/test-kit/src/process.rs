@@ -10,7 +10,7 @@ use std::{
 };
 
 /// How long a program may take to listen, or to stop.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// A real program of ours, started with its own environment; killed when this is dropped.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Process {
 
     /// Waits for `listening NAME URL` of each name and returns the URLs. Panics, showing the log, when the program ends before.
     pub fn wait_listening(&self, names: &[&str]) -> HashMap<String, String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut lines = self.output.lines.lock().unwrap();
         loop {
             let found: HashMap<String, String> = lines
@@ -114,7 +114,7 @@ impl Process {
 
     /// Waits for the end of the program; panics when it does not end.
     pub fn wait(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 for reader in self.readers.drain(..) {

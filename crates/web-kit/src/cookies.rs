@@ -104,7 +104,7 @@ impl Cookies {
 
     /// Creates the cookie that makes a browser delete one.
     #[must_use]
-    pub fn forgotten(&self, name: &'static str) -> Cookie<'static> {
+    pub fn expired(&self, name: &'static str) -> Cookie<'static> {
         self.lasting(name, String::new(), 0)
     }
 
@@ -162,13 +162,13 @@ mod tests {
     fn over_https_a_cookie_is_bound_to_its_host() {
         let https = Cookies::new("https://id.example.com", false);
         assert_eq!(
-            https.forgotten("holdfast_id").to_string(),
+            https.expired("holdfast_id").to_string(),
             "__Host-holdfast_id=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0"
         );
         // The prefix `__Host-` requires the path / (RFC 6265bis section 4.1.3.2).
         let below = Cookies::new("https://example.com/auth/", false);
         assert_eq!(
-            below.forgotten("holdfast_id").to_string(),
+            below.expired("holdfast_id").to_string(),
             "__Secure-holdfast_id=; HttpOnly; SameSite=Lax; Secure; Path=/auth; Max-Age=0"
         );
         let plain = Cookies::new("http://localhost:8080", false);

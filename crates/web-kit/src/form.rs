@@ -73,7 +73,7 @@ impl CsrfToken {
     #[must_use]
     pub fn seal(&self, sealer: &Sealer, browser: &str) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
-        sealer.seal(&place(browser), &text).unwrap_or_default()
+        sealer.seal(&context(browser), &text).unwrap_or_default()
     }
 
     /// Opens the token in a form that this browser sent.
@@ -81,7 +81,7 @@ impl CsrfToken {
     /// # Errors
     /// 403 for a form that was not shown in this browser.
     pub fn open(sealer: &Sealer, browser: &str, given: Option<&str>) -> Result<Self, Problem> {
-        let opened = given.and_then(|given| sealer.open(&place(browser), given).ok());
+        let opened = given.and_then(|given| sealer.open(&context(browser), given).ok());
         opened
             .and_then(|text| serde_json::from_slice(text.expose_secret()).ok())
             .ok_or_else(not_ours)
@@ -99,7 +99,7 @@ impl CsrfToken {
     }
 }
 
-fn place(browser: &str) -> String {
+fn context(browser: &str) -> String {
     format!("form/{browser}")
 }
 

@@ -6,14 +6,14 @@
 pub mod assets;
 pub mod cookies;
 pub mod form;
+pub mod form_messages;
 pub mod html;
-pub mod kept;
-pub mod notices;
 pub mod return_to;
+pub mod saved_form;
 pub mod text;
 
 pub use assets::Asset;
 pub use cookies::Cookies;
-pub use kept::SavedForm;
-pub use notices::FormMessages;
+pub use form_messages::FormMessages;
 pub use return_to::ReturnTo;
+pub use saved_form::SavedForm;

@@ -25,7 +25,7 @@ async fn look(state: State) -> Result<(), Error> {
     let oldest = state.read(inbox::oldest).await?;
     let mut more = oldest.is_some_and(|oldest| oldest < until);
     while more {
-        let forget = move |db: &mut _| Ok(inbox::forget_before(db, until, BATCH)?);
+        let forget = move |db: &mut _| Ok(inbox::delete_before(db, until, BATCH)?);
         more = state.pool.write_tx::<_, Error, _>(forget).await? > 0;
     }
     Ok(())

@@ -7,7 +7,7 @@ use actix_web::web::Data;
 use dashboard::{ClientError, Dashboard, DashboardSettings, OAuthClient, Sealers};
 use service_kit::Clock;
 use service_kit::seal::{Purpose, SealingKeys};
-use service_kit::server::on_this_machine;
+use service_kit::server::local_address;
 use service_kit::start::StartError;
 use url::{ParseError, Url};
 
@@ -26,7 +26,7 @@ pub(crate) fn dashboard(
     clock: &Clock,
 ) -> Result<Data<Dashboard>, StartError> {
     let failed = |cause: ClientError| StartError::other(format!("dashboard: {cause}"));
-    let here = format!("http://{}", on_this_machine(addr));
+    let here = format!("http://{}", local_address(addr));
     let identity_url = config.identity_url.clone();
     let identity_url = identity_url.unwrap_or_else(default_identity_url);
     let identity_public_url = config.identity_public_url.as_ref().unwrap_or(&identity_url);

@@ -142,7 +142,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
     let options = server_options(&config, &pool, &deps.broker, &metrics, bodies);
     let now = deps.clock.clone();
     let mut relay_options = RelayOptions::new(NAME, move || now.now_naive());
-    relay_options.listened = Some(Arc::new(webhooks::listened));
+    relay_options.bcc_filter = Some(Arc::new(webhooks::listened));
     let relay = Relay::spawn(
         pool.clone(),
         deps.broker.publisher(),
@@ -260,7 +260,7 @@ fn server_options(
         bodies,
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
-        inside: None,
+        internal_secret: None,
         hsts_seconds: config.hsts_seconds(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         render_page: Some(pages::render_problem),

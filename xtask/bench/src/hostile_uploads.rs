@@ -9,12 +9,12 @@ use group::MemoryGroup;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use xtask_fixtures::accounts::register;
+use xtask_fixtures::fresh_folder;
+use xtask_fixtures::http::Client;
+use xtask_fixtures::servers::Postgres;
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::system::{self, PARTS, Program, UNLIMITED};
-use xtask_stand::fresh_folder;
-use xtask_stand::http::Client;
-use xtask_stand::people::register;
-use xtask_stand::servers::Postgres;
 
 /// The memory limit in Compose and Kubernetes.
 const LIMIT_MIB: u64 = 256;

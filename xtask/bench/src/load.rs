@@ -5,9 +5,9 @@ use super::percentile::per_mille;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use xtask_fixtures::http::Client;
+use xtask_fixtures::lock;
 use xtask_kit::cmd::{Result, fail};
-use xtask_stand::http::Client;
-use xtask_stand::lock;
 
 /// Enough senders that one is free until responses take a third of a second.
 const SENDERS: usize = 64;

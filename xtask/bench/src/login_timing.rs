@@ -1,14 +1,14 @@
 //! Checks that rejected sign-ins do not differ in their time, which would reveal to clients which accounts exist.
 
+use super::environment::BenchEnvironment;
 use super::goals::Backend;
 use super::percentile::per_mille;
-use super::scene::BenchEnvironment;
 use serde_json::json;
 use std::time::Instant;
+use xtask_fixtures::http::Client;
+use xtask_fixtures::servers::Postgres;
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::system;
-use xtask_stand::http::Client;
-use xtask_stand::servers::Postgres;
 
 #[derive(clap::Args)]
 pub(crate) struct LoginTimingOptions {

@@ -7,15 +7,15 @@
     reason = "a command-line tool prints to standard output"
 )]
 
-mod crowd;
+mod environment;
 mod goals;
 mod hostile_uploads;
 mod load;
 mod login_timing;
 mod outage;
 mod percentile;
-mod scene;
-mod table;
+mod results_table;
+mod users;
 mod wrk;
 
 use clap::Parser;

@@ -1,15 +1,15 @@
 //! Timer starts at a steady rate during an outage behind them: starts must stay fast, memory must not grow with the backlog,
 //! and no notification may be lost.
 
-use super::crowd::LoadUsers;
+use super::environment::BenchEnvironment;
 use super::goals::ALL;
 use super::load::{self, LoadResult};
-use super::scene::BenchEnvironment;
+use super::users::LoadUsers;
 use clap::ValueEnum as _;
 use std::time::{Duration, Instant};
+use xtask_fixtures::fake_chat::Chat;
 use xtask_kit::cmd::{Result, came_true, fail, nap};
 use xtask_kit::system;
-use xtask_stand::chat::Chat;
 
 const USERS: usize = 60;
 const PROJECTS: usize = 20;

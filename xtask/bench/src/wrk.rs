@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use xtask_fixtures::servers;
 use xtask_kit::cmd::{Result, fail, output};
-use xtask_kit::envs;
-use xtask_stand::servers;
+use xtask_kit::env_vars;
 
 /// The connections of the figures in performance.md.
 pub(super) const CONNECTIONS: usize = 32;
@@ -66,7 +66,7 @@ pub(super) struct WrkResult {
 
 /// Installs wrk if it is missing.
 pub(super) fn obtain() -> Result {
-    if envs::which("wrk").is_none() {
+    if env_vars::which("wrk").is_none() {
         servers::install(&["wrk"])?;
     }
     Ok(())

@@ -3,14 +3,14 @@
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, PackageId};
 use std::collections::BTreeSet;
 use xtask_kit::cmd::{Result, cargo};
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 
 /// Returns the metadata of the workspace and all its dependencies.
 pub(crate) fn metadata() -> Result<Metadata> {
     let mut command = MetadataCommand::new();
     command
         .cargo_path(cargo().get_program())
-        .current_dir(envs::root());
+        .current_dir(env_vars::root());
     command.other_options(vec!["--locked".to_owned()]);
     Ok(command.exec()?)
 }

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use xtask_fixtures::accounts::register;
+use xtask_fixtures::fresh_folder;
+use xtask_fixtures::http::Client;
+use xtask_fixtures::servers;
 use xtask_kit::cmd::{Result, cargo, fail, output, run, wait_until};
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 use xtask_kit::system::{self, Program, RESPONDER, UNLIMITED};
-use xtask_stand::fresh_folder;
-use xtask_stand::http::Client;
-use xtask_stand::people::register;
-use xtask_stand::servers;
 
 /// The instructions of a validation of a cached token, relative to those of the bare responder. A change of that path
 /// changes this line, too, and says why.
@@ -23,7 +23,7 @@ const WARM: u32 = 300;
 
 /// Compares the measured ratio with the recorded one.
 pub(crate) fn check() -> Result {
-    if envs::which("valgrind").is_none() {
+    if env_vars::which("valgrind").is_none() {
         servers::install(&["valgrind"])?;
     }
     system::build(false, &["identity-service"])?;

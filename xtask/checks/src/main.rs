@@ -5,6 +5,7 @@
     reason = "a command-line tool prints to standard output"
 )]
 
+mod check_result;
 mod config_reference;
 mod dependencies;
 mod events;
@@ -18,12 +19,11 @@ mod sbom;
 mod source;
 mod systemd;
 mod tidy;
-mod verdict;
 
 use clap::Parser;
 use std::process::ExitCode;
 use xtask_kit::cmd;
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
@@ -55,7 +55,7 @@ enum Check {
 fn main() -> ExitCode {
     let check = Check::parse();
     cmd::task(|| match check {
-        Check::Tidy => tidy::tidy(&envs::root()),
+        Check::Tidy => tidy::tidy(&env_vars::root()),
         Check::Licences => licences::licences(),
         Check::Sbom(options) => sbom::sbom(&options),
         Check::Kubernetes(options) => kubernetes::kubernetes(&options),

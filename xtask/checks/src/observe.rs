@@ -8,13 +8,13 @@ mod files;
 mod live;
 mod names;
 
-use crate::verdict::verdict;
+use crate::check_result::verdict;
 use files::{FOLDER, Files};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask_fixtures::servers;
 use xtask_kit::cmd::{Result, run};
-use xtask_kit::envs;
-use xtask_stand::servers;
+use xtask_kit::env_vars;
 
 #[derive(clap::Args)]
 pub(crate) struct AlertsOptions {
@@ -33,7 +33,7 @@ pub(crate) fn alerts(options: &AlertsOptions) -> Result {
 
 /// Checks everything that needs no running service.
 pub(crate) fn check() -> Result {
-    let root = envs::root();
+    let root = env_vars::root();
     let files = Files::read(&root)?;
     let mut complaints = names::check(&files.expressions, &names::registered(&root)?);
     complaints.extend(files.untold());
@@ -46,7 +46,7 @@ pub(crate) fn check() -> Result {
 /// Runs every expression on the Prometheus with this base URL. Fails if one cannot be run, or if a metric has no series at
 /// all.
 pub(crate) fn against(prometheus: &str) -> Result {
-    let files = Files::read(&envs::root())?;
+    let files = Files::read(&env_vars::root())?;
     let complaints = live::silent(prometheus, &files.expressions)?;
     let count = files.expressions.len();
     let good = format!("{count} expressions run on {prometheus}, all metrics have series");
@@ -72,13 +72,13 @@ fn promtool(folder: &Path) -> Result {
 /// Returns promtool from `PATH`. A build server extracts it from Debian's package of Prometheus, which would start a server
 /// if it were installed.
 fn program() -> Result<Option<PathBuf>> {
-    if let Some(found) = envs::which("promtool") {
+    if let Some(found) = env_vars::which("promtool") {
         return Ok(Some(found));
     }
-    if !envs::is_ci() {
+    if !env_vars::is_ci() {
         return Ok(None);
     }
-    let folder = envs::target_dir().join("prometheus");
+    let folder = env_vars::target_dir().join("prometheus");
     let program = folder.join("usr/bin/promtool");
     if !program.is_file() {
         servers::unpack("prometheus", &folder)?;

@@ -1,6 +1,6 @@
 //! `cargo xtask openapi`: compares docs/openapi with the services' own OpenAPI documents.
 
-use crate::verdict::compare;
+use crate::check_result::compare;
 use std::process::Command;
 use xtask_kit::cmd::{Result, output};
 use xtask_kit::system;

@@ -1,13 +1,13 @@
 //! The settings of every deployment in deploy/ that is for production.
 
+use crate::check_result::verdict;
 use crate::source::{Source, below};
-use crate::verdict::verdict;
 use serde::Deserialize as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use xtask_kit::cmd::{Context, Result};
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 
 /// The environment of all parts of a deployment together.
 type Settings = BTreeMap<String, String>;
@@ -103,7 +103,7 @@ const REFUSED: [(&str, &[&str]); 7] = [
 
 /// Checks all deployments.
 pub(crate) fn production() -> Result {
-    let root = envs::root();
+    let root = env_vars::root();
     let mut complaints = strays(&root)?;
     for deployment in &DEPLOYMENTS {
         let name = deployment.name;
@@ -273,7 +273,9 @@ mod tests {
 
     #[test]
     fn a_setting_that_is_missing_weak_or_for_development_is_named() {
-        let good: Settings = DEPLOYMENTS[0].read(&envs::root()).expect("it can be read");
+        let good: Settings = DEPLOYMENTS[0]
+            .read(&env_vars::root())
+            .expect("it can be read");
         assert_eq!(judge(&good), Vec::<String>::new());
         for (key, _) in REQUIRED {
             let mut settings = good.clone();

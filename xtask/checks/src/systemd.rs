@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::process::Command;
+use xtask_fixtures::servers;
 use xtask_kit::cmd::{Context, Result, fail, run};
-use xtask_kit::envs;
-use xtask_stand::servers;
+use xtask_kit::env_vars;
 
 const UNITS: &str = "deploy/systemd";
 /// The highest exposure of each unit, in tenths of the score of `systemd-analyze security` (100 is everything): what the
@@ -19,15 +19,15 @@ const EXPOSURE: [(&str, u32); 4] = [
 
 /// Checks the syntax, references and exposure of each unit. A build server installs systemd for it.
 pub(crate) fn check() -> Result {
-    if envs::which("systemd-analyze").is_none() && envs::is_ci() {
+    if env_vars::which("systemd-analyze").is_none() && env_vars::is_ci() {
         servers::install(&["systemd"])?;
     }
-    if envs::which("systemd-analyze").is_none() {
+    if env_vars::which("systemd-analyze").is_none() {
         println!("systemd: skipped, systemd-analyze is not installed");
         return Ok(());
     }
     let folder = tempfile::tempdir()?;
-    let units = copy(&envs::root().join(UNITS), folder.path())?;
+    let units = copy(&env_vars::root().join(UNITS), folder.path())?;
     if !units.iter().eq(EXPOSURE.map(|(unit, _)| unit).iter()) {
         let units = units.join(", ");
         return fail(format!(

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use xtask_fixtures::third_party::{RequiredProgram, folder, node_with, obtain, python_with};
 use xtask_kit::cmd::{Result, cargo, output, run};
-use xtask_kit::envs;
-use xtask_stand::runtimes::{RequiredProgram, folder, node_with, obtain, python_with};
+use xtask_kit::env_vars;
 
 const CHROMIUM: RequiredProgram = RequiredProgram {
     names: &["chromium", "chromium-browser", "google-chrome"],
@@ -48,7 +48,7 @@ const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
 
 /// Sets up the client libraries and their languages.
 pub(super) fn name_clients_in(command: &mut Command) -> Result {
-    let root = envs::root();
+    let root = env_vars::root();
     for (variable, path) in FOLDERS {
         command.env(variable, root.join(path));
     }
@@ -73,7 +73,7 @@ pub(super) fn name_clients_in(command: &mut Command) -> Result {
 fn rust() -> Result<PathBuf> {
     let target = folder().join("rust");
     run(cargo()
-        .current_dir(envs::root().join("docs/oauth/rust"))
+        .current_dir(env_vars::root().join("docs/oauth/rust"))
         .args(["build", "--locked"])
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_PROFILE_DEV_DEBUG", "false"))?;
@@ -82,7 +82,7 @@ fn rust() -> Result<PathBuf> {
 
 /// Sets up the Matrix server.
 pub(super) fn name_synapse_in(command: &mut Command) -> Result {
-    let pins = envs::root().join("crates/standalone/tests/e2e/synapse.txt");
+    let pins = env_vars::root().join("crates/standalone/tests/e2e/synapse.txt");
     command.env("HOLDFAST_E2E_SYNAPSE", python_with("synapse", &pins)?);
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(super) fn name_synapse_in(command: &mut Command) -> Result {
 /// Sets up a browser, its driver, and the accessibility checker.
 pub(super) fn name_browser_in(command: &mut Command) -> Result {
     let [chromium, driver] = obtain([&CHROMIUM, &DRIVER], &["fonts-dejavu-core"])?;
-    let axe = envs::root().join("crates/standalone/tests/e2e/axe");
+    let axe = env_vars::root().join("crates/standalone/tests/e2e/axe");
     let (_, axe) = node_with("axe", &axe)?;
     command
         .env("HOLDFAST_E2E_CHROMIUM", chromium)

@@ -12,10 +12,10 @@ mod libraries;
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use xtask_fixtures::servers::{Rabbit, Source};
+use xtask_fixtures::third_party;
 use xtask_kit::cmd::{self, Result, cargo, fail, interrupted, run, run_reading};
 use xtask_kit::report::Report;
-use xtask_stand::runtimes;
-use xtask_stand::servers::{Rabbit, Source};
 
 /// Run the tests that need real browsers and third-party OAuth libraries
 #[derive(Parser)]
@@ -127,7 +127,7 @@ fn has_run(line: &str) -> bool {
 
 /// Returns the folder for screenshots of the pages.
 fn screenshots() -> PathBuf {
-    runtimes::folder().join("screenshots")
+    third_party::folder().join("screenshots")
 }
 
 #[cfg(test)]

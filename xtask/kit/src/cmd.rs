@@ -1,6 +1,6 @@
 //! Starts programs, waits for them, and ends them on Ctrl-C.
 
-use crate::envs;
+use crate::env_vars;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -124,10 +124,10 @@ pub fn wait_until(
 
 /// Returns `cargo` in the root of the checkout, with the target folder of this run.
 pub fn cargo() -> Command {
-    let mut command = Command::new(envs::var("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::new(env_vars::var("CARGO").unwrap_or_else(|| "cargo".into()));
     command
-        .current_dir(envs::root())
-        .env("CARGO_TARGET_DIR", envs::target_dir());
+        .current_dir(env_vars::root())
+        .env("CARGO_TARGET_DIR", env_vars::target_dir());
     command
 }
 

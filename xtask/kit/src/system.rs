@@ -1,7 +1,7 @@
 //! The product's programs as this tool runs them: with fresh data, on free ports.
 
 use crate::cmd::{ProcessGroup, Result, cargo, fail, interrupted, run};
-use crate::envs;
+use crate::env_vars;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ fn listening(line: &str) -> Option<(String, String)> {
 
 /// Returns the path at which cargo puts a program.
 pub fn binary(release: bool, name: &str) -> PathBuf {
-    envs::target_dir()
+    env_vars::target_dir()
         .join(if release { "release" } else { "debug" })
         .join(name)
 }

@@ -3,8 +3,8 @@
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
+use xtask_fixtures::http::next_request;
 use xtask_kit::cmd::{self, Context, Result, fail};
-use xtask_stand::http::next_request;
 
 #[derive(clap::Args)]
 pub(crate) struct ChatListenerOptions {

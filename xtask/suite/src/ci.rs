@@ -2,10 +2,10 @@
 
 use crate::suite;
 use std::process::Command;
+use xtask_fixtures::servers;
 use xtask_kit::cmd::{Result, cargo, fail, interrupted, output, run};
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 use xtask_kit::report::Report;
-use xtask_stand::servers;
 
 #[derive(clap::Args)]
 pub(crate) struct CiOptions {
@@ -95,8 +95,8 @@ const COMPOSE_FILES: [&str; 5] = [
 /// Checks the compose files with the program that is installed. A build server installs one if there is none.
 fn compose() -> Result {
     let plugin = output(Command::new("docker").args(["compose", "version"])).is_ok();
-    if !plugin && envs::which("docker-compose").is_none() {
-        if !envs::is_ci() {
+    if !plugin && env_vars::which("docker-compose").is_none() {
+        if !env_vars::is_ci() {
             println!("compose: skipped, neither `docker compose` nor docker-compose is installed");
             return Ok(());
         }
@@ -105,7 +105,7 @@ fn compose() -> Result {
     for files in COMPOSE_FILES {
         let mut command = Command::new(if plugin { "docker" } else { "docker-compose" });
         command
-            .current_dir(envs::root())
+            .current_dir(env_vars::root())
             .env("COMPOSE_FILE", files)
             .args(plugin.then_some("compose"));
         if files.contains("production") {

@@ -6,8 +6,8 @@ use crate::tour;
 use std::fmt;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask_fixtures::servers::{Servers, Source};
 use xtask_kit::cmd::{CapturedOutput, Result, cargo, fail, interrupted, run};
-use xtask_stand::servers::{Servers, Source};
 
 #[derive(Default, clap::Args)]
 pub(crate) struct TestOptions {

@@ -1,11 +1,11 @@
 //! `cargo xtask tour`: runs the blocks of the API guide, and compares their output with what the guide shows.
 
 use std::process::Command;
+use xtask_fixtures::fresh_folder;
+use xtask_fixtures::servers::free_port;
 use xtask_kit::cmd::{Context, Result, fail, run_reading};
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 use xtask_kit::system::{self, PARTS, Program};
-use xtask_stand::fresh_folder;
-use xtask_stand::servers::free_port;
 
 const SCRIPT: &str = "sh tour";
 const SHOWN: &str = "text tour";
@@ -46,7 +46,7 @@ pub(crate) fn tour_of_built() -> Result {
 
 /// Runs the tour against a running product that reaches this machine as `hook_host`.
 pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
-    let guide = std::fs::read_to_string(envs::root().join(GUIDE))?;
+    let guide = std::fs::read_to_string(env_vars::root().join(GUIDE))?;
     let steps = steps(&guide)?;
     let file = tempfile::Builder::new()
         .prefix("tour-")
@@ -61,10 +61,10 @@ pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result
     };
     let mut command = Command::new("bash");
     command
-        .current_dir(envs::root())
+        .current_dir(env_vars::root())
         .args(["-euo", "pipefail"])
         .arg(file.path())
-        .env("CARGO_TARGET_DIR", envs::target_dir())
+        .env("CARGO_TARGET_DIR", env_vars::target_dir())
         .env("IDENTITY", identity)
         .env("WORKSESSION", worksession)
         .env("CHAT", format!("{listen}:{port}"))

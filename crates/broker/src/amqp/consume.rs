@@ -17,9 +17,9 @@ use uuid::Uuid;
 
 use super::Amqp;
 use super::declare::name;
+use crate::backoff::Backoff;
 use crate::handler::Handler;
 use crate::message::Flow;
-use crate::pause::Backoff;
 use crate::{Acknowledgement, Delivery, Queue};
 
 /// How long a stopping consumer waits for deliveries in progress.
@@ -30,13 +30,13 @@ const SET_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the client may take to pass an acknowledgement to the connection. It usually answers at once. If the
 /// connection breaks at that moment, it may never answer, and the consumer would hang.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a batch waits for more deliveries when it follows a large one at once. Each batch costs its handler a transaction.
-const GATHER: Duration = Duration::from_millis(25);
+const FILL_TIMEOUT: Duration = Duration::from_millis(25);
 
 /// A batch is large from 1/16 of the maximum. The next one then waits to fill, if it follows at once.
-const DENSE: usize = 16;
+const LARGE_DIVISOR: usize = 16;
 
 /// Consumes until it is stopped, and opens a new channel or connection after each loss.
 pub(super) async fn run(
@@ -46,7 +46,7 @@ pub(super) async fn run(
     handler: Handler,
     mut stopping: watch::Receiver<()>,
 ) {
-    let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     loop {
         let connection = tokio::select! {
             _ = stopping.changed() => return,
@@ -61,11 +61,11 @@ pub(super) async fn run(
             Ok(Ok(open)) => consume(open, queue, flow, &handler, &mut stopping).await,
             // The queue may be missing, for example. A new connection declares it.
             Ok(Err(reason)) => {
-                amqp.consuming.give_up(&connection);
+                amqp.consuming.request_replacement(&connection);
                 Err(reason)
             }
             Err(_) => {
-                amqp.consuming.give_up(&connection);
+                amqp.consuming.request_replacement(&connection);
                 Err("no answer in time".to_owned())
             }
         };
@@ -76,11 +76,11 @@ pub(super) async fn run(
         drop(connection);
         amqp.consuming.suspect();
         if since.elapsed() > Duration::from_secs(10) {
-            pause.reset();
+            backoff.reset();
         }
         tokio::select! {
             _ = stopping.changed() => return,
-            () = pause.wait() => {}
+            () = backoff.wait() => {}
         }
     }
 }
@@ -95,7 +95,7 @@ async fn consume(
 ) -> Result<(), String> {
     let mut work = JoinSet::new();
     // A batch that starts before this time follows a large one at once.
-    let mut dense_until = None;
+    let mut fill_until = None;
     let mut ended = false;
     while !ended {
         tokio::select! {
@@ -103,24 +103,24 @@ async fn consume(
             _ = stopping.changed() => break,
             Some(worked) = work.join_next(), if !work.is_empty() => {
                 let mut worked = Some(worked);
-                while let Some(one) = worked.or_else(|| work.try_join_next()) {
+                while let Some(worked_batch) = worked.or_else(|| work.try_join_next()) {
                     // This is not a panic of a handler; `Handler` catches those.
-                    let count: usize = one.map_err(|error| error.to_string())??;
-                    let large = count > 1 && count >= flow.batch / DENSE;
-                    dense_until = large.then(|| Instant::now() + GATHER);
+                    let count: usize = worked_batch.map_err(|error| error.to_string())??;
+                    let large = count > 1 && count >= flow.batch / LARGE_DIVISOR;
+                    fill_until = large.then(|| Instant::now() + FILL_TIMEOUT);
                     worked = None;
                 }
             }
             delivery = consumer.next(), if work.len() < flow.concurrency => match delivery {
                 Some(Ok(raw)) => {
                     let mut raws = vec![raw];
-                    ended = take_available(&mut raws, &mut consumer, flow.batch)?;
-                    let dense = dense_until.take().is_some_and(|until| Instant::now() < until);
-                    if dense && !ended && raws.len() < flow.batch {
+                    ended = add_available(&mut raws, &mut consumer, flow.batch)?;
+                    let follows_large = fill_until.take().is_some_and(|until| Instant::now() < until);
+                    if follows_large && !ended && raws.len() < flow.batch {
                         let filled = fill(&mut raws, &mut consumer, flow.batch);
                         tokio::select! {
                             _ = stopping.changed() => break,
-                            filled = timeout(GATHER, filled) => ended = filled.unwrap_or(Ok(false))?,
+                            filled = timeout(FILL_TIMEOUT, filled) => ended = filled.unwrap_or(Ok(false))?,
                         }
                     }
                     let batch = DeliveryBatch {
@@ -183,20 +183,20 @@ async fn open(
 }
 
 /// Adds the deliveries that have already arrived; see [`fill`].
-fn take_available(
+fn add_available(
     raws: &mut Vec<Raw>,
     consumer: &mut Consumer,
-    most: usize,
+    limit: usize,
 ) -> Result<bool, String> {
-    fill(raws, consumer, most)
+    fill(raws, consumer, limit)
         .now_or_never()
         .unwrap_or(Ok(false))
 }
 
-/// Adds deliveries until there are `most`. Returns whether the consumer ended before that, which the client reports
+/// Adds deliveries until there are `limit`. Returns whether the consumer ended before that, which the client reports
 /// only once.
-async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<bool, String> {
-    while raws.len() < most {
+async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, limit: usize) -> Result<bool, String> {
+    while raws.len() < limit {
         match consumer.next().await {
             Some(Ok(raw)) => raws.push(raw),
             Some(Err(error)) => return Err(error.to_string()),
@@ -229,44 +229,44 @@ impl DeliveryBatch {
         let count = self.raws.len();
         let mut open = Vec::with_capacity(count);
         for mut raw in self.raws {
-            match read(&mut raw) {
-                Some(delivery) => open.push((UnackedDelivery::of(raw), delivery)),
-                None => park(&UnackedDelivery::of(raw), "it has no message id").await?,
+            match take_delivery(&mut raw) {
+                Some(delivery) => open.push((UnackedDelivery::new(raw), delivery)),
+                None => reject(&UnackedDelivery::new(raw), "it has no message id").await?,
             }
         }
         let mut last: Option<UnackedDelivery> = None;
-        let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
         while !open.is_empty() {
             let batch = open.iter().map(|(_, delivery)| delivery.clone()).collect();
-            let acks = handler.judge(batch).await;
-            let mut later = Vec::new();
-            for ((sent, delivery), ack) in open.into_iter().zip(acks) {
+            let acks = handler.handle(batch).await;
+            let mut to_retry = Vec::new();
+            for ((unacked, delivery), ack) in open.into_iter().zip(acks) {
                 match ack {
-                    Some(Acknowledgement::Ack) if !self.alone => acknowledge(&sent, false).await,
+                    Some(Acknowledgement::Ack) if !self.alone => acknowledge(&unacked, false).await,
                     Some(Acknowledgement::Ack) => {
-                        if last.as_ref().is_none_or(|last| last.tag < sent.tag) {
-                            last = Some(sent);
+                        if last.as_ref().is_none_or(|last| last.tag < unacked.tag) {
+                            last = Some(unacked);
                         }
                     }
-                    Some(Acknowledgement::DeadLetter(reason)) => park(&sent, &reason).await?,
-                    Some(Acknowledgement::Retry) => later.push((sent, delivery)),
+                    Some(Acknowledgement::DeadLetter(reason)) => reject(&unacked, &reason).await?,
+                    Some(Acknowledgement::Retry) => to_retry.push((unacked, delivery)),
                     None => {
                         let (queue, id) = (self.queue.name(), delivery.id);
                         log::error!("the consumer of {queue} panicked at the event {id}");
-                        hand_back(&sent).await?;
+                        requeue(&unacked).await?;
                     }
                 }
             }
-            open = later;
+            open = to_retry;
             if open.is_empty() {
                 break;
             }
             tokio::select! {
                 _ = stopping.changed() => {
-                    try_join_all(open.iter().map(|(sent, _)| hand_back(sent))).await?;
+                    try_join_all(open.iter().map(|(unacked, _)| requeue(unacked))).await?;
                     break;
                 }
-                () = pause.wait() => {}
+                () = backoff.wait() => {}
             }
         }
         if let Some(last) = last {
@@ -284,7 +284,7 @@ struct UnackedDelivery {
 }
 
 impl UnackedDelivery {
-    fn of(raw: Raw) -> Self {
+    fn new(raw: Raw) -> Self {
         Self {
             tag: raw.delivery_tag,
             routing_key: raw.routing_key,
@@ -294,7 +294,7 @@ impl UnackedDelivery {
 }
 
 /// Moves the body out of `raw`. Returns `None` without a valid message id.
-fn read(raw: &mut Raw) -> Option<Delivery> {
+fn take_delivery(raw: &mut Raw) -> Option<Delivery> {
     let id = raw.properties.message_id().as_ref()?;
     // On the default exchange, the key is the queue's name. None of Holdfast's services may publish there.
     let key = match raw.exchange.as_str() {
@@ -309,34 +309,34 @@ fn read(raw: &mut Raw) -> Option<Delivery> {
 }
 
 /// Acknowledges a delivery, and with `multiple` also all before it.
-async fn acknowledge(sent: &UnackedDelivery, multiple: bool) {
+async fn acknowledge(unacked: &UnackedDelivery, multiple: bool) {
     let options = BasicAckOptions { multiple };
-    if let Err(error) = told(async { sent.acker.ack(options).await.map(drop) }).await {
+    if let Err(error) = within_timeout(async { unacked.acker.ack(options).await.map(drop) }).await {
         log::warn!("deliveries could not be acknowledged and will be redelivered: {error}");
     }
 }
 
 /// Waits until the connection has taken an acknowledgement, or returns why it has not.
-async fn told(settling: impl Future<Output = lapin::Result<()>>) -> Result<(), String> {
-    match timeout(SETTLE_TIMEOUT, settling).await {
-        Ok(settled) => settled.map_err(|error| error.to_string()),
+async fn within_timeout(sending: impl Future<Output = lapin::Result<()>>) -> Result<(), String> {
+    match timeout(ACKNOWLEDGE_TIMEOUT, sending).await {
+        Ok(result) => result.map_err(|error| error.to_string()),
         Err(_) => Err("the connection accepts no data".to_owned()),
     }
 }
 
-async fn hand_back(sent: &UnackedDelivery) -> Result<(), String> {
+async fn requeue(unacked: &UnackedDelivery) -> Result<(), String> {
     let options = BasicNackOptions {
         requeue: true,
         ..BasicNackOptions::default()
     };
-    told(async { sent.acker.nack(options).await.map(drop) }).await
+    within_timeout(async { unacked.acker.nack(options).await.map(drop) }).await
 }
 
-async fn park(sent: &UnackedDelivery, reason: &str) -> Result<(), String> {
+async fn reject(unacked: &UnackedDelivery, reason: &str) -> Result<(), String> {
     log::error!(
         "dead-lettered a message with the key {:?}: {reason}",
-        sent.routing_key.as_str()
+        unacked.routing_key.as_str()
     );
     let options = BasicRejectOptions { requeue: false };
-    told(async { sent.acker.reject(options).await.map(drop) }).await
+    within_timeout(async { unacked.acker.reject(options).await.map(drop) }).await
 }

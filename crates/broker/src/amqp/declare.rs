@@ -3,8 +3,8 @@ use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptio
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
 use lapin::{Channel, Connection, ErrorKind, ExchangeKind};
 
-use super::unfit::unfit;
-use crate::topology::{DEAD_LETTER_EXCHANGE, PARKED_QUEUE, Queue};
+use super::argument_mismatch::describe_mismatch;
+use crate::topology::{DEAD_LETTER_EXCHANGE, DEAD_LETTER_QUEUE, Queue};
 
 /// The AMQP reply code for an object that exists with other properties.
 const PRECONDITION_FAILED: u16 = 406;
@@ -16,14 +16,14 @@ const ACCESS_REFUSED: u16 = 403;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TopologyError {
     /// The broker is unavailable or refuses for now.
-    Away(String),
+    Unavailable(String),
     /// An object of that name exists with other properties. An operator has to decide.
     Mismatch(String),
 }
 
 impl From<String> for TopologyError {
     fn from(reason: String) -> Self {
-        Self::Away(reason)
+        Self::Unavailable(reason)
     }
 }
 
@@ -31,7 +31,7 @@ impl From<String> for TopologyError {
 const DELIVERY_LIMIT: i64 = 10;
 
 /// High enough never to be reached: dead letters are received again and again, and have no other queue to go to.
-const PARKED_DELIVERY_LIMIT: i64 = 1_000_000;
+const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000;
 
 /// Declares the topology. Each connection of each service does this, and the first one creates it. Every argument is
 /// explicit, because the defaults differ between RabbitMQ 3.10 and 4.
@@ -39,9 +39,9 @@ const PARKED_DELIVERY_LIMIT: i64 = 1_000_000;
 /// What this user may not declare must exist; its owner declares it (`deploy/rabbitmq/definitions.json`). Nothing is
 /// published until then, because an event that reaches only some of its queues is lost for the others.
 pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(), TopologyError> {
-    let mut declaring = Declaring {
+    let mut topology = TopologyPass {
         connection,
-        channel: connection.create_channel().await.map_err(text_of)?,
+        channel: connection.create_channel().await.map_err(error_text)?,
         prefix,
     };
     for (exchange, kind) in [
@@ -49,16 +49,18 @@ pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(),
         (Exchange::Private.name(), ExchangeKind::Direct),
         (DEAD_LETTER_EXCHANGE, ExchangeKind::Fanout),
     ] {
-        declaring.exchange(exchange, kind).await?;
+        topology.exchange(exchange, kind).await?;
     }
 
     let mut arguments = quorum();
     arguments.insert(
         "x-delivery-limit".into(),
-        AMQPValue::LongLongInt(PARKED_DELIVERY_LIMIT),
+        AMQPValue::LongLongInt(DEAD_LETTER_DELIVERY_LIMIT),
     );
     let bindings = vec![(DEAD_LETTER_EXCHANGE, "")];
-    declaring.queue(PARKED_QUEUE, arguments, bindings).await?;
+    topology
+        .queue(DEAD_LETTER_QUEUE, arguments, bindings)
+        .await?;
 
     for queue in Queue::ALL {
         let mut arguments = quorum();
@@ -74,22 +76,22 @@ pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(),
         arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
         let named = |&(exchange, key): &(Exchange, _)| (exchange.name(), key);
         let bindings = queue.bindings().iter().map(named).collect();
-        declaring.queue(queue.name(), arguments, bindings).await?;
+        topology.queue(queue.name(), arguments, bindings).await?;
     }
-    let closed = declaring.channel.close(200, "done".into()).await;
-    closed.map_err(|error| text_of(error).into())
+    let closed = topology.channel.close(200, "done".into()).await;
+    closed.map_err(|error| error_text(error).into())
 }
 
 /// One pass over the topology.
-struct Declaring<'a> {
+struct TopologyPass<'a> {
     connection: &'a Connection,
     channel: Channel,
     prefix: &'a str,
 }
 
-impl Declaring<'_> {
+impl TopologyPass<'_> {
     async fn exchange(&mut self, exchange: &str, kind: ExchangeKind) -> Result<(), TopologyError> {
-        let own = name(self.prefix, exchange)?;
+        let full = name(self.prefix, exchange)?;
         let mut options = ExchangeDeclareOptions {
             durable: true,
             ..ExchangeDeclareOptions::default()
@@ -97,13 +99,15 @@ impl Declaring<'_> {
         let none = FieldTable::default;
         let declared = self
             .channel
-            .exchange_declare(own.clone(), kind.clone(), options, none());
+            .exchange_declare(full.clone(), kind.clone(), options, none());
         match declared.await {
-            Err(error) if is_answer(&error, ACCESS_REFUSED) => {
-                self.channel = self.connection.create_channel().await.map_err(text_of)?;
+            Err(error) if is_reply(&error, ACCESS_REFUSED) => {
+                self.channel = self.connection.create_channel().await.map_err(error_text)?;
                 options.passive = true;
-                let seen = self.channel.exchange_declare(own, kind, options, none());
-                seen.await.map_err(|error| self.missing(exchange, &error))
+                let checked = self.channel.exchange_declare(full, kind, options, none());
+                checked
+                    .await
+                    .map_err(|error| self.missing(exchange, &error))
             }
             declared => declared.map_err(|error| self.refused(exchange, &error)),
         }
@@ -116,19 +120,19 @@ impl Declaring<'_> {
         arguments: FieldTable,
         bindings: Vec<(&'static str, &'static str)>,
     ) -> Result<(), TopologyError> {
-        let own = name(self.prefix, queue)?;
+        let full = name(self.prefix, queue)?;
         let durable = QueueDeclareOptions::durable();
-        let declared = self.channel.queue_declare(own.clone(), durable, arguments);
+        let declared = self.channel.queue_declare(full.clone(), durable, arguments);
         match declared.await {
-            Err(error) if is_answer(&error, ACCESS_REFUSED) => {
-                self.channel = self.connection.create_channel().await.map_err(text_of)?;
+            Err(error) if is_reply(&error, ACCESS_REFUSED) => {
+                self.channel = self.connection.create_channel().await.map_err(error_text)?;
                 let passive = QueueDeclareOptions {
                     passive: true,
                     ..durable
                 };
                 let none = FieldTable::default();
-                let seen = self.channel.queue_declare(own, passive, none).await;
-                return match seen {
+                let checked = self.channel.queue_declare(full, passive, none).await;
+                return match checked {
                     Ok(_) => Ok(()),
                     Err(error) => Err(self.missing(queue, &error)),
                 };
@@ -137,7 +141,7 @@ impl Declaring<'_> {
         };
         for (exchange, key) in bindings {
             let bound = self.channel.queue_bind(
-                own.clone(),
+                full.clone(),
                 name(self.prefix, exchange)?,
                 key.into(),
                 QueueBindOptions::default(),
@@ -148,29 +152,29 @@ impl Declaring<'_> {
         Ok(())
     }
 
-    fn refused(&self, what: &str, error: &lapin::Error) -> TopologyError {
-        let what = format!("declaring {}{what}", self.prefix);
+    fn refused(&self, object: &str, error: &lapin::Error) -> TopologyError {
+        let action = format!("declaring {}{object}", self.prefix);
         match error.kind() {
-            ErrorKind::ProtocolError(answer) if is_answer(error, PRECONDITION_FAILED) => {
-                TopologyError::Mismatch(unfit(&what, answer.get_message().as_str()))
+            ErrorKind::ProtocolError(reply) if is_reply(error, PRECONDITION_FAILED) => {
+                TopologyError::Mismatch(describe_mismatch(&action, reply.get_message().as_str()))
             }
-            _ => TopologyError::Away(format!("{what}: {error}")),
+            _ => TopologyError::Unavailable(format!("{action}: {error}")),
         }
     }
 
-    fn missing(&self, what: &str, error: &lapin::Error) -> TopologyError {
-        TopologyError::Away(format!(
-            "{}{what} does not exist yet, and this user may not declare it: {error}",
+    fn missing(&self, object: &str, error: &lapin::Error) -> TopologyError {
+        TopologyError::Unavailable(format!(
+            "{}{object} does not exist yet, and this user may not declare it: {error}",
             self.prefix
         ))
     }
 }
 
-fn is_answer(error: &lapin::Error, code: u16) -> bool {
-    matches!(error.kind(), ErrorKind::ProtocolError(answer) if answer.get_id() == code)
+fn is_reply(error: &lapin::Error, code: u16) -> bool {
+    matches!(error.kind(), ErrorKind::ProtocolError(reply) if reply.get_id() == code)
 }
 
-fn text_of(error: lapin::Error) -> String {
+fn error_text(error: lapin::Error) -> String {
     error.to_string()
 }
 

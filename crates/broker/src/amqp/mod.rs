@@ -1,11 +1,11 @@
 //! RabbitMQ, over two connections. A broker that is short of memory stops reading from a connection that publishes,
 //! and acknowledgements on it would wait too.
 
+mod argument_mismatch;
 mod consume;
 mod declare;
-mod link;
 mod publish;
-mod unfit;
+mod recovering_connection;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use tokio::time::timeout;
 
 use crate::handler::Handler;
 use crate::message::Flow;
-use crate::topology::PARKED_QUEUE;
+use crate::topology::DEAD_LETTER_QUEUE;
 use crate::{BrokerError, Queue};
 pub(crate) use declare::name;
-use link::RecoveringConnection;
 pub(crate) use publish::PERSISTENT;
+use recovering_connection::RecoveringConnection;
 
 /// How long a query about a queue may take.
-const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The most batches that are published concurrently.
 const BATCHES_AT_ONCE: usize = 16;
@@ -40,7 +40,7 @@ pub(crate) struct Amqp {
     publishing: RecoveringConnection,
     consuming: RecoveringConnection,
     /// Idle channels in confirm mode.
-    lanes: Mutex<Vec<Channel>>,
+    idle_channels: Mutex<Vec<Channel>>,
     /// A batch has a channel to itself, and RabbitMQ limits the channels of a connection.
     batches: Semaphore,
 }
@@ -49,7 +49,7 @@ impl Amqp {
     pub(crate) fn open(uri: AMQPUri, prefix: &str, app_name: &str) -> Self {
         let runtime = Handle::current();
         let prefix: Arc<str> = prefix.into();
-        let link = |role: &str| {
+        let open = |role: &str| {
             RecoveringConnection::open(
                 &runtime,
                 uri.clone(),
@@ -57,13 +57,13 @@ impl Amqp {
                 Arc::clone(&prefix),
             )
         };
-        let (publishing, consuming) = (link("publish"), link("consume"));
+        let (publishing, consuming) = (open("publish"), open("consume"));
         Self {
             runtime,
             prefix,
             publishing,
             consuming,
-            lanes: Mutex::default(),
+            idle_channels: Mutex::default(),
             batches: Semaphore::new(BATCHES_AT_ONCE),
         }
     }
@@ -72,9 +72,10 @@ impl Amqp {
         self.publishing.current().is_some() && self.consuming.current().is_some()
     }
 
-    /// Returns why this broker cannot hold the topology, if so.
-    pub(crate) fn unfit(&self) -> Option<String> {
-        self.publishing.unfit().or_else(|| self.consuming.unfit())
+    /// Returns why this broker cannot have the topology, if so.
+    pub(crate) fn topology_mismatch(&self) -> Option<String> {
+        let publishing = self.publishing.topology_mismatch();
+        publishing.or_else(|| self.consuming.topology_mismatch())
     }
 
     pub(crate) async fn ready_to_publish(&self) {
@@ -99,36 +100,36 @@ impl Amqp {
     }
 
     pub(crate) async fn consumers(&self, queue: Queue) -> Result<u32, BrokerError> {
-        let found = self.ask(queue.name()).await?;
-        Ok(found.consumer_count())
+        let inspected = self.inspect(queue.name()).await?;
+        Ok(inspected.consumer_count())
     }
 
-    pub(crate) async fn parked(&self) -> Result<u32, BrokerError> {
-        let found = self.ask(PARKED_QUEUE).await?;
-        Ok(found.message_count())
+    pub(crate) async fn count_dead_letters(&self) -> Result<u32, BrokerError> {
+        let inspected = self.inspect(DEAD_LETTER_QUEUE).await?;
+        Ok(inspected.message_count())
     }
 
     /// Returns the message and consumer counts of a queue.
-    async fn ask(&self, queue: &str) -> Result<lapin::Queue, BrokerError> {
+    async fn inspect(&self, queue: &str) -> Result<lapin::Queue, BrokerError> {
         let connection = self
             .consuming
             .current()
             .ok_or_else(|| BrokerError("not connected".to_owned()))?;
         let name = name(&self.prefix, queue).map_err(BrokerError)?;
-        let question = async {
+        let query = async {
             let channel = connection.create_channel().await?;
             let options = QueueDeclareOptions {
                 passive: true,
                 ..QueueDeclareOptions::default()
             };
-            let answer = channel
+            let inspected = channel
                 .queue_declare(name, options, FieldTable::default())
                 .await?;
             channel.close(200, "done".into()).await?;
-            Ok::<_, lapin::Error>(answer)
+            Ok::<_, lapin::Error>(inspected)
         };
-        match timeout(QUESTION_TIMEOUT, question).await {
-            Ok(answer) => answer.map_err(|error| BrokerError(error.to_string())),
+        match timeout(QUERY_TIMEOUT, query).await {
+            Ok(inspected) => inspected.map_err(|error| BrokerError(error.to_string())),
             Err(_) => Err(BrokerError("no answer in time".to_owned())),
         }
     }

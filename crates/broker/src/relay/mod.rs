@@ -19,15 +19,15 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::Publisher;
-use crate::pause::Backoff;
+use crate::backoff::Backoff;
 use metrics::Metrics;
 use outbox::{Outbox, RelayedBatch};
 
 /// How long the relay waits after a wake for further rows, so that a burst is one transaction.
-const GATHER: Duration = Duration::from_millis(5);
+const COALESCE_FOR: Duration = Duration::from_millis(5);
 
 /// How long it waits after a wake that follows a batch within [`STREAM`].
-const GATHER_IN_STREAM: Duration = Duration::from_millis(20);
+const COALESCE_IN_STREAM_FOR: Duration = Duration::from_millis(20);
 const STREAM: Duration = Duration::from_millis(50);
 
 /// How often the gauges are read from the database.
@@ -49,7 +49,7 @@ pub struct RelayOptions {
     /// The most batches in progress at once.
     pub batches: usize,
     /// Finds the rows that have a subscribed webhook. Without it, none has one.
-    pub listened: Option<BccFilter>,
+    pub bcc_filter: Option<BccFilter>,
 }
 
 /// Returns the ids of the rows that have a subscribed webhook.
@@ -67,7 +67,7 @@ impl RelayOptions {
             lease: Duration::from_secs(30),
             batch: 500,
             batches: 2,
-            listened: None,
+            bcc_filter: None,
         }
     }
 }
@@ -130,19 +130,19 @@ impl RelayHandle {
 
 async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bool>) {
     let outbox = Arc::new(outbox);
-    let mut under_way = JoinSet::new();
-    let mut pause = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
+    let mut in_progress = JoinSet::new();
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     let mut observe = interval(OBSERVE_EVERY);
     observe.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // After a failure, nothing is leased before `rest_until`. Otherwise a wake or the poll decides.
-    let (mut rest_until, mut next_poll) = (Instant::now(), Instant::now());
+    // After a failure, nothing is leased before `backoff_until`. Otherwise a wake or the poll decides.
+    let (mut backoff_until, mut next_poll) = (Instant::now(), Instant::now());
     let mut leased_at = None;
     let mut woken = true;
     wait_for_broker(&outbox, &mut observe, stopping.clone()).await;
     loop {
         let now = Instant::now();
-        let room = under_way.len() < outbox.options.batches;
-        if room && now >= rest_until && (woken || now >= next_poll) {
+        let has_room = in_progress.len() < outbox.options.batches;
+        if has_room && now >= backoff_until && (woken || now >= next_poll) {
             let leased = outbox.lease(woken).await;
             next_poll = Instant::now() + outbox.options.poll;
             match leased {
@@ -150,7 +150,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
                     woken = batch.more;
                     if !batch.rows.is_empty() {
                         leased_at = Some(Instant::now());
-                        under_way.spawn(Arc::clone(&outbox).publish(batch));
+                        in_progress.spawn(Arc::clone(&outbox).publish(batch));
                     }
                 }
                 Err(error) => {
@@ -158,32 +158,32 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
                         "the relay {} cannot read its outbox: {error}",
                         outbox.options.name
                     );
-                    rest_until = Instant::now() + pause.step();
+                    backoff_until = Instant::now() + backoff.step();
                 }
             }
         }
-        let room = under_way.len() < outbox.options.batches;
-        let next_look = if woken {
-            rest_until
+        let has_room = in_progress.len() < outbox.options.batches;
+        let next_lease = if woken {
+            backoff_until
         } else {
-            next_poll.max(rest_until)
+            next_poll.max(backoff_until)
         };
         tokio::select! {
             biased;
             () = stopped(&mut stopping) => break,
             _ = observe.tick() => outbox.observe().await,
-            Some(settled) = under_way.join_next() => {
+            Some(relayed) = in_progress.join_next() => {
                 // After a panic, the rows stay leased until the lease expires.
-                let Ok(RelayedBatch { some_confirmed, some_kept, some_late, connected }) = settled else { continue };
+                let Ok(RelayedBatch { some_confirmed, some_retained, some_late, connected }) = relayed else { continue };
                 if some_confirmed {
-                    pause.reset();
+                    backoff.reset();
                 }
                 if some_late {
                     next_poll = Instant::now();
                 }
-                if some_kept {
+                if some_retained {
                     // Those rows are free at once, so this relay is what has to wait.
-                    rest_until = Instant::now() + pause.step();
+                    backoff_until = Instant::now() + backoff.step();
                 }
                 if !connected {
                     wait_for_broker(&outbox, &mut observe, stopping.clone()).await;
@@ -191,14 +191,14 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
                 }
             }
             () = wake.notified(), if !woken => {
-                let streams = leased_at.is_some_and(|at: Instant| at.elapsed() < STREAM);
-                sleep(if streams { GATHER_IN_STREAM } else { GATHER }).await;
+                let in_stream = leased_at.is_some_and(|at: Instant| at.elapsed() < STREAM);
+                sleep(if in_stream { COALESCE_IN_STREAM_FOR } else { COALESCE_FOR }).await;
                 woken = true;
             }
-            () = sleep_until(next_look), if room => {}
+            () = sleep_until(next_lease), if has_room => {}
         }
     }
-    while under_way.join_next().await.is_some() {}
+    while in_progress.join_next().await.is_some() {}
 }
 
 /// While the broker is unavailable, no row is leased, and the database has no extra load.

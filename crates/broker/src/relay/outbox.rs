@@ -10,12 +10,12 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Metrics, RelayOptions};
-use crate::pause::Backoff;
+use crate::backoff::Backoff;
 use crate::{Message, PublishOutcome, Publisher};
 
 /// How long leases continue after the last full batch before one starts at the beginning again. An earlier row, such
 /// as one committed late, waits at most this long. In return, a lease does not scan past published rows each time.
-const LOOK_BACK: Duration = Duration::from_secs(1);
+const RESTART_EVERY: Duration = Duration::from_secs(1);
 
 /// The outbox as one relay sees it.
 pub(super) struct Outbox {
@@ -23,7 +23,7 @@ pub(super) struct Outbox {
     pub(super) publisher: Publisher,
     pub(super) options: RelayOptions,
     metrics: Option<Metrics>,
-    place: Mutex<LeaseCursor>,
+    cursor: Mutex<LeaseCursor>,
 }
 
 /// Where the next lease begins.
@@ -41,7 +41,7 @@ impl LeaseCursor {
     fn after(&mut self) -> String {
         let refused = std::mem::take(&mut self.refused);
         let passed = std::mem::take(&mut self.passed);
-        match self.from_start.elapsed() < LOOK_BACK {
+        match self.from_start.elapsed() < RESTART_EVERY {
             true => refused.max(passed),
             false => refused,
         }
@@ -49,12 +49,13 @@ impl LeaseCursor {
 }
 
 /// Rows that were leased together.
+#[derive(Default)]
 pub(super) struct LeasedBatch {
     /// The id of the lease.
     id: String,
     pub(super) rows: Vec<OutboxRow>,
     /// The ids of the rows that have a subscribed webhook.
-    listened: HashSet<String>,
+    subscribed: HashSet<String>,
     /// Whether there are probably more rows.
     pub(super) more: bool,
 }
@@ -63,7 +64,7 @@ pub(super) struct LeasedBatch {
 pub(super) struct RelayedBatch {
     pub(super) some_confirmed: bool,
     /// Whether rows stay in the outbox to be published again.
-    pub(super) some_kept: bool,
+    pub(super) some_retained: bool,
     /// Whether rows may have been committed meanwhile that the lease covered.
     pub(super) some_late: bool,
     pub(super) connected: bool,
@@ -72,9 +73,9 @@ pub(super) struct RelayedBatch {
 #[derive(Default)]
 struct PublishResults {
     batch_id: String,
-    out: Vec<String>,
-    aside: Vec<String>,
-    kept: Vec<String>,
+    confirmed: Vec<String>,
+    unroutable: Vec<String>,
+    retained: Vec<String>,
     connected: bool,
 }
 
@@ -90,7 +91,7 @@ impl Outbox {
             publisher,
             options,
             metrics,
-            place: Mutex::new(LeaseCursor {
+            cursor: Mutex::new(LeaseCursor {
                 refused: String::new(),
                 passed: String::new(),
                 from_start: Instant::now(),
@@ -108,32 +109,27 @@ impl Outbox {
                 .read::<_, DbError, _>(move |db| Ok(outbox::is_any_due(db, now)?))
                 .await?
         {
-            return Ok(LeasedBatch {
-                id: String::new(),
-                rows: Vec::new(),
-                listened: HashSet::new(),
-                more: false,
-            });
+            return Ok(LeasedBatch::default());
         }
         let id = Uuid::now_v7().to_string();
         let (batch_id, lease, limit) = (id.clone(), self.options.lease, self.options.batch);
-        let after = self.place().after();
+        let after = self.cursor().after();
         let from_start = after.is_empty();
-        let asked = self.options.listened.clone();
-        let (rows, listened) = self
+        let bcc_filter = self.options.bcc_filter.clone();
+        let (rows, subscribed) = self
             .pool
             .write_tx::<_, DbError, _>(move |db| {
                 let rows = outbox::lease(db, &batch_id, now, lease, limit, &after)?;
-                // Asked after the lease: a webhook that was created before one of these rows was committed is visible here.
-                let listened = match asked {
-                    Some(asked) if !rows.is_empty() => asked(db, &rows)?,
+                // Called after the lease: a webhook that was created before one of these rows was committed is visible here.
+                let subscribed = match bcc_filter {
+                    Some(bcc_filter) if !rows.is_empty() => bcc_filter(db, &rows)?,
                     _ => HashSet::new(),
                 };
-                Ok((rows, listened))
+                Ok((rows, subscribed))
             })
             .await?;
         let full = i64::try_from(rows.len()).is_ok_and(|leased| leased >= limit);
-        self.note(from_start, rows.last().filter(|_| full));
+        self.set_passed(from_start, rows.last().filter(|_| full));
         // A lease that began further on is followed by one at the beginning, which includes the refused rows.
         let more = full || !from_start;
         if let Some(metrics) = &self.metrics {
@@ -144,7 +140,7 @@ impl Outbox {
         Ok(LeasedBatch {
             id,
             rows,
-            listened,
+            subscribed,
             more,
         })
     }
@@ -152,12 +148,12 @@ impl Outbox {
     /// Publishes leased rows and stores the outcomes.
     pub(super) async fn publish(self: Arc<Self>, batch: LeasedBatch) -> RelayedBatch {
         // After the lease has expired, another relay may have the rows.
-        let until = Instant::now() + self.options.lease;
+        let lease_end = Instant::now() + self.options.lease;
         // The lease of a single row covers no other.
         let some_late = batch.rows.len() > 1;
-        let (mut messages, mut aside) = (Vec::with_capacity(batch.rows.len()), Vec::new());
+        let (mut messages, mut unroutable) = (Vec::with_capacity(batch.rows.len()), Vec::new());
         for row in batch.rows {
-            match message(&row, batch.listened.contains(&row.id)) {
+            match message(&row, batch.subscribed.contains(&row.id)) {
                 Some(message) => messages.push(message),
                 None => {
                     log::error!(
@@ -165,7 +161,7 @@ impl Outbox {
                         row.id,
                         self.options.name
                     );
-                    aside.push(row.id);
+                    unroutable.push(row.id);
                 }
             }
         }
@@ -175,76 +171,76 @@ impl Outbox {
             .map(|message| message.routing_key.clone())
             .collect();
         let outcomes = self.publisher.publish_batch(messages).await;
-        let mut sorted = PublishResults {
+        let mut results = PublishResults {
             batch_id: batch.id,
-            aside,
+            unroutable,
             connected: true,
             ..PublishResults::default()
         };
         for ((id, key), outcome) in ids.into_iter().zip(keys).zip(outcomes) {
-            self.sort(&mut sorted, id, &key, outcome);
+            self.add(&mut results, id, &key, outcome);
         }
-        let settled = RelayedBatch {
-            some_confirmed: !sorted.out.is_empty(),
-            some_kept: !sorted.kept.is_empty(),
+        let relayed = RelayedBatch {
+            some_confirmed: !results.confirmed.is_empty(),
+            some_retained: !results.retained.is_empty(),
             some_late,
-            connected: sorted.connected,
+            connected: results.connected,
         };
-        if let Some(last) = sorted.kept.iter().max() {
-            self.pass_by(last.clone());
+        if let Some(last) = results.retained.iter().max() {
+            self.set_refused(last.clone());
         }
-        self.write_down(Arc::new(sorted), until).await;
-        settled
+        self.store_results(Arc::new(results), lease_end).await;
+        relayed
     }
 
-    fn place(&self) -> MutexGuard<'_, LeaseCursor> {
-        self.place.lock()
+    fn cursor(&self) -> MutexGuard<'_, LeaseCursor> {
+        self.cursor.lock()
     }
 
     /// Lets the next lease begin after the last row of a full batch, or else at the beginning.
-    fn note(&self, from_start: bool, last_of_full: Option<&OutboxRow>) {
-        let mut place = self.place();
+    fn set_passed(&self, from_start: bool, last_of_full: Option<&OutboxRow>) {
+        let mut cursor = self.cursor();
         if from_start {
-            place.from_start = Instant::now();
+            cursor.from_start = Instant::now();
         }
-        place.passed = last_of_full.map(|row| row.id.clone()).unwrap_or_default();
+        cursor.passed = last_of_full.map(|row| row.id.clone()).unwrap_or_default();
     }
 
     /// Lets the next lease begin after this row, which a queue refused.
-    fn pass_by(&self, id: String) {
-        let mut place = self.place();
-        if place.refused < id {
-            place.refused = id;
+    fn set_refused(&self, id: String) {
+        let mut cursor = self.cursor();
+        if cursor.refused < id {
+            cursor.refused = id;
         }
     }
 
-    fn sort(&self, sorted: &mut PublishResults, id: Uuid, key: &str, outcome: PublishOutcome) {
+    fn add(&self, results: &mut PublishResults, id: Uuid, key: &str, outcome: PublishOutcome) {
         let metrics = self.metrics.as_ref();
         let (list, counter) = match &outcome {
-            PublishOutcome::Confirmed => (&mut sorted.out, metrics.map(|it| &it.published)),
+            PublishOutcome::Confirmed => (&mut results.confirmed, metrics.map(|it| &it.published)),
             PublishOutcome::Returned => {
                 log::error!(
                     "no queue is bound to {key}: the event {id} stays in the outbox, marked unroutable"
                 );
-                (&mut sorted.aside, metrics.map(|it| &it.returned))
+                (&mut results.unroutable, metrics.map(|it| &it.returned))
             }
-            PublishOutcome::Parked(reason) => {
+            PublishOutcome::Unreadable(reason) => {
                 log::error!(
                     "a consumer cannot read the event {id} ({key}), marked unroutable in the outbox: {reason}"
                 );
-                (&mut sorted.aside, metrics.map(|it| &it.returned))
+                (&mut results.unroutable, metrics.map(|it| &it.returned))
             }
-            PublishOutcome::Nacked => (&mut sorted.kept, metrics.map(|it| &it.nacked)),
+            PublishOutcome::Nacked => (&mut results.retained, metrics.map(|it| &it.nacked)),
             PublishOutcome::Unsent(_) => {
-                sorted.connected = false;
-                (&mut sorted.kept, None)
+                results.connected = false;
+                (&mut results.retained, None)
             }
             PublishOutcome::Unconfirmed(reason) => {
                 log::debug!("no confirm for the event {id}, it will be published again: {reason}");
                 if let Some(metrics) = metrics {
                     metrics.duplicates.inc();
                 }
-                (&mut sorted.kept, metrics.map(|it| &it.unconfirmed))
+                (&mut results.retained, metrics.map(|it| &it.unconfirmed))
             }
         };
         list.push(id.to_string());
@@ -254,20 +250,20 @@ impl Outbox {
     }
 
     /// Retries until the result is stored or the lease has expired. In the latter case, the rows are published again.
-    async fn write_down(&self, sorted: Arc<PublishResults>, until: Instant) {
-        let mut pause = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
+    async fn store_results(&self, results: Arc<PublishResults>, lease_end: Instant) {
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
         loop {
-            let rows = Arc::clone(&sorted);
-            let written = self.pool.write_tx(move |db| write_down(db, &rows)).await;
-            let Err(error) = written else { return };
-            if Instant::now() >= until {
+            let rows = Arc::clone(&results);
+            let stored = self.pool.write_tx(move |db| store_results(db, &rows)).await;
+            let Err(error) = stored else { return };
+            if Instant::now() >= lease_end {
                 log::error!(
                     "the relay {} cannot store what it published, duplicates will follow: {error}",
                     self.options.name
                 );
                 return;
             }
-            pause.wait().await;
+            backoff.wait().await;
         }
     }
 
@@ -288,22 +284,22 @@ impl Outbox {
 }
 
 /// Deletes and marks rows in one transaction. The end of the lease frees the others.
-fn write_down(db: &mut Db, sorted: &PublishResults) -> Result<(), DbError> {
-    outbox::delete(db, &sorted.out)?;
-    if !sorted.aside.is_empty() {
-        outbox::mark_unroutable(db, &sorted.aside)?;
+fn store_results(db: &mut Db, results: &PublishResults) -> Result<(), DbError> {
+    outbox::delete(db, &results.confirmed)?;
+    if !results.unroutable.is_empty() {
+        outbox::mark_unroutable(db, &results.unroutable)?;
     }
-    outbox::end_lease(db, &sorted.batch_id)?;
+    outbox::end_lease(db, &results.batch_id)?;
     Ok(())
 }
 
-fn message(row: &OutboxRow, listened: bool) -> Option<Message> {
+fn message(row: &OutboxRow, has_subscriber: bool) -> Option<Message> {
     Some(Message {
         exchange: Exchange::from_name(&row.exchange)?,
         routing_key: row.routing_key.clone(),
         id: row.id.parse().ok()?,
         body: row.body.as_bytes().into(),
-        listened,
+        has_subscriber,
     })
 }
 
@@ -317,7 +313,7 @@ mod tests {
 
     use super::*;
 
-    fn place(refused: &str, passed: &str, from_start: Instant) -> LeaseCursor {
+    fn cursor(refused: &str, passed: &str, from_start: Instant) -> LeaseCursor {
         LeaseCursor {
             refused: refused.to_owned(),
             passed: passed.to_owned(),
@@ -334,14 +330,14 @@ mod tests {
             ("c", "b", "c"),
             ("a", "b", "b"),
         ] {
-            let mut place = place(refused, passed, now);
-            assert_eq!(place.after(), after);
+            let mut cursor = cursor(refused, passed, now);
+            assert_eq!(cursor.after(), after);
             // Each position is used for one lease.
-            assert_eq!(place.after(), "");
+            assert_eq!(cursor.after(), "");
         }
-        let a_second_ago = now.checked_sub(LOOK_BACK).unwrap();
+        let a_second_ago = now.checked_sub(RESTART_EVERY).unwrap();
         for (refused, passed, after) in [("", "b", ""), ("a", "b", "a")] {
-            assert_eq!(place(refused, passed, a_second_ago).after(), after);
+            assert_eq!(cursor(refused, passed, a_second_ago).after(), after);
         }
     }
 }

@@ -11,7 +11,9 @@ use test_kit::{TestBroker, wait_until};
 use tokio::time::Instant;
 
 use crate::proxy::Proxy;
-use crate::{PATIENCE, connected, delete_queue, message, next, on_rabbitmq, telling, told};
+use crate::{
+    TIMEOUT, connected, delete_queue, feedback, message, next, on_rabbitmq, recording_handler,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_message_of_a_batch_gets_its_own_outcome() {
@@ -20,7 +22,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
     }
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
-    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
+    let (handler, mut seen) = recording_handler(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
@@ -34,7 +36,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
                 if lost(n) {
                     message(Exchange::Public, "weather.v1")
                 } else {
-                    told()
+                    feedback()
                 }
             })
             .collect();
@@ -53,12 +55,12 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
     }
     let counted =
         async || (broker.consumers(Queue::WorksessionFeedback).await.unwrap() == 1).then_some(());
-    wait_until("the consumer to be counted", PATIENCE, counted).await;
+    wait_until("the consumer to be counted", TIMEOUT, counted).await;
     consumer.stop().await;
     broker.close().await;
     assert_eq!(broker.state(), BrokerState::Disconnected);
     assert!(matches!(
-        broker.publisher().publish(told()).await,
+        broker.publisher().publish(feedback()).await,
         PublishOutcome::Unsent(_)
     ));
 }
@@ -86,17 +88,20 @@ async fn an_unreadable_message_is_dead_lettered_at_once_and_a_deadly_one_after_t
             }
         },
     );
-    let (poison, deadly) = (told(), message(Exchange::Public, "notification.failed.v1"));
+    let (unreadable, deadly) = (
+        feedback(),
+        message(Exchange::Public, "notification.failed.v1"),
+    );
     assert_eq!(
-        broker.publisher().publish(poison.clone()).await,
+        broker.publisher().publish(unreadable.clone()).await,
         PublishOutcome::Confirmed
     );
-    assert_eq!(parked(&kit).await, poison.id.to_string());
+    assert_eq!(dead_letter_id(&kit).await, unreadable.id.to_string());
     assert_eq!(
         broker.publisher().publish(deadly.clone()).await,
         PublishOutcome::Confirmed
     );
-    assert_eq!(parked(&kit).await, deadly.id.to_string());
+    assert_eq!(dead_letter_id(&kit).await, deadly.id.to_string());
     assert!(
         (10..=11).contains(&panics.load(Ordering::SeqCst)),
         "{panics:?}"
@@ -106,13 +111,13 @@ async fn an_unreadable_message_is_dead_lettered_at_once_and_a_deadly_one_after_t
 }
 
 /// Takes the next message out of the dead-letter queue; returns its id.
-async fn parked(kit: &TestBroker) -> String {
+async fn dead_letter_id(kit: &TestBroker) -> String {
     let connection = lapin::Connection::connect(kit.url(), lapin::ConnectionProperties::default())
         .await
         .unwrap();
     let channel = connection.create_channel().await.unwrap();
     let queue = format!("{}work.parked", kit.prefix());
-    let id = wait_until("a parked message", PATIENCE, async || {
+    let id = wait_until("a dead letter", TIMEOUT, async || {
         let options = BasicGetOptions { no_ack: true };
         let got = channel
             .basic_get(queue.as_str().into(), options)
@@ -140,16 +145,17 @@ async fn a_requeued_message_is_redelivered_and_never_dead_lettered() {
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
     let tries = Arc::new(AtomicUsize::new(0));
-    let (handler, mut seen) = telling(move |_| match tries.fetch_add(1, Ordering::SeqCst) {
-        0..3 => Acknowledgement::Retry,
-        _ => Acknowledgement::Ack,
-    });
+    let (handler, mut seen) =
+        recording_handler(move |_| match tries.fetch_add(1, Ordering::SeqCst) {
+            0..3 => Acknowledgement::Retry,
+            _ => Acknowledgement::Ack,
+        });
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
         handler,
     );
-    let sent = told();
+    let sent = feedback();
     assert_eq!(
         broker.publisher().publish(sent.clone()).await,
         PublishOutcome::Confirmed
@@ -169,7 +175,7 @@ async fn publisher_and_consumer_recover_after_their_connections_were_cut() {
     let kit = TestBroker::fresh();
     let proxy = Proxy::before(&kit).await;
     let broker = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
-    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
+    let (handler, mut seen) = recording_handler(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
@@ -177,7 +183,7 @@ async fn publisher_and_consumer_recover_after_their_connections_were_cut() {
     );
     for round in 0..3 {
         broker.publisher().ready().await;
-        let sent = told();
+        let sent = feedback();
         assert_eq!(
             broker.publisher().publish(sent.clone()).await,
             PublishOutcome::Confirmed,
@@ -188,7 +194,7 @@ async fn publisher_and_consumer_recover_after_their_connections_were_cut() {
         let gone = async || (broker.state() == BrokerState::Disconnected).then_some(());
         wait_until("the loss to be noticed", Duration::from_secs(5), gone).await;
         assert!(!matches!(
-            broker.publisher().publish(told()).await,
+            broker.publisher().publish(feedback()).await,
             PublishOutcome::Confirmed
         ));
         assert!(broker.consumers(Queue::WorksessionFeedback).await.is_err());
@@ -205,20 +211,20 @@ async fn a_consumer_declares_its_deleted_queue_again_and_continues() {
     }
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
-    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
+    let (handler, mut seen) = recording_handler(|_| Acknowledgement::Ack);
     let options = ConsumeOptions::default();
     let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
     let publisher = broker.publisher();
-    let before = told();
+    let before = feedback();
     assert_eq!(
         publisher.publish(before.clone()).await,
         PublishOutcome::Confirmed
     );
     assert_eq!(next(&mut seen).await.id, before.id);
     delete_queue(&kit, "worksession.feedback").await;
-    let after = told();
+    let after = feedback();
     // It is returned until the queue exists again.
-    wait_until("a queue to take it", PATIENCE, async || {
+    wait_until("a queue to take it", TIMEOUT, async || {
         (publisher.publish(after.clone()).await == PublishOutcome::Confirmed).then_some(())
     })
     .await;
@@ -251,15 +257,18 @@ async fn a_batch_consumer_continues_if_its_queue_is_deleted_while_it_holds_messa
     });
     let publisher = broker.publisher();
     for _ in 0..4 {
-        assert_eq!(publisher.publish(told()).await, PublishOutcome::Confirmed);
+        assert_eq!(
+            publisher.publish(feedback()).await,
+            PublishOutcome::Confirmed
+        );
     }
     batches.recv().await.unwrap();
     delete_queue(&kit, "worksession.feedback").await;
     // Time for the client to learn of it, which it does not report.
     tokio::time::sleep(Duration::from_secs(1)).await;
     release.close();
-    let after = told();
-    wait_until("a queue to take it", PATIENCE, async || {
+    let after = feedback();
+    wait_until("a queue to take it", TIMEOUT, async || {
         (publisher.publish(after.clone()).await == PublishOutcome::Confirmed).then_some(())
     })
     .await;
@@ -275,10 +284,10 @@ async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
     }
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
-    let poison = told();
+    let unreadable = feedback();
     let (largest, tries) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (done, mut seen) = tokio::sync::mpsc::unbounded_channel();
-    let (size, count, bad) = (Arc::clone(&largest), Arc::clone(&tries), poison.id);
+    let (size, count, bad) = (Arc::clone(&largest), Arc::clone(&tries), unreadable.id);
     let consumer = broker.consume_batches(
         Queue::WorksessionFeedback,
         BatchOptions { most: 100 },
@@ -304,8 +313,8 @@ async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
             }
         },
     );
-    let mut batch: Vec<_> = (0..1_000).map(|_| told()).collect();
-    batch.insert(700, poison.clone());
+    let mut batch: Vec<_> = (0..1_000).map(|_| feedback()).collect();
+    batch.insert(700, unreadable.clone());
     let wanted: std::collections::HashSet<_> = batch.iter().map(|message| message.id).collect();
     let outcomes = broker.publisher().publish_batch(batch).await;
     assert!(
@@ -313,27 +322,27 @@ async fn batches_grow_with_the_backlog_and_leave_nothing_unacknowledged() {
             .iter()
             .all(|outcome| *outcome == PublishOutcome::Confirmed)
     );
-    let mut heard = std::collections::HashSet::new();
-    while heard.len() < 1_000 {
-        let id = tokio::time::timeout(PATIENCE, seen.recv())
+    let mut received = std::collections::HashSet::new();
+    while received.len() < 1_000 {
+        let id = tokio::time::timeout(TIMEOUT, seen.recv())
             .await
             .unwrap()
             .unwrap();
-        assert!(wanted.contains(&id) && heard.insert(id), "each once");
+        assert!(wanted.contains(&id) && received.insert(id), "each once");
     }
-    assert_eq!(parked(&kit).await, poison.id.to_string());
+    assert_eq!(dead_letter_id(&kit).await, unreadable.id.to_string());
     assert_eq!(largest.load(Ordering::SeqCst), 100);
     consumer.stop().await;
     broker.close().await;
     // A message without an acknowledgement would go to the next consumer.
     let broker = connected(&kit).await;
-    let (handler, mut left) = telling(|_| Acknowledgement::Ack);
+    let (handler, mut left) = recording_handler(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
         handler,
     );
-    let last = told();
+    let last = feedback();
     broker.publisher().publish(last.clone()).await;
     assert_eq!(next(&mut left).await.id, last.id);
     consumer.stop().await;
@@ -359,15 +368,15 @@ async fn a_batch_waits_to_fill_while_messages_keep_coming() {
     let since = Instant::now();
     let mut wanted = 0;
     while wanted < 400 {
-        let few: Vec<_> = (0..4).map(|_| told()).collect();
+        let few: Vec<_> = (0..4).map(|_| feedback()).collect();
         wanted += few.len();
         let outcomes = broker.publisher().publish_batch(few).await;
         assert!(outcomes.iter().all(|one| *one == PublishOutcome::Confirmed));
     }
-    let (mut count, mut heard) = (0_u128, 0);
-    while heard < wanted {
-        let batch = tokio::time::timeout(PATIENCE, batches.recv()).await;
-        heard += batch.unwrap().unwrap();
+    let (mut count, mut received) = (0_u128, 0);
+    while received < wanted {
+        let batch = tokio::time::timeout(TIMEOUT, batches.recv()).await;
+        received += batch.unwrap().unwrap();
         count += 1;
     }
     // Either many batches are full, or there is time between them.

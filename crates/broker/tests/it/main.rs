@@ -8,8 +8,8 @@
 )]
 
 mod amqp;
+mod dead_letters;
 mod memory;
-mod parked;
 mod permissions;
 mod proxy;
 mod refused;
@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 /// Declaring quorum queues takes seconds on a broker that declares those of many tests at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn message(exchange: Exchange, routing_key: &str) -> Message {
     Message {
@@ -34,11 +34,11 @@ fn message(exchange: Exchange, routing_key: &str) -> Message {
         routing_key: routing_key.to_owned(),
         id: Uuid::now_v7(),
         body: (*b"{}").into(),
-        listened: false,
+        has_subscriber: false,
     }
 }
 
-fn told() -> Message {
+fn feedback() -> Message {
     message(Exchange::Public, "notification.delivered.v1")
 }
 
@@ -47,7 +47,7 @@ async fn connected(kit: &TestBroker) -> Broker {
     let url: BrokerUrl = kit.url().parse().unwrap();
     let broker = Broker::connect(&url, kit.prefix(), "test");
     let ready = async || (broker.state() != BrokerState::Disconnected).then_some(());
-    wait_until("the broker to be connected", PATIENCE, ready).await;
+    wait_until("the broker to be connected", TIMEOUT, ready).await;
     broker
 }
 
@@ -66,27 +66,27 @@ async fn delete_queue(kit: &TestBroker, queue: &str) {
     connection.close(200, "done".into()).await.unwrap();
 }
 
-type Answering = std::pin::Pin<Box<dyn Future<Output = Acknowledgement> + Send>>;
+type AckFuture = std::pin::Pin<Box<dyn Future<Output = Acknowledgement> + Send>>;
 
 /// Returns a handler that passes its deliveries to the test and answers with what `ack` returns.
-fn telling(
+fn recording_handler(
     ack: impl Fn(&Delivery) -> Acknowledgement + Send + Sync + 'static,
 ) -> (
-    impl Fn(Delivery) -> Answering + Send + Sync,
+    impl Fn(Delivery) -> AckFuture + Send + Sync,
     mpsc::UnboundedReceiver<Delivery>,
 ) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let handler = move |delivery: Delivery| {
-        let answer = ack(&delivery);
+        let acknowledgement = ack(&delivery);
         let _ = sender.send(delivery);
-        let answering: Answering = Box::pin(async move { answer });
-        answering
+        let acknowledged: AckFuture = Box::pin(async move { acknowledgement });
+        acknowledged
     };
     (handler, receiver)
 }
 
 async fn next(receiver: &mut mpsc::UnboundedReceiver<Delivery>) -> Delivery {
-    tokio::time::timeout(PATIENCE, receiver.recv())
+    tokio::time::timeout(TIMEOUT, receiver.recv())
         .await
         .expect("a delivery came in time")
         .unwrap()

@@ -5,14 +5,14 @@ use broker::{
 };
 use event_types::Exchange;
 
-use crate::{message, next, telling, told};
+use crate::{feedback, message, next, recording_handler};
 
 #[tokio::test]
 async fn a_publish_is_confirmed_once_its_consumer_has_acknowledged() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
     assert_eq!(
-        publisher.publish(told()).await,
+        publisher.publish(feedback()).await,
         PublishOutcome::Nacked,
         "nobody consumes yet"
     );
@@ -23,13 +23,13 @@ async fn a_publish_is_confirmed_once_its_consumer_has_acknowledged() {
         PublishOutcome::Returned
     );
 
-    let (handler, mut seen) = telling(|_| Acknowledgement::Ack);
+    let (handler, mut seen) = recording_handler(|_| Acknowledgement::Ack);
     let consumer = broker.consume(
         Queue::WorksessionFeedback,
         ConsumeOptions::default(),
         handler,
     );
-    let sent = told();
+    let sent = feedback();
     assert_eq!(
         publisher.publish(sent.clone()).await,
         PublishOutcome::Confirmed
@@ -41,7 +41,7 @@ async fn a_publish_is_confirmed_once_its_consumer_has_acknowledged() {
     );
 
     consumer.stop().await;
-    assert_eq!(publisher.publish(told()).await, PublishOutcome::Nacked);
+    assert_eq!(publisher.publish(feedback()).await, PublishOutcome::Nacked);
     assert_eq!(
         broker.consumers(Queue::WorksessionFeedback).await.unwrap(),
         0
@@ -63,12 +63,12 @@ async fn a_message_that_its_consumer_refuses_is_not_confirmed() {
             }
         },
     );
-    assert_eq!(publisher.publish(told()).await, PublishOutcome::Nacked);
+    assert_eq!(publisher.publish(feedback()).await, PublishOutcome::Nacked);
     assert_eq!(
         publisher
             .publish(message(Exchange::Public, "notification.failed.v1"))
             .await,
-        PublishOutcome::Parked("unreadable".to_owned())
+        PublishOutcome::Unreadable("unreadable".to_owned())
     );
     assert_eq!(
         publisher
@@ -90,7 +90,7 @@ async fn stopping_a_consumer_waits_for_deliveries_in_progress() {
         },
     );
     let publisher = broker.publisher();
-    let publish = tokio::spawn(async move { publisher.publish(told()).await });
+    let publish = tokio::spawn(async move { publisher.publish(feedback()).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     consumer.stop().await;
     assert!(publish.is_finished() || publish.await.unwrap() == PublishOutcome::Confirmed);
@@ -101,17 +101,17 @@ async fn a_message_for_two_queues_is_confirmed_only_when_both_have_it() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
     let event = || Message {
-        listened: true,
+        has_subscriber: true,
         ..message(Exchange::Public, "session.started.v1")
     };
-    let (handler, mut chat) = telling(|_| Acknowledgement::Ack);
+    let (handler, mut chat) = recording_handler(|_| Acknowledgement::Ack);
     let _chat = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
     let early = event();
     assert_eq!(
         publisher.publish(early.clone()).await,
         PublishOutcome::Nacked
     );
-    let (handler, mut webhooks) = telling(|_| Acknowledgement::Ack);
+    let (handler, mut webhooks) = recording_handler(|_| Acknowledgement::Ack);
     let options = ConsumeOptions::default();
     let _webhooks = broker.consume(Queue::WorksessionWebhooks, options, handler);
     let sent = event();
@@ -119,9 +119,9 @@ async fn a_message_for_two_queues_is_confirmed_only_when_both_have_it() {
         publisher.publish(sent.clone()).await,
         PublishOutcome::Confirmed
     );
-    let heard = [next(&mut chat).await.id, next(&mut chat).await.id];
+    let received = [next(&mut chat).await.id, next(&mut chat).await.id];
     assert_eq!(
-        heard,
+        received,
         [early.id, sent.id],
         "one may hear what is sent again"
     );
@@ -157,7 +157,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
             .map(|key| message(Exchange::Public, key))
             .collect()
     };
-    let parked = || PublishOutcome::Parked("unreadable".to_owned());
+    let unreadable = || PublishOutcome::Unreadable("unreadable".to_owned());
     let good = "notification.delivered.v1";
     let mixed = batch(&[
         good,
@@ -171,7 +171,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
         broker.publisher().publish_batch(mixed).await,
         [
             PublishOutcome::Confirmed,
-            parked(),
+            unreadable(),
             PublishOutcome::Returned,
             PublishOutcome::Nacked,
             PublishOutcome::Confirmed,
@@ -186,6 +186,10 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_if_one_panics_the_con
     let deadly = batch(&[good, "webhook.disabled.v1", "notification.failed.v1"]);
     assert_eq!(
         broker.publisher().publish_batch(deadly).await,
-        [PublishOutcome::Confirmed, PublishOutcome::Nacked, parked()]
+        [
+            PublishOutcome::Confirmed,
+            PublishOutcome::Nacked,
+            unreadable()
+        ]
     );
 }

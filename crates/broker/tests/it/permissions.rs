@@ -15,7 +15,7 @@ use test_kit::wait_until;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use uuid::Uuid;
 
-use crate::{PATIENCE, message, next};
+use crate::{TIMEOUT, message, next};
 
 /// Who publishes what, and how many of the product's queues get it.
 const EVENTS: [(&str, Exchange, &str, usize); 21] = [
@@ -57,16 +57,16 @@ fn url(user: &str) -> Option<String> {
     Some(url.replace("USER", user))
 }
 
-fn by(user: &str) -> Broker {
+fn connect_as(user: &str) -> Broker {
     Broker::connect(&url(user).unwrap().parse().unwrap(), "", user)
 }
 
 /// Connects as a program that does as it likes.
-async fn raw(user: &str) -> Connection {
+async fn connect_raw(user: &str) -> Connection {
     let url = url(user).unwrap();
     let properties = ConnectionProperties::default;
     // The users are created while the run begins.
-    wait_until("the user to be there", PATIENCE, async || {
+    wait_until("the user to be there", TIMEOUT, async || {
         Connection::connect(&url, properties()).await.ok()
     })
     .await
@@ -77,23 +77,23 @@ async fn each_service_may_do_what_it_needs_and_none_can_act_for_another() {
     if url("").is_none() {
         return;
     }
-    let brokers = ["identity", "worksession", "notifier"].map(|user| (user, by(user)));
-    let of = |user: &str| &brokers.iter().find(|(own, _)| *own == user).unwrap().1;
+    let brokers = ["identity", "worksession", "notifier"].map(|user| (user, connect_as(user)));
+    let of = |user: &str| &brokers.iter().find(|(name, _)| *name == user).unwrap().1;
     for (user, broker) in &brokers {
         let ready = async || (broker.state() != BrokerState::Disconnected).then_some(());
-        wait_until(user, PATIENCE, ready).await;
+        wait_until(user, TIMEOUT, ready).await;
     }
-    let (sender, mut heard) = unbounded_channel();
+    let (sender, mut received) = unbounded_channel();
     let consumers: Vec<ConsumerHandle> = CONSUMERS
         .iter()
         .map(|&(user, queue)| {
             let sender = sender.clone();
             of(user).consume(queue, ConsumeOptions::default(), move |delivery| {
-                let park =
+                let is_unreadable =
                     delivery.body.as_ref() == b"unreadable" && !delivery.routing_key.is_empty();
                 sender.send(delivery).unwrap();
                 async move {
-                    match park {
+                    match is_unreadable {
                         true => Acknowledgement::DeadLetter("unreadable".to_owned()),
                         false => Acknowledgement::Ack,
                     }
@@ -101,11 +101,11 @@ async fn each_service_may_do_what_it_needs_and_none_can_act_for_another() {
             })
         })
         .collect();
-    everything(&of, &mut heard).await;
-    parked(of("worksession"), &mut heard).await;
-    forged(&mut heard).await;
-    beyond().await;
-    consumer(of("worksession")).await;
+    check_allowed(&of, &mut received).await;
+    check_dead_letters(of("worksession"), &mut received).await;
+    check_forgeries(&mut received).await;
+    check_forbidden().await;
+    check_third_party_consumer(of("worksession")).await;
     drop(consumers);
     for (_, broker) in &brokers {
         broker.close().await;
@@ -113,54 +113,57 @@ async fn each_service_may_do_what_it_needs_and_none_can_act_for_another() {
 }
 
 /// Does what the product does.
-async fn everything<'a>(of: &impl Fn(&str) -> &'a Broker, heard: &mut UnboundedReceiver<Delivery>) {
+async fn check_allowed<'a>(
+    of: &impl Fn(&str) -> &'a Broker,
+    received: &mut UnboundedReceiver<Delivery>,
+) {
     for (user, exchange, key, queues) in EVENTS {
         let event = Message {
-            listened: key.starts_with("session."),
+            has_subscriber: key.starts_with("session."),
             ..message(exchange, key)
         };
         let id = event.id;
         let outcome = of(user).publisher().publish(event).await;
         assert_eq!(outcome, PublishOutcome::Confirmed, "{user} {key}");
         for _ in 0..queues {
-            let delivery = next(heard).await;
+            let delivery = next(received).await;
             assert_eq!((delivery.id, delivery.routing_key.as_str()), (id, key));
         }
     }
     for user in ["worksession", "notifier"] {
         let count = async || of(user).consumers(Queue::NotifyChat).await.ok();
-        assert_eq!(wait_until("an answer", PATIENCE, count).await, 1, "{user}");
-        assert_eq!(of(user).parked().await.unwrap(), 0, "{user}");
+        assert_eq!(wait_until("an answer", TIMEOUT, count).await, 1, "{user}");
+        assert_eq!(of(user).count_dead_letters().await.unwrap(), 0, "{user}");
     }
 }
 
 /// Lists a dead letter and replays it, as an operator.
-async fn parked(broker: &Broker, heard: &mut UnboundedReceiver<Delivery>) {
+async fn check_dead_letters(broker: &Broker, received: &mut UnboundedReceiver<Delivery>) {
     let unreadable = Message {
         body: (*b"unreadable").into(),
         ..message(Public, "session.started.v1")
     };
     let id = unreadable.id;
     broker.publisher().publish(unreadable).await;
-    assert_eq!(next(heard).await.id, id);
+    assert_eq!(next(received).await.id, id);
     let url = url("parked").unwrap().parse().unwrap();
     let queue = DeadLetterQueue::connect(&url, "", "test").await.unwrap();
-    wait_until("it to be parked", PATIENCE, async || {
+    wait_until("it to become a dead letter", TIMEOUT, async || {
         (queue.count().await.unwrap() == 1).then_some(())
     })
     .await;
-    let mut hand = queue.take().await.unwrap();
-    let messages = hand.next(1).await.unwrap();
-    let sent = hand.send_back(&[&messages[0]]).await.unwrap();
+    let mut checkout = queue.check_out().await.unwrap();
+    let messages = checkout.next(1).await.unwrap();
+    let sent = checkout.replay(&[&messages[0]]).await.unwrap();
     assert_eq!(sent, [Ok(())]);
-    hand.put_down().await.unwrap();
-    let again = next(heard).await;
+    checkout.return_rest().await.unwrap();
+    let again = next(received).await;
     assert_eq!((again.id, again.routing_key.as_str()), (id, ""));
     queue.close().await;
 }
 
 /// Checks that no user can publish another's event: under its key, by a second key, or straight into a queue.
-async fn forged(heard: &mut UnboundedReceiver<Delivery>) {
+async fn check_forgeries(received: &mut UnboundedReceiver<Delivery>) {
     for (user, exchange, key) in [
         ("identity", "work.events", "session.submitted.v1"),
         ("identity", "work.events", "integration.disabled.v1"),
@@ -180,7 +183,7 @@ async fn forged(heard: &mut UnboundedReceiver<Delivery>) {
         ("notifier", "", "worksession.identity"),
         ("consumer", "", "worksession.identity"),
     ] {
-        let connection = raw(user).await;
+        let connection = connect_raw(user).await;
         let channel = connection.create_channel().await.unwrap();
         let refused = publish(&channel, exchange, key, None).await.unwrap_err();
         assert!(
@@ -190,34 +193,34 @@ async fn forged(heard: &mut UnboundedReceiver<Delivery>) {
         connection.close(200, "done".into()).await.unwrap();
     }
     // Old brokers do not check additional keys; such a message arrives, and counts as forged.
-    let connection = raw("worksession").await;
+    let connection = connect_raw("worksession").await;
     let channel = connection.create_channel().await.unwrap();
-    let further = Some("identity.user_changed.v1");
-    let sent = publish(&channel, "work.events", "session.started.v1", further).await;
+    let second_key = Some("identity.user_changed.v1");
+    let sent = publish(&channel, "work.events", "session.started.v1", second_key).await;
     if sent.is_ok() {
         for _ in 0..3 {
-            let delivery = next(heard).await;
+            let delivery = next(received).await;
             assert!(delivery.event().unwrap_err().starts_with("forged"));
         }
     }
     connection.close(200, "done".into()).await.unwrap();
-    assert!(heard.is_empty());
+    assert!(received.is_empty());
 }
 
 async fn publish(
     channel: &Channel,
     exchange: &'static str,
     key: &'static str,
-    further: Option<&str>,
+    second_key: Option<&str>,
 ) -> Result<(), String> {
-    const GONE: &str = r#"{"specversion":"1.0","id":"01a207a2-3280-79ee-a10c-e824a468ca52","source":"identity-service",
+    const BODY: &str = r#"{"specversion":"1.0","id":"01a207a2-3280-79ee-a10c-e824a468ca52","source":"identity-service",
         "type":"identity.user_changed.v1","subject":"user/7","time":"2026-11-23T09:00:00Z",
         "datacontenttype":"application/json","data":{"user_id":7,"deleted":true}}"#;
     let mut properties =
         BasicProperties::default().with_message_id(Uuid::now_v7().to_string().into());
-    if let Some(further) = further {
+    if let Some(second_key) = second_key {
         let mut headers = FieldTable::default();
-        let keys = vec![AMQPValue::LongString(further.into())];
+        let keys = vec![AMQPValue::LongString(second_key.into())];
         headers.insert("BCC".into(), AMQPValue::FieldArray(keys.into()));
         properties = properties.with_headers(headers);
     }
@@ -230,7 +233,7 @@ async fn publish(
             exchange.into(),
             key.into(),
             options,
-            GONE.as_bytes(),
+            BODY.as_bytes(),
             properties,
         );
         published.await?.await
@@ -239,7 +242,7 @@ async fn publish(
 }
 
 /// Checks that no user can read, empty or delete what belongs to another.
-async fn beyond() {
+async fn check_forbidden() {
     for (user, queue) in [
         ("identity", "notify.mail"),
         ("worksession", "notify.mail"),
@@ -249,14 +252,14 @@ async fn beyond() {
         ("consumer", "worksession.identity"),
     ] {
         for what in ["consume", "purge", "delete"] {
-            let connection = raw(user).await;
+            let connection = connect_raw(user).await;
             let channel = connection.create_channel().await.unwrap();
             let none = FieldTable::default();
             let done = match what {
                 "consume" => {
                     let options = BasicConsumeOptions::default();
-                    let begun = channel.basic_consume(queue.into(), "".into(), options, none);
-                    begun.await.map(drop)
+                    let consuming = channel.basic_consume(queue.into(), "".into(), options, none);
+                    consuming.await.map(drop)
                 }
                 "purge" => {
                     let purged = channel.queue_purge(queue.into(), QueuePurgeOptions::default());
@@ -275,7 +278,7 @@ async fn beyond() {
         }
     }
     for user in ["identity", "worksession", "notifier", "consumer", "parked"] {
-        let connection = raw(user).await;
+        let connection = connect_raw(user).await;
         let channel = connection.create_channel().await.unwrap();
         let deleted =
             channel.exchange_delete("work.events".into(), ExchangeDeleteOptions::default());
@@ -285,8 +288,8 @@ async fn beyond() {
 }
 
 /// Consumes as a third-party program, in a queue of its own.
-async fn consumer(publisher: &Broker) {
-    let connection = raw("consumer").await;
+async fn check_third_party_consumer(publisher: &Broker) {
+    let connection = connect_raw("consumer").await;
     let channel = connection.create_channel().await.unwrap();
     let (queue, none) = ("consumer.sessions", FieldTable::default);
     let declared = channel.queue_declare(queue.into(), QueueDeclareOptions::durable(), none());
@@ -302,12 +305,12 @@ async fn consumer(publisher: &Broker) {
         );
         bound.await.unwrap();
     }
-    let told = publisher
+    let outcome = publisher
         .publisher()
         .publish(message(Public, "session.started.v1"))
         .await;
-    assert_eq!(told, PublishOutcome::Confirmed);
-    wait_until("the event", PATIENCE, async || {
+    assert_eq!(outcome, PublishOutcome::Confirmed);
+    wait_until("the event", TIMEOUT, async || {
         let passive = QueueDeclareOptions {
             passive: true,
             ..QueueDeclareOptions::default()

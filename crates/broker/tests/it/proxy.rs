@@ -14,14 +14,14 @@ use tokio::task::JoinHandle;
 pub(crate) struct Proxy {
     address: SocketAddr,
     open: Arc<AtomicBool>,
-    mood: watch::Sender<Mood>,
+    mode: watch::Sender<ProxyMode>,
     streams: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum ProxyMode {
     /// Everything passes.
-    Well,
+    Passing,
     /// Nothing from the client passes, and the client gets a notice.
     Blocked,
     /// Nothing passes.
@@ -36,24 +36,24 @@ impl Proxy {
         let proxy = Self {
             address: listener.local_addr().unwrap(),
             open: Arc::new(AtomicBool::new(true)),
-            mood: watch::Sender::new(Mood::Well),
+            mode: watch::Sender::new(ProxyMode::Passing),
             streams: Arc::default(),
         };
         let (open, streams) = (Arc::clone(&proxy.open), Arc::clone(&proxy.streams));
-        let mood = proxy.mood.subscribe();
+        let mode = proxy.mode.subscribe();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 if !open.load(Ordering::SeqCst) {
                     continue;
                 }
-                let (behind, mood) = (behind.clone(), mood.clone());
+                let (behind, mode) = (behind.clone(), mode.clone());
                 let stream = tokio::spawn(async move {
                     if let Ok(server) = TcpStream::connect(behind).await {
                         let ((from_client, to_client), (from_server, to_server)) =
                             (client.into_split(), server.into_split());
                         tokio::select! {
-                            _ = pass(from_client, to_server, mood.clone()) => {}
-                            _ = answer(from_server, to_client, mood) => {}
+                            _ = pass(from_client, to_server, mode.clone()) => {}
+                            _ = pass_frames(from_server, to_client, mode) => {}
                         }
                     }
                 });
@@ -79,21 +79,21 @@ impl Proxy {
         }
     }
 
-    pub(crate) fn be(&self, mood: Mood) {
-        self.mood.send_replace(mood);
+    pub(crate) fn set_mode(&self, mode: ProxyMode) {
+        self.mode.send_replace(mode);
     }
 }
 
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut mood: watch::Receiver<Mood>,
+    mut mode: watch::Receiver<ProxyMode>,
 ) -> std::io::Result<()> {
     let mut bytes = vec![0; 16 * 1024];
     loop {
-        let _ = mood.wait_for(|mood| *mood == Mood::Well).await;
+        let _ = mode.wait_for(|mode| *mode == ProxyMode::Passing).await;
         let count = from.read(&mut bytes).await?;
-        let _ = mood.wait_for(|mood| *mood == Mood::Well).await;
+        let _ = mode.wait_for(|mode| *mode == ProxyMode::Passing).await;
         if count == 0 {
             return Ok(());
         }
@@ -102,17 +102,17 @@ async fn pass(
 }
 
 /// Passes whole frames, so that others fit between them.
-async fn answer(
+async fn pass_frames(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut mood: watch::Receiver<Mood>,
+    mut mode: watch::Receiver<ProxyMode>,
 ) -> std::io::Result<()> {
     let (mut bytes, mut waiting) = (vec![0; 16 * 1024], Vec::new());
-    let mut told = *mood.borrow_and_update();
+    let mut notified = *mode.borrow_and_update();
     loop {
         tokio::select! {
             count = from.read(&mut bytes) => {
-                let _ = mood.wait_for(|mood| *mood != Mood::Silent).await;
+                let _ = mode.wait_for(|mode| *mode != ProxyMode::Silent).await;
                 match count? {
                     0 => return Ok(()),
                     count => waiting.extend_from_slice(&bytes[..count]),
@@ -122,14 +122,14 @@ async fn answer(
                     waiting.drain(..end);
                 }
             }
-            _ = mood.changed() => {
-                let now = *mood.borrow_and_update();
-                match (told, now) {
-                    (Mood::Well, Mood::Blocked) => to.write_all(&method(60, b"\x0alow memory")).await?,
-                    (Mood::Blocked, Mood::Well) => to.write_all(&method(61, b"")).await?,
+            _ = mode.changed() => {
+                let now = *mode.borrow_and_update();
+                match (notified, now) {
+                    (ProxyMode::Passing, ProxyMode::Blocked) => to.write_all(&method(60, b"\x0alow memory")).await?,
+                    (ProxyMode::Blocked, ProxyMode::Passing) => to.write_all(&method(61, b"")).await?,
                     _ => {}
                 }
-                told = now;
+                notified = now;
             }
         }
     }

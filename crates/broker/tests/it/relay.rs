@@ -12,8 +12,8 @@ use test_kit::{TestBroker, TestDb, wait_until};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::proxy::{Mood, Proxy};
-use crate::{PATIENCE, connected, on_rabbitmq};
+use crate::proxy::{Proxy, ProxyMode};
+use crate::{TIMEOUT, connected, on_rabbitmq};
 
 /// Returns a clock that runs from a fixed start.
 pub(crate) fn clock() -> impl Fn() -> NaiveDateTime + Send + Sync + Clone {
@@ -24,7 +24,7 @@ pub(crate) fn clock() -> impl Fn() -> NaiveDateTime + Send + Sync + Clone {
     move || start + since.elapsed()
 }
 
-pub(crate) fn outbox_of(db: &TestDb) -> Pool {
+pub(crate) fn create_outbox(db: &TestDb) -> Pool {
     let pool = db.pool(4);
     let tables = include_str!("../../../db-kit/sql/sqlite.sql");
     pool.read_blocking::<_, DbError>(|db| Ok(db.batch_execute(tables)?))
@@ -32,18 +32,23 @@ pub(crate) fn outbox_of(db: &TestDb) -> Pool {
     pool
 }
 
-pub(crate) async fn put(
+pub(crate) async fn insert_events(
     pool: &Pool,
     routing_key: &'static str,
     rows: usize,
     now: NaiveDateTime,
 ) -> Vec<Uuid> {
     let ids: Vec<Uuid> = (0..rows).map(|_| Uuid::now_v7()).collect();
-    put_these(pool, routing_key, &ids, now).await;
+    insert_events_with_ids(pool, routing_key, &ids, now).await;
     ids
 }
 
-async fn put_these(pool: &Pool, routing_key: &'static str, ids: &[Uuid], now: NaiveDateTime) {
+async fn insert_events_with_ids(
+    pool: &Pool,
+    routing_key: &'static str,
+    ids: &[Uuid],
+    now: NaiveDateTime,
+) {
     let written = ids.to_vec();
     pool.write_tx::<_, DbError, _>(move |db| {
         for id in written {
@@ -68,8 +73,8 @@ pub(crate) async fn stats(pool: &Pool) -> OutboxStats {
         .unwrap()
 }
 
-pub(crate) async fn emptied(pool: &Pool) {
-    wait_until("the outbox to be empty", PATIENCE, async || {
+pub(crate) async fn wait_until_empty(pool: &Pool) {
+    wait_until("the outbox to be empty", TIMEOUT, async || {
         (stats(pool).await.pending == 0).then_some(())
     })
     .await;
@@ -91,7 +96,7 @@ pub(crate) fn relay(
     )
 }
 
-pub(crate) fn figure(registry: &Registry, name: &str) -> u64 {
+pub(crate) fn metric_value(registry: &Registry, name: &str) -> u64 {
     let family = registry
         .gather()
         .into_iter()
@@ -127,30 +132,32 @@ fn count(broker: &Broker) -> (Counts, broker::ConsumerHandle) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_relays_publish_each_event_once_and_mark_unroutable_ones() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let broker = connected(&kit).await;
     let (counts, consumer) = count(&broker);
-    let ids = put(&pool, "notification.delivered.v1", 4_000, now()).await;
+    let ids = insert_events(&pool, "notification.delivered.v1", 4_000, now()).await;
     let relays: Vec<_> = (0..4).map(|_| relay(&pool, &broker, now.clone())).collect();
-    emptied(&pool).await;
+    wait_until_empty(&pool).await;
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
-    wait_until("every event to arrive", PATIENCE, all).await;
+    wait_until("every event to arrive", TIMEOUT, all).await;
     assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
     let sum = |name| {
-        let figures = relays.iter().map(|(_, registry)| figure(registry, name));
+        let figures = relays
+            .iter()
+            .map(|(_, registry)| metric_value(registry, name));
         figures.sum::<u64>()
     };
     assert_eq!(sum("outbox_published_total"), 4_000);
     assert_eq!(sum("outbox_possible_duplicates_total"), 0);
 
-    put(&pool, "weather.v1", 1, now()).await;
-    let late = put(&pool, "notification.delivered.v1", 1, now()).await;
+    insert_events(&pool, "weather.v1", 1, now()).await;
+    let late = insert_events(&pool, "notification.delivered.v1", 1, now()).await;
     relays[0].0.wake();
-    wait_until("a later event", PATIENCE, async || {
+    wait_until("a later event", TIMEOUT, async || {
         counts.lock().unwrap().contains_key(&late[0]).then_some(())
     })
     .await;
-    emptied(&pool).await;
+    wait_until_empty(&pool).await;
     assert_eq!(stats(&pool).await.unroutable, 1);
     for (relay, _) in &relays {
         relay.stop().await;
@@ -162,7 +169,7 @@ async fn several_relays_publish_each_event_once_and_mark_unroutable_ones() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_wait_for_a_broker_that_is_down_and_arrive_when_it_is_back() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let proxy = if on_rabbitmq() {
         Some(Proxy::before(&kit).await)
     } else {
@@ -178,7 +185,7 @@ async fn events_wait_for_a_broker_that_is_down_and_arrive_when_it_is_back() {
         // The memory broker counts as down while nobody consumes.
         None => Broker::memory(),
     };
-    let ids = put(&pool, "notification.delivered.v1", 300, now()).await;
+    let ids = insert_events(&pool, "notification.delivered.v1", 300, now()).await;
     let (relay, _registry) = relay(&pool, &broker, now.clone());
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert_eq!(stats(&pool).await.pending, 300);
@@ -186,9 +193,9 @@ async fn events_wait_for_a_broker_that_is_down_and_arrive_when_it_is_back() {
         proxy.cut(true);
     }
     let (counts, consumer) = count(&broker);
-    emptied(&pool).await;
+    wait_until_empty(&pool).await;
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
-    wait_until("every event to arrive", PATIENCE, all).await;
+    wait_until("every event to arrive", TIMEOUT, all).await;
     tokio::join!(relay.stop(), consumer.stop());
     broker.close().await;
 }
@@ -196,10 +203,10 @@ async fn events_wait_for_a_broker_that_is_down_and_arrive_when_it_is_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_dead_relay_leased_is_published_later_as_a_possible_duplicate() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let broker = connected(&kit).await;
     let (counts, consumer) = count(&broker);
-    let ids = put(&pool, "notification.delivered.v1", 3, now()).await;
+    let ids = insert_events(&pool, "notification.delivered.v1", 3, now()).await;
     let at = now();
     let dead = pool
         .write_tx::<_, DbError, _>(move |db| {
@@ -216,10 +223,13 @@ async fn what_a_dead_relay_leased_is_published_later_as_a_possible_duplicate() {
         .unwrap();
     assert_eq!(dead.len(), 2);
     let (relay, registry) = relay(&pool, &broker, now.clone());
-    emptied(&pool).await;
+    wait_until_empty(&pool).await;
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
-    wait_until("every event to arrive", PATIENCE, all).await;
-    assert_eq!(figure(&registry, "outbox_possible_duplicates_total"), 2);
+    wait_until("every event to arrive", TIMEOUT, all).await;
+    assert_eq!(
+        metric_value(&registry, "outbox_possible_duplicates_total"),
+        2
+    );
     tokio::join!(relay.stop(), consumer.stop());
     broker.close().await;
 }
@@ -227,7 +237,7 @@ async fn what_a_dead_relay_leased_is_published_later_as_a_possible_duplicate() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_a_relay_completes_what_is_in_flight() {
     let (db, now) = (TestDb::empty("relay"), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let broker = Broker::memory();
     let _consumer = broker.consume(
         Queue::WorksessionFeedback,
@@ -237,7 +247,7 @@ async fn stopping_a_relay_completes_what_is_in_flight() {
             Acknowledgement::Ack
         },
     );
-    put(&pool, "notification.delivered.v1", 5, now()).await;
+    insert_events(&pool, "notification.delivered.v1", 5, now()).await;
     let (relay, _registry) = relay(&pool, &broker, now.clone());
     tokio::time::sleep(Duration::from_millis(100)).await;
     relay.stop().await;
@@ -247,7 +257,7 @@ async fn stopping_a_relay_completes_what_is_in_flight() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_commits_late_inside_a_lease_is_published_when_the_lease_ends() {
     let (db, now) = (TestDb::empty("relay"), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let broker = Broker::memory();
     let counts = Counts::default();
     let counting = Arc::clone(&counts);
@@ -263,17 +273,17 @@ async fn an_event_that_commits_late_inside_a_lease_is_published_when_the_lease_e
         },
     );
     let [first, late, last] = [(); 3].map(|()| Uuid::now_v7());
-    put_these(&pool, "notification.delivered.v1", &[first, last], now()).await;
+    insert_events_with_ids(&pool, "notification.delivered.v1", &[first, last], now()).await;
     let options = RelayOptions {
-        poll: 2 * PATIENCE,
+        poll: 2 * TIMEOUT,
         ..RelayOptions::new("test", now.clone())
     };
     let relay = Relay::spawn(pool.clone(), broker.publisher(), options, &Registry::new());
-    let under_way = async || (counts.lock().unwrap().len() == 2).then_some(());
-    wait_until("the first ones to be under way", PATIENCE, under_way).await;
+    let in_progress = async || (counts.lock().unwrap().len() == 2).then_some(());
+    wait_until("the first ones to be under way", TIMEOUT, in_progress).await;
     // By another process, so that nothing wakes the relay.
-    put_these(&pool, "notification.delivered.v1", &[late], now()).await;
-    emptied(&pool).await;
+    insert_events_with_ids(&pool, "notification.delivered.v1", &[late], now()).await;
+    wait_until_empty(&pool).await;
     assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
     tokio::join!(relay.stop(), consumer.stop());
 }
@@ -281,23 +291,23 @@ async fn an_event_that_commits_late_inside_a_lease_is_published_when_the_lease_e
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_that_one_queue_refuses_do_not_delay_those_of_others() {
     let (db, now) = (TestDb::empty("relay"), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     // The memory broker refuses the messages of a queue that nobody consumes.
     let broker = Broker::memory();
     let (counts, consumer) = count(&broker);
-    put(&pool, "session.started.v1", 1_300, now()).await;
-    let ids = put(&pool, "notification.delivered.v1", 700, now()).await;
+    insert_events(&pool, "session.started.v1", 1_300, now()).await;
+    let ids = insert_events(&pool, "notification.delivered.v1", 700, now()).await;
     let (relay, _registry) = relay(&pool, &broker, now.clone());
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
-    wait_until("what is not refused", PATIENCE, all).await;
+    wait_until("what is not refused", TIMEOUT, all).await;
     // A row is deleted a moment after its event has arrived.
     let others = async || (stats(&pool).await.pending == 1_300).then_some(());
-    wait_until("the rows of it to go", PATIENCE, others).await;
+    wait_until("the rows of it to go", TIMEOUT, others).await;
     // The refused events are retried.
     let chats = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
         Acknowledgement::Ack
     });
-    emptied(&pool).await;
+    wait_until_empty(&pool).await;
     tokio::join!(relay.stop(), consumer.stop(), chats.stop());
 }
 
@@ -307,25 +317,28 @@ async fn a_blocked_broker_gets_no_event_twice_and_all_once_it_is_unblocked() {
         return;
     }
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let proxy = Proxy::before(&kit).await;
     let through = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
     through.publisher().ready().await;
     let direct = connected(&kit).await;
     let (counts, consumer) = count(&direct);
-    proxy.be(Mood::Blocked);
+    proxy.set_mode(ProxyMode::Blocked);
     // Until the block is known: what is in flight at that moment may arrive twice.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let ids = put(&pool, "notification.delivered.v1", 1_500, now()).await;
+    let ids = insert_events(&pool, "notification.delivered.v1", 1_500, now()).await;
     let (relay, registry) = relay(&pool, &through, now.clone());
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stats(&pool).await.pending, 1_500);
-    proxy.be(Mood::Well);
-    emptied(&pool).await;
+    proxy.set_mode(ProxyMode::Passing);
+    wait_until_empty(&pool).await;
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
-    wait_until("every event to arrive", PATIENCE, all).await;
+    wait_until("every event to arrive", TIMEOUT, all).await;
     assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
-    assert_eq!(figure(&registry, "outbox_possible_duplicates_total"), 0);
+    assert_eq!(
+        metric_value(&registry, "outbox_possible_duplicates_total"),
+        0
+    );
     tokio::join!(relay.stop(), consumer.stop());
     tokio::join!(through.close(), direct.close());
 }
@@ -336,21 +349,22 @@ async fn a_silent_broker_is_reconnected_and_possible_duplicates_are_counted() {
         return;
     }
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let proxy = Proxy::before(&kit).await;
     let through = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
     through.publisher().ready().await;
     let direct = connected(&kit).await;
     let (counts, consumer) = count(&direct);
     let (relay, registry) = relay(&pool, &through, now.clone());
-    put(&pool, "notification.delivered.v1", 1, now()).await;
-    emptied(&pool).await;
-    proxy.be(Mood::Silent);
-    let ids = put(&pool, "notification.delivered.v1", 20, now()).await;
-    let noticed = async || (figure(&registry, "outbox_unconfirmed_total") >= 20).then_some(());
-    wait_until("the silence to be noticed", PATIENCE, noticed).await;
-    proxy.be(Mood::Well);
-    wait_until("every event to arrive", 3 * PATIENCE, async || {
+    insert_events(&pool, "notification.delivered.v1", 1, now()).await;
+    wait_until_empty(&pool).await;
+    proxy.set_mode(ProxyMode::Silent);
+    let ids = insert_events(&pool, "notification.delivered.v1", 20, now()).await;
+    let noticed =
+        async || (metric_value(&registry, "outbox_unconfirmed_total") >= 20).then_some(());
+    wait_until("the silence to be noticed", TIMEOUT, noticed).await;
+    proxy.set_mode(ProxyMode::Passing);
+    wait_until("every event to arrive", 3 * TIMEOUT, async || {
         let pending = stats(&pool).await.pending;
         (pending == 0 && counts.lock().unwrap().len() == ids.len() + 1).then_some(())
     })
@@ -361,7 +375,7 @@ async fn a_silent_broker_is_reconnected_and_possible_duplicates_are_counted() {
         .values()
         .map(|copies| copies - 1)
         .sum();
-    let possible = figure(&registry, "outbox_possible_duplicates_total");
+    let possible = metric_value(&registry, "outbox_possible_duplicates_total");
     assert!(
         u64::try_from(copies).unwrap() <= possible,
         "{copies} of {possible}"
@@ -376,7 +390,7 @@ async fn a_missing_exchange_is_declared_again() {
         return;
     }
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let broker = connected(&kit).await;
     let (counts, consumer) = count(&broker);
     let connection = lapin::Connection::connect(kit.url(), lapin::ConnectionProperties::default())
@@ -389,12 +403,12 @@ async fn a_missing_exchange_is_declared_again() {
         .await
         .unwrap();
     connection.close(200, "done".into()).await.unwrap();
-    let ids = put(&pool, "notification.delivered.v1", 20, now()).await;
+    let ids = insert_events(&pool, "notification.delivered.v1", 20, now()).await;
     // A publish to a missing exchange closes its channel, and nothing else.
     let (relay, _registry) = relay(&pool, &broker, now.clone());
-    emptied(&pool).await;
+    wait_until_empty(&pool).await;
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
-    wait_until("every event to arrive", PATIENCE, all).await;
+    wait_until("every event to arrive", TIMEOUT, all).await;
     tokio::join!(relay.stop(), consumer.stop());
     broker.close().await;
 }
@@ -402,34 +416,34 @@ async fn a_missing_exchange_is_declared_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_without_a_webhook_subscriber_is_routed_only_to_the_chat_queue() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
-    let pool = outbox_of(&db);
+    let pool = create_outbox(&db);
     let broker = connected(&kit).await;
-    let came: Arc<Mutex<HashMap<Queue, Vec<Uuid>>>> = Arc::default();
+    let received: Arc<Mutex<HashMap<Queue, Vec<Uuid>>>> = Arc::default();
     let consumers = [Queue::NotifyChat, Queue::WorksessionWebhooks].map(|queue| {
-        let came = Arc::clone(&came);
+        let received = Arc::clone(&received);
         broker.consume(queue, ConsumeOptions::default(), move |delivery| {
             assert_eq!(delivery.routing_key, "session.started.v1");
-            let mut came = came.lock().unwrap();
-            came.entry(queue).or_default().push(delivery.id);
+            let mut received = received.lock().unwrap();
+            received.entry(queue).or_default().push(delivery.id);
             async { Acknowledgement::Ack }
         })
     });
-    let ids = put(&pool, "session.started.v1", 21, now()).await;
+    let ids = insert_events(&pool, "session.started.v1", 21, now()).await;
     // The last event is among them: whatever came before it has arrived by then, if it arrives at all.
     let wanted: Vec<Uuid> = ids.iter().copied().step_by(4).collect();
-    let heard: HashSet<String> = wanted.iter().map(Uuid::to_string).collect();
-    let (registry, asked) = (Registry::new(), heard.clone());
+    let subscribed: HashSet<String> = wanted.iter().map(Uuid::to_string).collect();
+    let (registry, matching) = (Registry::new(), subscribed.clone());
     let options = RelayOptions {
-        listened: Some(Arc::new(move |_, rows| {
+        bcc_filter: Some(Arc::new(move |_, rows| {
             let ids = rows.iter().map(|row| row.id.clone());
-            Ok(ids.filter(|id| asked.contains(id)).collect())
+            Ok(ids.filter(|id| matching.contains(id)).collect())
         })),
         ..RelayOptions::new("test", now)
     };
     let relay = Relay::spawn(pool.clone(), broker.publisher(), options, &registry);
-    emptied(&pool).await;
+    wait_until_empty(&pool).await;
     let of = |queue| {
-        let mut ids = came
+        let mut ids = received
             .lock()
             .unwrap()
             .get(&queue)
@@ -438,7 +452,7 @@ async fn an_event_without_a_webhook_subscriber_is_routed_only_to_the_chat_queue(
         ids.sort_unstable();
         ids
     };
-    wait_until("all of them", PATIENCE, async || {
+    wait_until("all of them", TIMEOUT, async || {
         let last = of(Queue::WorksessionWebhooks).last() == wanted.last();
         (last && of(Queue::NotifyChat).len() == ids.len()).then_some(())
     })

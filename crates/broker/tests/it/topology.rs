@@ -8,7 +8,7 @@ use lapin::types::{AMQPValue, FieldTable, LongString};
 use lapin::{Channel, ExchangeKind};
 use test_kit::{TestBroker, wait_until};
 
-use crate::{PATIENCE, connected, message, on_rabbitmq, told};
+use crate::{TIMEOUT, connected, feedback, message, on_rabbitmq};
 
 /// What a program that does not know the product declares under one of its names.
 enum Declared {
@@ -56,16 +56,16 @@ async fn a_conflicting_declaration_is_reported_with_the_remedy_until_it_is_remov
         let kit = TestBroker::fresh();
         let connection = kit.connect().await;
         let channel = connection.create_channel().await.unwrap();
-        put(&channel, kit.prefix(), &obstacle).await;
+        create_obstacle(&channel, kit.prefix(), &obstacle).await;
         let broker = Broker::connect(&kit.url().parse().unwrap(), kit.prefix(), "test");
         let expected = format!("unusable: {}", sentence.replace("PREFIX", kit.prefix()));
-        let named = wait_until(sentence, PATIENCE, async || {
+        let named = wait_until(sentence, TIMEOUT, async || {
             broker.report().starts_with(&expected).then_some(())
         });
         // A failure shows the actual report.
         tokio::select! {
             () = named => {}
-            () = tokio::time::sleep(PATIENCE * 3 / 4) => panic!("not {expected:?} but {:?}", broker.report()),
+            () = tokio::time::sleep(TIMEOUT * 3 / 4) => panic!("not {expected:?} but {:?}", broker.report()),
         }
         assert!(
             broker.report().contains("drain and delete it"),
@@ -74,15 +74,15 @@ async fn a_conflicting_declaration_is_reported_with_the_remedy_until_it_is_remov
         );
         assert_eq!(broker.state(), BrokerState::Disconnected);
         assert!(matches!(
-            broker.publisher().publish(told()).await,
+            broker.publisher().publish(feedback()).await,
             PublishOutcome::Unsent(_)
         ));
 
-        remove(&channel, kit.prefix(), &obstacle).await;
+        delete_obstacle(&channel, kit.prefix(), &obstacle).await;
         let cleared = async || (broker.report() == "connected").then_some(());
-        wait_until("the way to be clear", PATIENCE, cleared).await;
+        wait_until("the way to be clear", TIMEOUT, cleared).await;
         assert_eq!(
-            broker.publisher().publish(told()).await,
+            broker.publisher().publish(feedback()).await,
             PublishOutcome::Confirmed,
             "{sentence}"
         );
@@ -92,7 +92,7 @@ async fn a_conflicting_declaration_is_reported_with_the_remedy_until_it_is_remov
     }
 }
 
-/// RabbitMQ answers 406 to a declaration that differs from the existing one, and `put` then panics.
+/// RabbitMQ answers 406 to a declaration that differs from the existing one, and `create_obstacle` then panics.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
     if !on_rabbitmq() {
@@ -107,7 +107,7 @@ async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
         ("work.private", ExchangeKind::Direct),
         ("work.dlx", ExchangeKind::Fanout),
     ] {
-        put(&channel, kit.prefix(), &Declared::Exchange(exchange, kind)).await;
+        create_obstacle(&channel, kit.prefix(), &Declared::Exchange(exchange, kind)).await;
     }
     let consumed = [
         "notify.chat",
@@ -130,15 +130,15 @@ async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
         ];
         (queue, arguments)
     });
-    let parked = vec![
+    let dead_letters = vec![
         ("x-queue-type", text("quorum")),
         ("x-delivery-limit", AMQPValue::LongLongInt(1_000_000)),
         ("x-overflow", text("reject-publish")),
     ];
-    for (queue, arguments) in queues.into_iter().chain([("work.parked", parked)]) {
+    for (queue, arguments) in queues.into_iter().chain([("work.parked", dead_letters)]) {
         // Checked first, because declaring a missing queue would create it.
         assert_eq!(kit.waiting(&connection, queue).await, 0);
-        put(&channel, kit.prefix(), &Declared::Queue(queue, arguments)).await;
+        create_obstacle(&channel, kit.prefix(), &Declared::Queue(queue, arguments)).await;
     }
     connection.close(200, "done".into()).await.unwrap();
     broker.close().await;
@@ -152,7 +152,7 @@ async fn declaring_again_changes_nothing_and_keeps_queued_messages() {
     let kit = TestBroker::fresh();
     let first = connected(&kit).await;
     assert_eq!(
-        first.publisher().publish(told()).await,
+        first.publisher().publish(feedback()).await,
         PublishOutcome::Confirmed
     );
     let second = connected(&kit).await;
@@ -172,14 +172,14 @@ async fn a_binding_of_an_older_version_still_gets_every_event_once() {
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
     let connection = kit.connect().await;
-    let session = |listened| Message {
-        listened,
+    let session = |has_subscriber| Message {
+        has_subscriber,
         ..message(Exchange::Public, "session.started.v1")
     };
-    let publish = async |listened| broker.publisher().publish(session(listened)).await;
+    let publish = async |has_subscriber| broker.publisher().publish(session(has_subscriber)).await;
     let webhooks = async || kit.waiting(&connection, "worksession.webhooks").await;
-    for (listened, waiting) in [(false, 0), (true, 1), (false, 1)] {
-        assert_eq!(publish(listened).await, PublishOutcome::Confirmed);
+    for (has_subscriber, waiting) in [(false, 0), (true, 1), (false, 1)] {
+        assert_eq!(publish(has_subscriber).await, PublishOutcome::Confirmed);
         assert_eq!(webhooks().await, waiting);
     }
     let channel = connection.create_channel().await.unwrap();
@@ -193,8 +193,8 @@ async fn a_binding_of_an_older_version_still_gets_every_event_once() {
     );
     bound.await.unwrap();
     let newer = connected(&kit).await;
-    for (listened, waiting) in [(false, 2), (true, 3)] {
-        assert_eq!(publish(listened).await, PublishOutcome::Confirmed);
+    for (has_subscriber, waiting) in [(false, 2), (true, 3)] {
+        assert_eq!(publish(has_subscriber).await, PublishOutcome::Confirmed);
         assert_eq!(webhooks().await, waiting);
     }
     assert_eq!(kit.waiting(&connection, "notify.chat").await, 5);
@@ -204,7 +204,7 @@ async fn a_binding_of_an_older_version_still_gets_every_event_once() {
     connection.close(200, "done".into()).await.unwrap();
 }
 
-async fn put(channel: &Channel, prefix: &str, obstacle: &Declared) {
+async fn create_obstacle(channel: &Channel, prefix: &str, obstacle: &Declared) {
     match obstacle {
         Declared::Queue(name, arguments) => {
             let mut table = FieldTable::default();
@@ -227,7 +227,7 @@ async fn put(channel: &Channel, prefix: &str, obstacle: &Declared) {
     }
 }
 
-async fn remove(channel: &Channel, prefix: &str, obstacle: &Declared) {
+async fn delete_obstacle(channel: &Channel, prefix: &str, obstacle: &Declared) {
     match obstacle {
         Declared::Queue(name, _) => {
             let name = format!("{prefix}{name}").into();

@@ -161,7 +161,6 @@ pub(crate) struct Team {
 }
 
 impl Teams {
-    /// Returns the name of a team.
     pub(crate) fn name(&self, id: i64) -> String {
         let found = self.teams.iter().find(|team| team.id == id);
         found.map_or_else(

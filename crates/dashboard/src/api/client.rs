@@ -9,7 +9,7 @@ use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use service_kit::http::{InternalSecret, RequestId, below};
+use service_kit::http::{InternalSecret, RequestId, join_url};
 use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
@@ -19,11 +19,10 @@ use super::error::{ApiError, ApiRejection};
 use crate::settings::DashboardSettings;
 
 /// The time limit of a call. The slowest one is a sign-in's token request under load.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The time limit for connecting.
-const CONNECT: Duration = Duration::from_secs(2);
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shorter than the time for which services keep an idle connection, so that this side closes it first.
-const IDLE: Duration = Duration::from_secs(3);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum size of a response in bytes. None that a page needs is larger.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 
@@ -52,8 +51,8 @@ impl ServiceClient {
         // These addresses come from the operator. The guarded client is for those that users give.
         let client = ClientBuilder::new()
             .tls_backend_preconfigured(service_kit::tls::client_config())
-            .connect_timeout(CONNECT)
-            .pool_idle_timeout(IDLE)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .redirect(Policy::none())
             .no_proxy()
             .build()?;
@@ -67,8 +66,8 @@ impl ServiceClient {
 
     /// Creates a call of the identity service that carries no access token.
     pub(crate) fn post_identity(&self, path: &str) -> Result<RequestBuilder, url::ParseError> {
-        let address = below(&self.identity, path)?;
-        let mut request = self.client.post(address).timeout(PATIENCE);
+        let address = join_url(&self.identity, path)?;
+        let mut request = self.client.post(address).timeout(CALL_TIMEOUT);
         if let Some(inside) = &self.inside {
             request = request.header(InternalSecret::HEADER, inside.expose());
         }
@@ -94,7 +93,6 @@ pub(crate) struct ApiClient<'a> {
 }
 
 impl ApiClient<'_> {
-    /// Loads something from the work-session service.
     pub(crate) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
         self.read(&self.http.worksession, path).await
     }
@@ -104,13 +102,12 @@ impl ApiClient<'_> {
         self.get("/api/user/data").await
     }
 
-    /// Loads something from the identity service.
     pub(crate) async fn identity<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
         self.read(&self.http.identity, path).await
     }
 
     /// Describes who configured an integration, and with which application.
-    pub(crate) async fn maker(self, user: Option<i64>, client: Option<&str>) -> String {
+    pub(crate) async fn creator(self, user: Option<i64>, client: Option<&str>) -> String {
         let name = match user {
             Some(id) => {
                 let path = format!("/api/auth/user/{id}");
@@ -129,7 +126,6 @@ impl ApiClient<'_> {
         }
     }
 
-    /// Sends a change to the work-session service.
     pub(crate) async fn send<T: DeserializeOwned>(
         self,
         method: Method,
@@ -137,7 +133,7 @@ impl ApiClient<'_> {
         body: Value,
     ) -> Result<T, ApiError> {
         let request = self.request(method, &self.http.worksession, path)?;
-        answer(request.json(&body).timeout(PATIENCE).send().await).await
+        answer(request.json(&body).timeout(CALL_TIMEOUT).send().await).await
     }
 
     /// Sends a change with an idempotency key: the same key again changes nothing more.
@@ -149,7 +145,7 @@ impl ApiClient<'_> {
     ) -> Result<T, ApiError> {
         let request = self.request(Method::POST, &self.http.worksession, path)?;
         let request = request.header("idempotency-key", key).json(&body);
-        answer(request.timeout(PATIENCE).send().await).await
+        answer(request.timeout(CALL_TIMEOUT).send().await).await
     }
 
     /// Opens a file of the work-session service, to be forwarded as it arrives. Its body may take long.
@@ -158,7 +154,6 @@ impl ApiClient<'_> {
         begun(request).await
     }
 
-    /// Opens the event stream of the work-session service.
     pub(crate) async fn stream(
         self,
         path: &str,
@@ -175,7 +170,7 @@ impl ApiClient<'_> {
     async fn read<T: DeserializeOwned>(&self, base: &Url, path: &str) -> Result<T, ApiError> {
         let send = async || {
             let request = self.request(Method::GET, base, path)?;
-            Ok::<_, ApiError>(request.timeout(PATIENCE).send().await)
+            Ok::<_, ApiError>(request.timeout(CALL_TIMEOUT).send().await)
         };
         match send().await? {
             // The service may have closed the pooled connection, and a repeated read is harmless.
@@ -185,7 +180,7 @@ impl ApiClient<'_> {
     }
 
     fn request(&self, method: Method, base: &Url, path: &str) -> Result<RequestBuilder, ApiError> {
-        let address = below(base, path).map_err(ApiError::unavailable)?;
+        let address = join_url(base, path).map_err(ApiError::unavailable)?;
         let request = self.http.client.request(method, address);
         let request = request.bearer_auth(self.token);
         Ok(request.header("x-request-id", self.request_id.as_str()))
@@ -210,7 +205,7 @@ async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Res
 
 /// Sends a request whose response must begin in time. Its body may take as long as it needs.
 async fn begun(request: RequestBuilder) -> Result<Response, ApiError> {
-    let answered = timeout(PATIENCE, request.send()).await;
+    let answered = timeout(CALL_TIMEOUT, request.send()).await;
     good(answered.map_err(ApiError::unavailable)?).await
 }
 

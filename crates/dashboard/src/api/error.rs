@@ -49,7 +49,7 @@ impl ApiRejection {
     }
 
     /// Whether the user who sent the form can correct it, now or later. The form is then shown again.
-    pub(crate) fn is_about_the_form(&self) -> bool {
+    pub(crate) fn is_correctable(&self) -> bool {
         matches!(
             self.status,
             StatusCode::BAD_REQUEST
@@ -71,9 +71,9 @@ impl ApiError {
     ///
     /// # Errors
     /// Any other error.
-    pub(crate) fn about_the_form(self) -> Result<ApiRejection, Self> {
+    pub(crate) fn into_correctable(self) -> Result<ApiRejection, Self> {
         match self {
-            Self::Rejected(refused) if refused.is_about_the_form() => Ok(refused),
+            Self::Rejected(refused) if refused.is_correctable() => Ok(refused),
             other => Err(other),
         }
     }
@@ -144,10 +144,10 @@ mod tests {
         assert_eq!(Problem::from(busy).status, StatusCode::SERVICE_UNAVAILABLE);
         assert!(
             of(StatusCode::UNPROCESSABLE_ENTITY)
-                .about_the_form()
+                .into_correctable()
                 .is_ok()
         );
         let busy = of(StatusCode::SERVICE_UNAVAILABLE);
-        assert!(busy.about_the_form().is_err());
+        assert!(busy.into_correctable().is_err());
     }
 }

@@ -36,5 +36,5 @@ pub(super) async fn download(
             answer.insert_header((name, value.as_bytes()));
         }
     }
-    Ok(user.remember(answer.streaming(chunks(file))))
+    Ok(user.add_cookies(answer.streaming(chunks(file))))
 }

@@ -9,9 +9,9 @@ use service_kit::http::{Query, endpoint};
 
 use super::{export, timezone};
 use crate::api::Preferences;
-use crate::form::{Form, step_up};
-use crate::frame::PageFrame;
-use crate::notices::{DoneQuery, FormMessages};
+use crate::form::{Form, go_up};
+use crate::form_messages::{DoneQuery, FormMessages};
+use crate::page_frame::PageFrame;
 use crate::visitor::SignedInVisitor;
 
 const PATH: &str = "/settings";
@@ -25,10 +25,10 @@ const NUMBERS: [&str; 4] = [
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(PATH).get(page))
-        .service(endpoint("/settings/preferences").get(step_up).post(save))
+        .service(endpoint("/settings/preferences").get(go_up).post(save))
         .service(
             endpoint("/settings/timezone")
-                .get(step_up)
+                .get(go_up)
                 .post(timezone::save),
         )
         .service(endpoint("/settings/export").get(export::download));
@@ -83,39 +83,38 @@ impl PreferencesPage<'_> {
 }
 
 async fn page(user: SignedInVisitor, done: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
-    show(&user, done.0.notices(), None).await
+    show(&user, done.0.messages(), None).await
 }
 
-/// Saves the preferences.
 async fn save(form: Form<PreferencesForm>) -> actix_web::Result<HttpResponse> {
     let Form { user, fields } = form;
     let body = match fields.body() {
         Ok(body) => body,
-        Err(notices) => return show(&user, notices, Some(fields)).await,
+        Err(messages) => return show(&user, messages, Some(fields)).await,
     };
     let path = "/api/user/preferences";
     match user.submit::<Value>(Method::PUT, path, body).await? {
         Ok(_) => Ok(user.see_other("/settings?done=preferences")),
-        Err(refused) => show(&user, refused.notices(&NUMBERS), Some(fields)).await,
+        Err(refused) => show(&user, refused.messages(&NUMBERS), Some(fields)).await,
     }
 }
 
 pub(super) async fn again(
     user: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
 ) -> actix_web::Result<HttpResponse> {
-    show(user, notices, None).await
+    show(user, messages, None).await
 }
 
 async fn show(
     user: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     input: Option<PreferencesForm>,
 ) -> actix_web::Result<HttpResponse> {
     let data = user.on(user.call().user_data().await)?;
     let page = PreferencesPage {
-        frame: user.frame(t("preferences-title"), &data).with(notices),
-        input: input.unwrap_or_else(|| PreferencesForm::of(&data.preferences)),
+        frame: user.frame(t("preferences-title"), &data).with(messages),
+        input: input.unwrap_or_else(|| PreferencesForm::from_preferences(&data.preferences)),
         timezones: timezone::all(&data.timezone),
         timezone: &data.timezone,
     };
@@ -123,7 +122,7 @@ async fn show(
 }
 
 impl PreferencesForm {
-    fn of(preferences: &Preferences) -> Self {
+    fn from_preferences(preferences: &Preferences) -> Self {
         Self {
             daily_goal: preferences.daily_goal.to_string(),
             default_duration: preferences.default_duration.to_string(),
@@ -135,10 +134,10 @@ impl PreferencesForm {
         }
     }
 
-    /// Returns the body for the service.
     fn body(&self) -> Result<Value, FormMessages> {
         let number = |name, text: &str, most: i64| {
-            let wrong = |_| FormMessages::wrong(name, t("preferences-number").with("most", most));
+            let wrong =
+                |_| FormMessages::for_field(name, t("preferences-number").with("most", most));
             text.trim().parse::<i64>().map_err(wrong)
         };
         let [goal, duration, short, long] = NUMBERS;

@@ -9,38 +9,36 @@ use web_kit::text::wait;
 use super::routes::again;
 use crate::api::ApiRejection;
 use crate::form::Form;
-use crate::notices::FormMessages;
+use crate::form_messages::FormMessages;
 
 #[derive(Deserialize)]
 pub(super) struct TimezoneForm {
     timezone: String,
 }
 
-/// Lists the names of all zones but one.
 pub(super) fn all(but: &str) -> Vec<&'static str> {
     let names = TZ_VARIANTS.iter().map(|zone| zone.name());
     names.filter(|name| *name != but).collect()
 }
 
-/// Changes the zone in which days are counted.
 pub(super) async fn save(form: Form<TimezoneForm>) -> actix_web::Result<HttpResponse> {
     let Form { user, fields } = form;
     let body = json!({ "timezone": fields.timezone });
     let path = "/api/user/preferences";
     match user.submit::<Value>(Method::PUT, path, body).await? {
         Ok(_) => Ok(user.see_other("/settings?done=timezone")),
-        Err(refused) => again(&user, said(&refused)).await,
+        Err(refused) => again(&user, messages_for(&refused)).await,
     }
 }
 
-fn said(refused: &ApiRejection) -> FormMessages {
+fn messages_for(refused: &ApiRejection) -> FormMessages {
     match refused.retry_after {
         Some(seconds) => {
             let message = t("preferences-timezone-wait")
                 .with("reason", &refused.message)
                 .with("wait", wait(seconds));
-            FormMessages::flawed(Some("timezone"), refused.status, message)
+            FormMessages::for_error(Some("timezone"), refused.status, message)
         }
-        None => refused.notices(&["timezone"]),
+        None => refused.messages(&["timezone"]),
     }
 }

@@ -5,7 +5,7 @@ use service_kit::http::Path;
 
 use super::bodies::{API, PATH, ProjectForm};
 use super::pages::{show_list, show_one};
-use crate::form::{EmptyForm, Form, lines};
+use crate::form::{EmptyForm, Form, normalize_line_ends};
 use crate::visitor::SignedInVisitor;
 
 /// The fields, for the messages beside them.
@@ -13,7 +13,7 @@ const FIELDS: [&str; 2] = ["name", "description"];
 
 impl ProjectForm {
     fn body(&self) -> Value {
-        json!({"name": self.name, "description": lines(&self.description)})
+        json!({"name": self.name, "description": normalize_line_ends(&self.description)})
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) async fn create(form: Form<ProjectForm>) -> actix_web::Result<HttpRes
         .await?
     {
         Ok(_) => Ok(done(&user, "project")),
-        Err(refused) => show_list(&user, refused.notices(&FIELDS), fields).await,
+        Err(refused) => show_list(&user, refused.messages(&FIELDS), fields).await,
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn save(
         .await?
     {
         Ok(_) => Ok(done(&user, "project")),
-        Err(refused) => show_one(&user, id, refused.notices(&FIELDS), Some(fields)).await,
+        Err(refused) => show_one(&user, id, refused.messages(&FIELDS), Some(fields)).await,
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn archive(
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let (user, path) = (form.user, format!("{API}/{id}"));
-    user.order::<Value>(Method::DELETE, &path).await?;
+    user.request::<Value>(Method::DELETE, &path).await?;
     Ok(done(&user, "archived"))
 }
 

@@ -9,11 +9,11 @@ use service_kit::http::endpoint;
 
 use bodies::PATH;
 
-use crate::form::step_up;
+use crate::form::go_up;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     let of_one = |rest: &str| endpoint(&format!("{PATH}/{{id}}{rest}"));
     cfg.service(endpoint(PATH).get(pages::list).post(changes::create))
         .service(of_one("").get(pages::one).post(changes::save))
-        .service(of_one("/archive").get(step_up).post(changes::archive));
+        .service(of_one("/archive").get(go_up).post(changes::archive));
 }

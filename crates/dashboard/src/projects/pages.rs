@@ -4,8 +4,8 @@ use messages::t;
 use service_kit::http::{Path, Query};
 
 use super::bodies::{API, OwnProject, OwnProjectBody, OwnProjects, ProjectForm};
-use crate::frame::PageFrame;
-use crate::notices::{DoneQuery, FormMessages};
+use crate::form_messages::{DoneQuery, FormMessages};
+use crate::page_frame::PageFrame;
 use crate::visitor::SignedInVisitor;
 
 #[derive(Template)]
@@ -17,7 +17,7 @@ struct ProjectListPage {
 }
 
 #[derive(Template)]
-#[template(path = "projects/one.html")]
+#[template(path = "projects/project.html")]
 struct OwnProjectPage<'a> {
     frame: PageFrame,
     project: &'a OwnProject,
@@ -29,8 +29,8 @@ pub(super) async fn list(
     user: SignedInVisitor,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = done.0.notices();
-    show_list(&user, notices, ProjectForm::default()).await
+    let messages = done.0.messages();
+    show_list(&user, messages, ProjectForm::default()).await
 }
 
 pub(super) async fn one(
@@ -38,13 +38,13 @@ pub(super) async fn one(
     Path((id,)): Path<(i64,)>,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = done.0.notices();
-    show_one(&user, id, notices, None).await
+    let messages = done.0.messages();
+    show_one(&user, id, messages, None).await
 }
 
 pub(super) async fn show_list(
     user: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     input: ProjectForm,
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (user.call(), format!("{API}?archived=true"));
@@ -54,7 +54,7 @@ pub(super) async fn show_list(
     ))?;
     found.projects.sort_by_key(|project| project.archived);
     let page = ProjectListPage {
-        frame: user.frame(t("projects-title"), &data).with(notices),
+        frame: user.frame(t("projects-title"), &data).with(messages),
         projects: found.projects,
         input,
     };
@@ -64,7 +64,7 @@ pub(super) async fn show_list(
 pub(super) async fn show_one(
     user: &SignedInVisitor,
     id: i64,
-    notices: FormMessages,
+    messages: FormMessages,
     input: Option<ProjectForm>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, path) = (user.call(), format!("{API}/{id}"));
@@ -77,7 +77,7 @@ pub(super) async fn show_one(
         description: project.description.clone(),
     };
     let page = OwnProjectPage {
-        frame: user.frame(t("projects-project"), &data).with(notices),
+        frame: user.frame(t("projects-project"), &data).with(messages),
         input: input.unwrap_or_else(stored),
         project: &project,
     };

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use service_kit::http::Path;
 use web_kit::text::with_query;
 
-use super::record::{self, SessionBody};
 use super::review::{FIELDS, SessionReview};
+use super::session_page::{self, SessionBody};
 use crate::api::{ApiError, ApiRejection, PlannedSession, PreSession, SessionId, Submitted};
 use crate::form::Form;
-use crate::frame::PageFrame;
-use crate::notices::FormMessages;
+use crate::form_messages::FormMessages;
+use crate::page_frame::PageFrame;
 use crate::text::{self, TimeFormatter};
 use crate::visitor::SignedInVisitor;
 
@@ -50,7 +50,6 @@ pub(super) struct FinishForm {
     review: SessionReview,
 }
 
-/// Shows the form of a session.
 pub(super) async fn page(
     user: SignedInVisitor,
     Path((id,)): Path<(SessionId,)>,
@@ -65,7 +64,6 @@ pub(super) async fn page(
     .await
 }
 
-/// Submits the form of a session.
 pub(super) async fn submit(
     form: Form<FinishForm>,
     Path((id,)): Path<(SessionId,)>,
@@ -74,7 +72,7 @@ pub(super) async fn submit(
     let (review, end_time) = (fields.review.clone(), fields.end_time.clone());
     let body = match fields.review.body() {
         Ok(review) => review,
-        Err(notices) => return show(&user, &id, notices, review, Some(end_time)).await,
+        Err(messages) => return show(&user, &id, messages, review, Some(end_time)).await,
     };
     match user.split_rejection(send(&user, &id, fields, body).await)? {
         Ok(submitted) => {
@@ -82,7 +80,7 @@ pub(super) async fn submit(
             let path = format!("/sessions/{id}/finished");
             Ok(user.see_other(&with_query(&path, &[("badges", &badges)])))
         }
-        Err(refused) => show(&user, &id, said(&refused), review, Some(end_time)).await,
+        Err(refused) => show(&user, &id, messages_for(&refused), review, Some(end_time)).await,
     }
 }
 
@@ -114,7 +112,7 @@ async fn send(
 async fn show(
     user: &SignedInVisitor,
     id: &SessionId,
-    notices: FormMessages,
+    messages: FormMessages,
     review: SessionReview,
     end_time: Option<String>,
 ) -> actix_web::Result<HttpResponse> {
@@ -132,10 +130,10 @@ async fn show(
         return match review.is_empty() {
             true => Ok(user.see_other(&format!("/sessions/{id}"))),
             // Another tab was faster. The input in this one may be the better text.
-            false => record::show(user, id, notices, Some(review)).await,
+            false => session_page::show(user, id, messages, Some(review)).await,
         };
     }
-    let face = TimeFormatter::of(&data.timezone);
+    let zone = TimeFormatter::new(&data.timezone);
     // The work ends when the user presses "finish", or at the next start. The time spent on this form does not count.
     let now = user.visitor.dashboard.clock.now();
     let given = end_time.and_then(|text| text.parse().ok());
@@ -145,10 +143,10 @@ async fn show(
     let is_whole = ended + NEARLY >= planned.expected_end_at;
     let worked = (ended - planned.started_at).num_minutes().max(0);
     let page = FinishPage {
-        frame: user.frame(t("sessions-finish"), &data).with(notices),
+        frame: user.frame(t("sessions-finish"), &data).with(messages),
         id: id.to_string(),
-        from: face.time(&planned.started_at),
-        to: face.time(&ended),
+        from: zone.time(&planned.started_at),
+        to: zone.time(&ended),
         end_time: text::exact(&ended),
         worked: (!is_whole).then_some(worked),
         is_given_up: planned.status == "abandoned",
@@ -158,14 +156,13 @@ async fn show(
     Ok(user.show(page.frame.status(), &page))
 }
 
-/// Returns the messages about a rejection, in words for people who wrote no client.
-fn said(refused: &ApiRejection) -> FormMessages {
+fn messages_for(refused: &ApiRejection) -> FormMessages {
     let message = match refused.status {
         StatusCode::CONFLICT => t("sessions-already-submitted").with("message", &refused.message),
         StatusCode::UNPROCESSABLE_ENTITY => {
             t("sessions-plan-differs").with("message", &refused.message)
         }
-        _ => return refused.notices(&FIELDS),
+        _ => return refused.messages(&FIELDS),
     };
-    FormMessages::flawed(None, refused.status, message)
+    FormMessages::for_error(None, refused.status, message)
 }

@@ -7,9 +7,9 @@ use messages::{Text, t};
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
-use super::record::SessionBody;
+use super::session_page::SessionBody;
 use crate::api::{Session, SessionId, UserData};
-use crate::frame::PageFrame;
+use crate::page_frame::PageFrame;
 use crate::text;
 use crate::visitor::SignedInVisitor;
 

@@ -2,8 +2,8 @@
 
 mod finish;
 mod finished;
-mod record;
 mod review;
+mod session_page;
 
 use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
@@ -17,7 +17,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     .service(endpoint("/sessions/{id}/finished").get(finished::page))
     .service(
         endpoint("/sessions/{id}")
-            .get(record::page)
-            .post(record::save),
+            .get(session_page::page)
+            .post(session_page::save),
     );
 }

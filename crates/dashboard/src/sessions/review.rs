@@ -2,8 +2,8 @@ use messages::t;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::form::lines;
-use crate::notices::FormMessages;
+use crate::form::normalize_line_ends;
+use crate::form_messages::FormMessages;
 
 /// What a user can write about a session afterwards. It contains nothing of the plan.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -22,10 +22,8 @@ pub(super) struct SessionReview {
 pub(super) const FIELDS: [&str; 3] = ["note", "quality_rating", "tags"];
 
 impl SessionReview {
-    /// The ratings to choose from.
     pub(super) const RATINGS: [i64; 5] = [5, 4, 3, 2, 1];
 
-    /// Whether there is no input.
     pub(super) fn is_empty(&self) -> bool {
         let fields = [&self.note, &self.quality_rating, &self.tags];
         fields.iter().all(|field| field.trim().is_empty())
@@ -40,14 +38,14 @@ impl SessionReview {
             "" => None,
             text => {
                 let wrong =
-                    |_| FormMessages::wrong("quality_rating", t("sessions-rating-malformed"));
+                    |_| FormMessages::for_field("quality_rating", t("sessions-rating-malformed"));
                 Some(text.parse::<i64>().map_err(wrong)?)
             }
         };
         let tags = self.tags.split(',').map(str::trim);
         let tags: Vec<&str> = tags.filter(|tag| !tag.is_empty()).collect();
         Ok(json!({
-            "note": lines(&self.note),
+            "note": normalize_line_ends(&self.note),
             "quality_rating": rating,
             "tags": tags,
         }))
@@ -81,7 +79,7 @@ mod tests {
         assert!(
             review
                 .body()
-                .is_err_and(|it| it.at("quality_rating").is_some())
+                .is_err_and(|it| it.error_at("quality_rating").is_some())
         );
     }
 }

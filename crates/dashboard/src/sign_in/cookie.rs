@@ -9,14 +9,13 @@ use service_kit::seal::{SealError, Sealer};
 use web_kit::Cookies;
 use web_kit::cookies::set_cookie;
 
-use super::oauth::Tokens;
+use super::token_client::Tokens;
 
 /// The cookie of the sign-in; over https, a prefix precedes this name.
 pub(crate) const NAME: &str = "holdfast_ws";
 /// The cookie that identifies this browser, signed in or not.
 pub(crate) const BROWSER: &str = "holdfast_ws_browser";
-/// The context to which a sealed sign-in is bound.
-const PLACE: &str = "dashboard sign-in";
+const SEAL_CONTEXT: &str = "dashboard sign-in";
 /// The life of the cookies in seconds, as long as that of an unused refresh token.
 pub(crate) const LIFE: i64 = 90 * 24 * 3_600;
 /// An access token is not used in the last seconds of its life, because it could expire on its way.
@@ -58,7 +57,6 @@ impl BrowserSignIn {
         }
     }
 
-    /// Returns the same sign-in with new tokens.
     pub(super) fn with(self, tokens: Tokens, now: DateTime<Utc>) -> Self {
         Self {
             since: self.since,
@@ -66,12 +64,10 @@ impl BrowserSignIn {
         }
     }
 
-    /// Whether the access token is still valid.
     pub(super) fn is_fresh(&self, now: DateTime<Utc>) -> bool {
         now + MARGIN < self.expires_at
     }
 
-    /// Returns the access token.
     pub(crate) fn token(&self) -> &str {
         self.access_token.expose_secret()
     }
@@ -89,15 +85,14 @@ impl BrowserSignIn {
             s: self.since.timestamp(),
         };
         let text = serde_json::to_vec(&stored).map_err(|_| SealError::Malformed)?;
-        let sealed = sealer.seal(PLACE, &text)?;
+        let sealed = sealer.seal(SEAL_CONTEXT, &text)?;
         match sealed.len() {
             0..=MAX_COOKIE => Ok(sealed),
             _ => Err(SealError::Malformed),
         }
     }
 
-    /// Adds the cookie of the sign-in to a response.
-    pub(crate) fn keep(
+    pub(crate) fn add_cookie(
         &self,
         cookies: &Cookies,
         sealer: &Sealer,
@@ -110,7 +105,7 @@ impl BrowserSignIn {
 
     /// Opens the value of a cookie; none if it was not sealed here.
     pub(crate) fn open(sealer: &Sealer, value: &str) -> Option<Self> {
-        let text = sealer.open_text(PLACE, value).ok()?;
+        let text = sealer.open_text(SEAL_CONTEXT, value).ok()?;
         let stored: StoredSignIn<'_> = serde_json::from_str(text.expose_secret()).ok()?;
         Some(Self {
             username: stored.u.into_owned(),
@@ -132,7 +127,7 @@ mod tests {
     use service_kit::seal::{Purpose, SealingKeys};
 
     use super::*;
-    use crate::sign_in::oauth::User;
+    use crate::sign_in::token_client::User;
 
     fn signed_in(token: &str) -> BrowserSignIn {
         let tokens = Tokens {

@@ -9,12 +9,12 @@ use service_kit::crypto::sha256;
 use tokio::sync::OnceCell;
 
 use super::cookie::BrowserSignIn;
-use super::oauth::{ClientContext, TokenClient, TokenError};
+use super::token_client::{ClientContext, TokenClient, TokenError};
 
 /// How long the result of a renewal is kept.
-const KNOWN_FOR: Duration = Duration::from_secs(600);
+const LIFE: Duration = Duration::from_secs(600);
 /// The maximum number of renewals that are kept.
-const KNOWN: u64 = 10_000;
+const CAPACITY: u64 = 10_000;
 /// A cookie that is more renewals behind than this is not followed.
 const STEPS: usize = 4;
 
@@ -27,7 +27,7 @@ pub(crate) struct TokenRenewals(Cache<[u8; 32], Arc<OnceCell<BrowserSignIn>>>);
 impl Default for TokenRenewals {
     fn default() -> Self {
         let cache = Cache::builder();
-        Self(cache.max_capacity(KNOWN).time_to_live(KNOWN_FOR).build())
+        Self(cache.max_capacity(CAPACITY).time_to_live(LIFE).build())
     }
 }
 

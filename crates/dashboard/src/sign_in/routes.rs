@@ -12,17 +12,17 @@ use web_kit::cookies::set_cookie;
 use web_kit::form;
 use web_kit::text::with_query;
 
-use super::journey::AuthorizationState;
+use super::authorization_state::AuthorizationState;
 use super::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, TokenClient, TokenError};
-use crate::form::step_up;
+use crate::form::go_up;
 use crate::paths::{CALLBACK, HOME, SIGN_IN};
 use crate::state::Dashboard;
 use crate::visitor::Visitor;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(SIGN_IN).get(begin))
-        .service(endpoint(CALLBACK).get(arrive))
-        .service(endpoint("/sign-out").get(step_up).post(sign_out));
+        .service(endpoint(CALLBACK).get(finish))
+        .service(endpoint("/sign-out").get(go_up).post(sign_out));
 }
 
 #[derive(Deserialize)]
@@ -32,7 +32,6 @@ struct BeginQuery {
     here: Option<String>,
 }
 
-/// Sends the browser to the identity service.
 async fn begin(
     visitor: Visitor,
     query: Query<BeginQuery>,
@@ -44,15 +43,15 @@ async fn begin(
     if query.0.here.is_none() && !is_at(&dashboard.settings.base_url, &req) {
         let pairs = [("return_to", return_to.as_str()), ("here", "1")];
         let path = with_query(SIGN_IN, &pairs);
-        return Ok(found(&format!("{}{path}", dashboard.settings.base_url)));
+        return Ok(redirect(&format!("{}{path}", dashboard.settings.base_url)));
     }
     check_cookies(&visitor)?;
     let browser = visitor.browser.clone();
-    let journey = AuthorizationState::begin(browser.clone(), return_to, dashboard.clock.now());
-    let state = journey
+    let state = AuthorizationState::begin(browser.clone(), return_to, dashboard.clock.now());
+    let sealed = state
         .seal(&dashboard.sealers.sign_ins)
         .map_err(Problem::internal)?;
-    let mut answer = found(oauth.authorize(&state, &journey.verifier).as_str());
+    let mut answer = redirect(oauth.authorize(&sealed, &state.verifier).as_str());
     let cookie = dashboard.cookies.lasting(BROWSER, browser, LIFE);
     set_cookie(&mut answer, &cookie);
     Ok(answer)
@@ -69,32 +68,32 @@ struct CallbackQuery {
 }
 
 /// Handles the browser's return with an authorization code.
-async fn arrive(
+async fn finish(
     visitor: Visitor,
     query: Query<CallbackQuery>,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let dashboard = &visitor.dashboard;
     let oauth = oauth(dashboard)?;
-    let came = query.0;
+    let query = query.0;
     let (sealer, now) = (&dashboard.sealers.sign_ins, dashboard.clock.now());
-    let journey = AuthorizationState::arrive(sealer, &came.state, Some(&visitor.browser), now);
-    let journey = journey.ok_or_else(|| lost(&visitor))?;
-    check_issuer(oauth, came.iss.as_deref())?;
-    let code = came.code.ok_or_else(|| refused(came.error_description))?;
+    let state = AuthorizationState::open(sealer, &query.state, Some(&visitor.browser), now);
+    let state = state.ok_or_else(|| invalid_state(&visitor))?;
+    check_issuer(oauth, query.iss.as_deref())?;
+    let code = query.code.ok_or_else(|| denied(query.error_description))?;
     if req.method() == Method::HEAD {
         // The code works only once, and the GET that follows needs it.
-        return Ok(found(journey.return_to.as_str()));
+        return Ok(redirect(state.return_to.as_str()));
     }
-    let tokens = oauth.redeem(&code, &journey.verifier, &visitor.origin);
-    let tokens = tokens.await.map_err(not_signed_in)?;
+    let tokens = oauth.redeem(&code, &state.verifier, &visitor.origin);
+    let tokens = tokens.await.map_err(token_problem)?;
     let sign_in = BrowserSignIn::new(tokens, dashboard.clock.now());
     if let Some(before) = &visitor.sign_in {
         // Its cookie is replaced, so nobody could end it any more, except in the list of sign-ins.
-        end(oauth, before, &visitor.origin).await;
+        revoke(oauth, before, &visitor.origin).await;
     }
-    let mut answer = found(journey.return_to.as_str());
-    sign_in.keep(&dashboard.cookies, &dashboard.sealers.sign_ins, &mut answer)?;
+    let mut answer = redirect(state.return_to.as_str());
+    sign_in.add_cookie(&dashboard.cookies, &dashboard.sealers.sign_ins, &mut answer)?;
     Ok(answer)
 }
 
@@ -110,7 +109,7 @@ async fn sign_out(
     let has_ended = match (&visitor.sign_in, &dashboard.oauth) {
         (Some(sign_in), Some(oauth)) => {
             visitor.open_token(form::token_in(&body).as_deref())?;
-            end(oauth, sign_in, &visitor.origin).await
+            revoke(oauth, sign_in, &visitor.origin).await
         }
         (sign_in, _) => sign_in.is_none(),
     };
@@ -122,12 +121,12 @@ async fn sign_out(
         .insert_header((LOCATION, done))
         .finish();
     // The cookie is deleted in any case.
-    set_cookie(&mut answer, &dashboard.cookies.forgotten(NAME));
+    set_cookie(&mut answer, &dashboard.cookies.expired(NAME));
     Ok(answer)
 }
 
 /// Revokes a sign-in at the identity service, and returns whether that succeeded.
-async fn end(oauth: &TokenClient, sign_in: &BrowserSignIn, origin: &ClientContext) -> bool {
+async fn revoke(oauth: &TokenClient, sign_in: &BrowserSignIn, origin: &ClientContext) -> bool {
     let revoked = oauth.revoke(&sign_in.refresh_token, origin).await;
     if let Err(cause) = &revoked {
         log::warn!("a sign-in was not revoked: {cause}");
@@ -179,7 +178,7 @@ fn check_issuer(oauth: &TokenClient, iss: Option<&str>) -> Result<(), Problem> {
     }
 }
 
-fn lost(visitor: &Visitor) -> Problem {
+fn invalid_state(visitor: &Visitor) -> Problem {
     let message: String = match visitor.sign_in {
         Some(_) => t("dashboard-already-signed-in").into(),
         None => t("dashboard-other-browser").into(),
@@ -187,12 +186,12 @@ fn lost(visitor: &Visitor) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, "invalid_state", message)
 }
 
-fn refused(description: Option<String>) -> Problem {
+fn denied(description: Option<String>) -> Problem {
     let message = description.unwrap_or_else(|| t("dashboard-sign-in-denied").into());
     Problem::new(StatusCode::FORBIDDEN, "access_denied", message)
 }
 
-fn not_signed_in(error: TokenError) -> Problem {
+fn token_problem(error: TokenError) -> Problem {
     match error {
         TokenError::Ended => Problem::new(
             StatusCode::BAD_REQUEST,
@@ -210,7 +209,7 @@ fn not_signed_in(error: TokenError) -> Problem {
 }
 
 /// Redirects the browser (302), without leaking the code in the address (RFC 9700 section 4.2.4).
-fn found(address: &str) -> HttpResponse {
+fn redirect(address: &str) -> HttpResponse {
     HttpResponse::Found()
         .insert_header((LOCATION, address))
         .insert_header((CACHE_CONTROL, "no-store"))

@@ -139,22 +139,21 @@ pub(super) struct ChatTest {
 /// The response of `GET /api/leaderboard`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Leaderboard {
-    pub(super) entries: Vec<LeaderboardPlace>,
+    pub(super) entries: Vec<LeaderboardEntry>,
     /// The user's own entry, on whatever page it is.
-    pub(super) me: Option<LeaderboardPlace>,
+    pub(super) me: Option<LeaderboardEntry>,
     pub(super) next_cursor: Option<String>,
 }
 
 impl Leaderboard {
-    /// Whether this entry is the user's.
-    pub(super) fn is_me(&self, place: &LeaderboardPlace) -> bool {
+    pub(super) fn is_me(&self, place: &LeaderboardEntry) -> bool {
         self.me
             .as_ref()
             .is_some_and(|me| me.user_id == place.user_id)
     }
 
     /// Returns the user's entry, if it is not on this page.
-    pub(super) fn me_elsewhere(&self) -> Option<&LeaderboardPlace> {
+    pub(super) fn me_elsewhere(&self) -> Option<&LeaderboardEntry> {
         let me = self.me.as_ref()?;
         (!self.entries.iter().any(|place| self.is_me(place))).then_some(me)
     }
@@ -162,7 +161,7 @@ impl Leaderboard {
 
 /// An entry of a leaderboard.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct LeaderboardPlace {
+pub(super) struct LeaderboardEntry {
     pub(super) rank: i64,
     pub(super) user_id: i64,
     pub(super) username: String,
@@ -174,8 +173,7 @@ pub(super) struct LeaderboardPlace {
 /// The periods of leaderboards, as the API names them.
 pub(super) const PERIODS: [&str; 4] = ["day", "week", "month", "all"];
 
-/// Returns the requested period, or the week.
-pub(super) fn period(asked: Option<&str>) -> &'static str {
-    let known = PERIODS.into_iter().find(|name| Some(*name) == asked);
+pub(super) fn period(requested: Option<&str>) -> &'static str {
+    let known = PERIODS.into_iter().find(|name| Some(*name) == requested);
     known.unwrap_or("week")
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use service_kit::http::Path;
 
 use super::bodies::Chat;
-use super::settings::{ProjectPath, show};
+use super::project_settings::{ProjectPath, show};
 use crate::form::{EmptyForm, Form};
 use crate::visitor::SignedInVisitor;
 
@@ -41,20 +41,19 @@ impl ChatForm {
     pub(super) const ANNOUNCED: [&'static str; 3] = ["planned", "finished", "abandoned"];
 
     /// Fills the form from the chat's settings, or with the usual ones if there is no chat.
-    pub(super) fn of(chat: &Chat) -> Self {
+    pub(super) fn from_chat(chat: &Chat) -> Self {
         let is_new = chat.provider.is_none();
-        let told = |what: &str| chat.announce.iter().any(|it| it == what);
+        let is_announced = |what: &str| chat.announce.iter().any(|it| it == what);
         let yes = |is: bool| is.then(|| "yes".to_owned());
         Self {
             provider: chat.provider.clone().unwrap_or_default(),
-            planned: yes(is_new || told("planned")),
-            finished: yes(is_new || told("finished")),
-            abandoned: yes(told("abandoned")),
+            planned: yes(is_new || is_announced("planned")),
+            finished: yes(is_new || is_announced("finished")),
+            abandoned: yes(is_announced("abandoned")),
             ..Self::default()
         }
     }
 
-    /// Whether this box is ticked.
     pub(super) fn has(&self, name: &str) -> bool {
         match name {
             "planned" => self.planned.is_some(),
@@ -95,13 +94,12 @@ pub(super) async fn save(
     {
         Ok(_) => Ok(done(&user, &path, "chat")),
         Err(refused) => {
-            let notices = refused.notices(&FIELDS);
-            show(&user, &path, notices, None, Some(fields)).await
+            let messages = refused.messages(&FIELDS);
+            show(&user, &path, messages, None, Some(fields)).await
         }
     }
 }
 
-/// Sends a test message.
 pub(super) async fn test(
     form: Form<EmptyForm>,
     Path(path): Path<ProjectPath>,
@@ -112,28 +110,26 @@ pub(super) async fn test(
     );
     match user.submit::<Value>(Method::POST, &api, json!({})).await? {
         Ok(_) => Ok(done(&user, &path, "chat-test")),
-        Err(refused) => show(&user, &path, refused.notices(&[]), None, None).await,
+        Err(refused) => show(&user, &path, refused.messages(&[]), None, None).await,
     }
 }
 
-/// Takes over a paused chat.
 pub(super) async fn adopt(
     form: Form<EmptyForm>,
     Path(path): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
     let user = form.user;
     let api = format!("/api/team-projects/{}/chat/adopt", path.1);
-    user.order::<Value>(Method::POST, &api).await?;
+    user.request::<Value>(Method::POST, &api).await?;
     Ok(done(&user, &path, "kept"))
 }
 
-/// Removes the chat.
 pub(super) async fn switch_off(
     form: Form<EmptyForm>,
     Path(path): Path<ProjectPath>,
 ) -> actix_web::Result<HttpResponse> {
     let (user, api) = (form.user, format!("/api/team-projects/{}/chat", path.1));
-    user.order::<Value>(Method::DELETE, &api).await?;
+    user.request::<Value>(Method::DELETE, &api).await?;
     Ok(done(&user, &path, "chat-off"))
 }
 

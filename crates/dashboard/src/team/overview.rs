@@ -8,11 +8,11 @@ use web_kit::text::with_query;
 use super::bodies::{
     Leaderboard, PERIODS, TeamActivity, TeamDetail, TeamProject, TeamProjects, period,
 };
-use super::week::{WeekTotals, monday};
+use super::week_totals::{WeekTotals, monday};
 use crate::api::Slug;
 use crate::assets::LIVE;
-use crate::frame::PageFrame;
-use crate::notices::DoneQuery;
+use crate::form_messages::DoneQuery;
+use crate::page_frame::PageFrame;
 use crate::text::{self, TimeFormatter};
 use crate::visitor::SignedInVisitor;
 
@@ -31,7 +31,7 @@ struct OverviewPage<'a> {
     detail: &'a TeamDetail,
     /// The team's page at the identity service.
     people: String,
-    face: TimeFormatter,
+    zone: TimeFormatter,
     timezone: &'a str,
     activity: &'a TeamActivity,
     total: WeekTotals,
@@ -42,7 +42,6 @@ struct OverviewPage<'a> {
     projects: &'a [TeamProject],
 }
 
-/// Shows a team.
 pub(super) async fn page(
     user: SignedInVisitor,
     Path((slug,)): Path<(Slug,)>,
@@ -67,23 +66,23 @@ pub(super) async fn page(
     ))?;
     let mut projects = all.team_projects;
     projects.retain(|project| project.team_id == detail.team.id);
-    let (face, now) = (
-        TimeFormatter::of(&data.timezone),
+    let (zone, now) = (
+        TimeFormatter::new(&data.timezone),
         user.visitor.dashboard.clock.now(),
     );
     // The week is the user's own, and so depends on the time zone in the preferences.
-    let since = text::exact(&monday(now, face));
+    let since = text::exact(&monday(now, zone));
     let pairs = [("team", slug.as_str()), ("since", &since)];
     let activity = with_query("/api/team-activity", &pairs);
     let activity = user.on(call.get::<TeamActivity>(&activity).await)?;
     let settings = &user.visitor.dashboard.settings;
     let page = OverviewPage {
-        frame: user.frame(&detail.team.name, &data).with(done.0.notices()),
+        frame: user.frame(&detail.team.name, &data).with(done.0.messages()),
         live: LIVE.path(),
         people: settings.account(&format!("/teams/{slug}")),
-        face,
+        zone,
         timezone: &data.timezone,
-        total: WeekTotals::of(&activity),
+        total: WeekTotals::from_activity(&activity),
         activity: &activity,
         period,
         board_path: format!("/team/{slug}"),

@@ -8,8 +8,8 @@ use web_kit::text::{Pager, with_query};
 
 use super::bodies::{ActivityEntry, ChatResponse, ProjectActivity, TeamDetail, TeamProject};
 use crate::api::Slug;
-use crate::frame::PageFrame;
-use crate::notices::DoneQuery;
+use crate::form_messages::DoneQuery;
+use crate::page_frame::PageFrame;
 use crate::text::{self, TimeFormatter};
 use crate::visitor::SignedInVisitor;
 
@@ -29,7 +29,7 @@ struct ProjectPage<'a> {
     /// Empty if there is none.
     chat: &'a str,
     chat_is_on: bool,
-    face: TimeFormatter,
+    zone: TimeFormatter,
     activity: &'a [ActivityEntry],
     pager: Pager,
 }
@@ -57,10 +57,10 @@ pub(super) async fn page(
     }
     let path = format!("/team/{slug}/projects/{id}");
     let page = ProjectPage {
-        frame: user.frame(&project.name, &data).with(done.0.notices()),
+        frame: user.frame(&project.name, &data).with(done.0.messages()),
         chat: chat.chat.label().unwrap_or_default(),
         chat_is_on: chat.chat.status == "active",
-        face: TimeFormatter::of(&data.timezone),
+        zone: TimeFormatter::new(&data.timezone),
         activity: &activity.activity,
         pager: Pager {
             previous: (!query.0.cursor.is_empty()).then(|| path.clone()),

@@ -9,15 +9,15 @@ use service_kit::crypto::random_token;
 use super::timer::Timer;
 use crate::api::{ApiError, Project, Projects, Session, SessionTotals, Tracking, UserData};
 use crate::assets::{LIVE, TIMER};
-use crate::frame::PageFrame;
-use crate::notices::FormMessages;
+use crate::form_messages::FormMessages;
+use crate::page_frame::PageFrame;
 use crate::text::{self, TimeFormatter};
 use crate::visitor::SignedInVisitor;
 
 /// Sessions that are loaded: the running one is the newest, and those not yet submitted are among the last.
-const LOOKED_AT: usize = 12;
+const LOADED_SESSIONS: usize = 12;
 /// Sessions in the list of the last ones.
-const LISTED: usize = 5;
+const RECENT_SESSIONS: usize = 5;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct StartForm {
@@ -30,8 +30,8 @@ pub(super) struct StartForm {
     #[serde(default)]
     pub(super) note: String,
     /// The same for every submission of one page, so that a second press starts no second session.
-    #[serde(default)]
-    pub(super) once: String,
+    #[serde(default, rename = "once")]
+    pub(super) idempotency_key: String,
 }
 
 /// Everything that the page shows, from the services' responses.
@@ -57,7 +57,7 @@ struct TodayPage<'a> {
     sound: &'a str,
     timer: &'static str,
     live: &'static str,
-    face: TimeFormatter,
+    zone: TimeFormatter,
     running: Option<RunningTimer>,
     waiting: Vec<&'a Session>,
     recent: Vec<&'a Session>,
@@ -97,10 +97,9 @@ struct ProjectGroup {
 }
 
 impl TodayData {
-    /// Loads everything at once.
     pub(super) async fn load(user: &SignedInVisitor) -> Result<Self, ApiError> {
         let call = user.call();
-        let newest = format!("/api/sessions?limit={LOOKED_AT}");
+        let newest = format!("/api/sessions?limit={LOADED_SESSIONS}");
         let (data, sessions, projects, today) = tokio::try_join!(
             call.user_data(),
             call.get::<RecentSessions>(&newest),
@@ -126,20 +125,20 @@ impl TodayData {
             duration: self.data.preferences.default_duration.to_string(),
             project_id: project.filter(is_there).unwrap_or("none").to_owned(),
             note: String::new(),
-            once: random_token().expose_secret().to_owned(),
+            idempotency_key: random_token().expose_secret().to_owned(),
         }
     }
 
     pub(super) fn show(
         &self,
         user: &SignedInVisitor,
-        notices: FormMessages,
+        messages: FormMessages,
         start: StartForm,
     ) -> HttpResponse {
         let (data, dashboard) = (&self.data, &user.visitor.dashboard);
-        let (face, now) = (TimeFormatter::of(&data.timezone), dashboard.clock.now());
+        let (zone, now) = (TimeFormatter::new(&data.timezone), dashboard.clock.now());
         let running = self.sessions.iter().find(|it| it.status == "running");
-        let running = running.map(|session| RunningTimer::new(session, now, face));
+        let running = running.map(|session| RunningTimer::new(session, now, zone));
         let title = match &running {
             Some(running) => format!("{} · {}", running.left, running.name),
             None => t("today-title").into(),
@@ -150,17 +149,17 @@ impl TodayData {
         let worked = self.today.buckets.last().map(|day| day.worked);
         let worked = worked.unwrap_or_default();
         let page = TodayPage {
-            frame: user.frame(&title, data).with(notices),
-            day: face.day(&now),
+            frame: user.frame(&title, data).with(messages),
+            day: zone.day(&now),
             now: text::machine(&now),
             sound: &data.preferences.notification_sound,
             timer: TIMER.path(),
             live: LIVE.path(),
-            face,
+            zone,
             running,
             waiting: of_status(|status| status == "awaiting_submit").collect(),
             recent: of_status(|status| matches!(status, "completed" | "partial"))
-                .take(LISTED)
+                .take(RECENT_SESSIONS)
                 .collect(),
             start,
             strict: settings.strict_categories,
@@ -187,7 +186,7 @@ impl TodayData {
 }
 
 impl RunningTimer {
-    fn new(session: &Session, now: DateTime<Utc>, face: TimeFormatter) -> Self {
+    fn new(session: &Session, now: DateTime<Utc>, zone: TimeFormatter) -> Self {
         let span = (session.started_at, session.expected_end_at);
         let name = session.category.clone();
         Self {
@@ -196,7 +195,7 @@ impl RunningTimer {
             project: session.project.name.clone(),
             planned: text::minutes(session.planned_duration),
             note: session.planning_note.clone(),
-            timer: Timer::new(span, now, face, name, t("today-time-up")),
+            timer: Timer::new(span, now, zone, name, t("today-time-up")),
         }
     }
 }

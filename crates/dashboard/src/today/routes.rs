@@ -14,9 +14,9 @@ use super::page::{StartForm, TodayData};
 use super::timer::Timer;
 use crate::api::{ApiRejection, StartResponse};
 use crate::assets::TIMER;
-use crate::form::{Form, lines, step_up};
-use crate::frame::PageFrame;
-use crate::notices::{DoneQuery, FormMessages};
+use crate::form::{Form, go_up, normalize_line_ends};
+use crate::form_messages::{DoneQuery, FormMessages};
+use crate::page_frame::PageFrame;
 use crate::paths::HOME;
 use crate::state::Dashboard;
 use crate::text::{self, TimeFormatter};
@@ -27,7 +27,7 @@ const LONGEST_BREAK: TimeDelta = TimeDelta::minutes(60);
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(HOME).get(today))
-        .service(endpoint("/start").get(step_up).post(start))
+        .service(endpoint("/start").get(go_up).post(start))
         .service(endpoint("/break").get(take_break));
 }
 
@@ -48,63 +48,62 @@ struct SetupPage<'a> {
     allowed: bool,
 }
 
-/// Shows the first page to any visitor.
 async fn today(visitor: Visitor, done: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
     if visitor.dashboard.oauth.is_none() {
         return Ok(set_up(&visitor));
     }
-    let notices = done.0.notices();
-    let user = match visitor.known().await? {
+    let messages = done.0.messages();
+    let user = match visitor.check_sign_in().await? {
         SignInState::SignedIn(user) => user,
         SignInState::Nobody(visitor) if visitor.sign_in.is_some() => {
             return Ok(visitor.to_sign_in());
         }
-        SignInState::Nobody(visitor) => return Ok(land(&visitor.dashboard, notices)),
+        SignInState::Nobody(visitor) => return Ok(land(&visitor.dashboard, messages)),
     };
     let day = user.on(TodayData::load(&user).await)?;
-    Ok(day.show(&user, notices, day.likely_start()))
+    Ok(day.show(&user, messages, day.likely_start()))
 }
 
 async fn start(form: Form<StartForm>) -> actix_web::Result<HttpResponse> {
     let Form { user, fields } = form;
     let Ok(duration) = fields.duration.trim().parse::<i64>() else {
-        let notices = FormMessages::wrong("duration", t("today-duration-malformed"));
-        return again(&user, notices, fields).await;
+        let messages = FormMessages::for_field("duration", t("today-duration-malformed"));
+        return again(&user, messages, fields).await;
     };
     let body = json!({
         "category": fields.category,
         "duration": duration,
         "project_id": fields.project_id,
-        "note": lines(&fields.note),
+        "note": normalize_line_ends(&fields.note),
     });
-    let sent = user
-        .call()
-        .send_once::<StartResponse>("/api/session/start", &fields.once, body);
+    let sent =
+        user.call()
+            .send_once::<StartResponse>("/api/session/start", &fields.idempotency_key, body);
     match user.split_rejection(sent.await)? {
         Ok(_) => Ok(user.see_other("/?done=started")),
-        Err(refused) => again(&user, said(&refused), fields).await,
+        Err(refused) => again(&user, messages_for(&refused), fields).await,
     }
 }
 
 /// Shows the page again, with the input and what is wrong with it.
 async fn again(
     user: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     input: StartForm,
 ) -> actix_web::Result<HttpResponse> {
     let day = user.on(TodayData::load(user).await)?;
     let start = StartForm {
-        once: day.likely_start().once,
+        idempotency_key: day.likely_start().idempotency_key,
         ..input
     };
-    Ok(day.show(user, notices, start))
+    Ok(day.show(user, messages, start))
 }
 
-fn said(refused: &ApiRejection) -> FormMessages {
+fn messages_for(refused: &ApiRejection) -> FormMessages {
     if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
-        return FormMessages::flawed(None, refused.status, t("today-other-plan"));
+        return FormMessages::for_error(None, refused.status, t("today-other-plan"));
     }
-    refused.notices(&["category", "duration", "project_id", "note"])
+    refused.messages(&["category", "duration", "project_id", "note"])
 }
 
 #[derive(Deserialize)]
@@ -144,10 +143,10 @@ async fn take_break(
         let until = (now + length).timestamp().to_string();
         return Ok(user.see_other(&with_query("/break", &[("kind", &kind), ("until", &until)])));
     };
-    let face = TimeFormatter::of(&data.timezone);
+    let zone = TimeFormatter::new(&data.timezone);
     let (span, over) = ((until - length, until), t("today-break-over"));
     let page = BreakPage {
-        running: Timer::new(span, now, face, title.to_string(), over),
+        running: Timer::new(span, now, zone, title.to_string(), over),
         frame: user.frame(title, &data),
         now: text::machine(&now),
         sound: &preferences.notification_sound,
@@ -156,9 +155,9 @@ async fn take_break(
     Ok(user.show(StatusCode::OK, &page))
 }
 
-fn land(dashboard: &Dashboard, notices: FormMessages) -> HttpResponse {
+fn land(dashboard: &Dashboard, messages: FormMessages) -> HttpResponse {
     let page = LandingPage {
-        frame: PageFrame::of_nobody(dashboard, t("today-welcome")).with(notices),
+        frame: PageFrame::anonymous(dashboard, t("today-welcome")).with(messages),
         register: dashboard.settings.account("/register"),
     };
     html(StatusCode::OK, &page, &dashboard.policy)
@@ -167,7 +166,7 @@ fn land(dashboard: &Dashboard, notices: FormMessages) -> HttpResponse {
 fn set_up(visitor: &Visitor) -> HttpResponse {
     let dashboard = &visitor.dashboard;
     let page = SetupPage {
-        frame: PageFrame::of_nobody(dashboard, t("today-setup")),
+        frame: PageFrame::anonymous(dashboard, t("today-setup")),
         redirect_uri: dashboard.settings.redirect_uri(),
         base_url: &dashboard.settings.base_url,
         allowed: dashboard.cookies.allow(&visitor.request),

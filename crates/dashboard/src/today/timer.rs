@@ -31,7 +31,7 @@ impl Timer {
     pub(super) fn new(
         span: (DateTime<Utc>, DateTime<Utc>),
         now: DateTime<Utc>,
-        face: TimeFormatter,
+        zone: TimeFormatter,
         name: String,
         over: Text,
     ) -> Self {
@@ -43,8 +43,8 @@ impl Timer {
         Self {
             starts: text::machine(&starts),
             ends: text::machine(&ends),
-            from: face.time(&starts),
-            to: face.time(&ends),
+            from: zone.time(&starts),
+            to: zone.time(&ends),
             left: text::countdown(left),
             is_over: left <= 0,
             percent: (100 - 100 * left / whole).clamp(0, 100),
@@ -68,8 +68,8 @@ mod tests {
         let end = start + TimeDelta::minutes(25);
         let at = |millis| {
             let now = start + TimeDelta::milliseconds(millis);
-            let face = TimeFormatter::of("UTC");
-            Timer::new((start, end), now, face, String::new(), t("today-time-up"))
+            let zone = TimeFormatter::new("UTC");
+            Timer::new((start, end), now, zone, String::new(), t("today-time-up"))
         };
         assert_eq!((at(0).left.as_str(), at(0).percent), ("25:00", 0));
         assert_eq!(at(1).left, "25:00");

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::api::ApiRejection;
-use crate::notices::FormMessages;
+use crate::form_messages::FormMessages;
 
 /// A webhook, without its address and secret, which no response contains.
 #[derive(Debug, Clone, Deserialize)]
@@ -81,11 +81,11 @@ pub(super) struct WebhookForm {
 }
 
 /// Returns the messages about a rejection. In the form, events have other names than in the API.
-pub(super) fn said(refused: &ApiRejection) -> FormMessages {
-    let notices = refused.notices(&["url", "events", "description", "team_id"]);
-    match notices.at("events") {
-        Some(_) => FormMessages::wrong("events", t("webhooks-events-missing")),
-        None => notices,
+pub(super) fn messages_for(refused: &ApiRejection) -> FormMessages {
+    let messages = refused.messages(&["url", "events", "description", "team_id"]);
+    match messages.error_at("events") {
+        Some(_) => FormMessages::for_field("events", t("webhooks-events-missing")),
+        None => messages,
     }
 }
 
@@ -102,10 +102,10 @@ impl WebhookForm {
     }
 
     /// Fills the form from a webhook.
-    pub(super) fn of(webhook: &Webhook) -> Self {
-        let told = |event: &str| webhook.events.iter().any(|it| it == event);
+    pub(super) fn from_webhook(webhook: &Webhook) -> Self {
+        let is_subscribed = |event: &str| webhook.events.iter().any(|it| it == event);
         let [started, submitted, abandoned] =
-            EVENTS.map(|(_, event)| told(event).then(|| "yes".to_owned()));
+            EVENTS.map(|(_, event)| is_subscribed(event).then(|| "yes".to_owned()));
         Self {
             description: webhook.description.clone(),
             started,
@@ -115,7 +115,6 @@ impl WebhookForm {
         }
     }
 
-    /// Whether this box is ticked.
     pub(super) fn has(&self, name: &str) -> bool {
         match name {
             "started" => self.started.is_some(),

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use service_kit::http::Path;
 
-use super::bodies::{WebhookForm, WebhookWithSecret, said};
+use super::bodies::{WebhookForm, WebhookWithSecret, messages_for};
 use super::list::show_secret;
-use super::one::show;
+use super::webhook::show;
 use crate::form::{EmptyForm, Form};
 use crate::visitor::SignedInVisitor;
 
@@ -27,24 +27,22 @@ pub(super) async fn save(
         .await?
     {
         Ok(_) => Ok(done(&user, id, "webhook")),
-        Err(refused) => show(&user, id, said(&refused), Some(fields), "").await,
+        Err(refused) => show(&user, id, messages_for(&refused), Some(fields), "").await,
     }
 }
 
-/// Requests a test call of the webhook.
 pub(super) async fn test(
     form: Form<EmptyForm>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
-    settle(&form.user, id, "test", "called").await
+    request_action(&form.user, id, "test", "called").await
 }
 
-/// Takes over a paused webhook.
 pub(super) async fn adopt(
     form: Form<EmptyForm>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
-    settle(&form.user, id, "adopt", "kept").await
+    request_action(&form.user, id, "adopt", "kept").await
 }
 
 /// Requests that a delivery is sent again.
@@ -59,7 +57,7 @@ pub(super) async fn replay(
         return Err(service_kit::Problem::not_found().into());
     }
     let what = format!("deliveries/{}/replay", fields.delivery);
-    settle(&user, id, &what, "called").await
+    request_action(&user, id, &what, "called").await
 }
 
 /// Replaces the secret. For a day, the service also signs with the old one.
@@ -71,7 +69,7 @@ pub(super) async fn rotate_secret(
     let user = form.user;
     // Loaded before the secret is created: nothing must fail between its creation and the only page with it.
     let data = user.on(user.call().user_data().await)?;
-    let made: WebhookWithSecret = user.order(Method::POST, &path).await?;
+    let made: WebhookWithSecret = user.request(Method::POST, &path).await?;
     Ok(show_secret(&user, &data, &made, false))
 }
 
@@ -80,14 +78,14 @@ pub(super) async fn delete(
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let path = format!("/api/webhooks/{id}");
-    form.user.order::<Value>(Method::DELETE, &path).await?;
+    form.user.request::<Value>(Method::DELETE, &path).await?;
     Ok(form
         .user
         .see_other("/settings/webhooks?done=webhook-deleted"))
 }
 
 /// Requests something whose result the page of the webhook shows.
-async fn settle(
+async fn request_action(
     user: &SignedInVisitor,
     id: i64,
     what: &str,
@@ -97,7 +95,7 @@ async fn settle(
     let sent = user.submit::<Value>(Method::POST, &path, json!({}));
     match sent.await? {
         Ok(_) => Ok(done(user, id, name)),
-        Err(refused) => show(user, id, refused.notices(&[]), None, "").await,
+        Err(refused) => show(user, id, refused.messages(&[]), None, "").await,
     }
 }
 

@@ -5,11 +5,11 @@ use messages::t;
 use reqwest::Method;
 use service_kit::http::Query;
 
-use super::bodies::{EVENTS, Webhook, WebhookForm, WebhookWithSecret, Webhooks, said};
+use super::bodies::{EVENTS, Webhook, WebhookForm, WebhookWithSecret, Webhooks, messages_for};
 use crate::api::{Teams, UserData};
 use crate::form::Form;
-use crate::frame::PageFrame;
-use crate::notices::{DoneQuery, FormMessages};
+use crate::form_messages::{DoneQuery, FormMessages};
+use crate::page_frame::PageFrame;
 use crate::visitor::SignedInVisitor;
 
 const API: &str = "/api/webhooks";
@@ -37,8 +37,8 @@ pub(super) async fn page(
     user: SignedInVisitor,
     done: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = done.0.notices();
-    show(&user, notices, WebhookForm::new()).await
+    let messages = done.0.messages();
+    show(&user, messages, WebhookForm::new()).await
 }
 
 pub(super) async fn create(form: Form<WebhookForm>) -> actix_web::Result<HttpResponse> {
@@ -48,7 +48,7 @@ pub(super) async fn create(form: Form<WebhookForm>) -> actix_web::Result<HttpRes
     let made = user.submit::<WebhookWithSecret>(Method::POST, API, fields.body());
     match made.await? {
         Ok(made) => Ok(show_secret(&user, &data, &made, true)),
-        Err(refused) => show(&user, said(&refused), fields).await,
+        Err(refused) => show(&user, messages_for(&refused), fields).await,
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn show_secret(
 
 async fn show(
     user: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     input: WebhookForm,
 ) -> actix_web::Result<HttpResponse> {
     let call = user.call();
@@ -89,7 +89,7 @@ async fn show(
         (webhook, whose)
     });
     let page = WebhookListPage {
-        frame: user.frame(t("webhooks-title"), &data).with(notices),
+        frame: user.frame(t("webhooks-title"), &data).with(messages),
         webhooks: webhooks.collect(),
         teams,
         input,

@@ -3,15 +3,15 @@
 mod bodies;
 mod changes;
 mod list;
-mod one;
+mod webhook;
 
 use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
 
-use crate::form::step_up;
+use crate::form::go_up;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
-    let of_one = |rest: &str| endpoint(&format!("/settings/webhooks/{{id}}{rest}")).get(step_up);
+    let of_one = |rest: &str| endpoint(&format!("/settings/webhooks/{{id}}{rest}")).get(go_up);
     cfg.service(
         endpoint("/settings/webhooks")
             .get(list::page)
@@ -19,7 +19,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     )
     .service(
         endpoint("/settings/webhooks/{id}")
-            .get(one::page)
+            .get(webhook::page)
             .post(changes::save),
     )
     .service(of_one("/test").post(changes::test))

@@ -25,10 +25,10 @@ pub fn lease(
     limit: i64,
     after: &str,
 ) -> QueryResult<Vec<OutboxRow>> {
-    take_turn(db)?;
+    lock_leases(db)?;
     let (live, expired): (Vec<LeasedRange>, Vec<LeasedRange>) = list_leased(db)?
         .into_iter()
-        .partition(|held| held.expires_at > now);
+        .partition(|range| range.expires_at > now);
     let (mut rows, mut ranges, mut left) = (Vec::new(), Vec::new(), limit);
     for gap in gaps(&live, after) {
         let found = gap.rows(db, left)?;
@@ -36,15 +36,15 @@ pub fn lease(
         if let (Some(first), Some(last)) = (found.first(), found.last()) {
             ranges.push((first.0.clone(), last.0.clone()));
         }
-        rows.extend(found.into_iter().map(|row| row_of(row, &expired)));
+        rows.extend(found.into_iter().map(|row| to_row(row, &expired)));
         if left <= 0 {
             break;
         }
     }
     // Fewer rows than requested mean that everything after `after` was read.
     let until = ranges.last().filter(|_| left <= 0);
-    for held in &expired {
-        held.cut(db, after, until.map(|(_, last)| last.as_str()))?;
+    for range in &expired {
+        range.cut(db, after, until.map(|(_, last)| last.as_str()))?;
     }
     for (first, last) in &ranges {
         insert(db, (first, last), batch_id, now + lease)?;
@@ -66,7 +66,7 @@ pub fn end_lease(db: &mut Db, batch_id: &str) -> QueryResult<usize> {
 /// Any database error.
 pub fn is_any_due(db: &mut Db, now: NaiveDateTime) -> QueryResult<bool> {
     let mut live = list_leased(db)?;
-    live.retain(|held| held.expires_at > now);
+    live.retain(|range| range.expires_at > now);
     for gap in gaps(&live, "") {
         if gap.first(db)?.is_some() {
             return Ok(true);
@@ -77,7 +77,7 @@ pub fn is_any_due(db: &mut Db, now: NaiveDateTime) -> QueryResult<bool> {
 
 /// Makes relays of the same outbox lease one after the other, until the transaction ends. On SQLite, a write transaction is
 /// exclusive anyway.
-fn take_turn(db: &mut Db) -> QueryResult<()> {
+fn lock_leases(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => {
             // The key is the table's, not the database's: another schema may have an outbox of its own.
@@ -99,7 +99,7 @@ struct LeasedRange {
 }
 
 impl LeasedRange {
-    fn has(&self, id: &str) -> bool {
+    fn contains(&self, id: &str) -> bool {
         (self.first_id.as_str()..=self.last_id.as_str()).contains(&id)
     }
 
@@ -112,22 +112,22 @@ impl LeasedRange {
         }
         diesel::delete(outbox_leases::table.find(&self.first_id)).execute(db)?;
         if self.first_id.as_str() <= after {
-            self.keep(db, &self.first_id, after)?;
+            self.insert_part(db, &self.first_id, after)?;
         }
-        let behind = Gap {
+        let remainder = Gap {
             after: match until.filter(|until| *until < self.last_id.as_str()) {
                 Some(until) => until,
                 None => return Ok(()),
             },
             before: None,
         };
-        match behind.first(db)? {
-            Some(next) if next <= self.last_id => self.keep(db, &next, &self.last_id),
+        match remainder.first(db)? {
+            Some(next) if next <= self.last_id => self.insert_part(db, &next, &self.last_id),
             _ => Ok(()),
         }
     }
 
-    fn keep(&self, db: &mut Db, first: &str, last: &str) -> QueryResult<()> {
+    fn insert_part(&self, db: &mut Db, first: &str, last: &str) -> QueryResult<()> {
         insert(db, (first, last), &self.batch_id, self.expires_at)
     }
 }
@@ -163,14 +163,14 @@ struct Gap<'a> {
 /// Returns the gaps between these leases, which are ordered by id, as far as they lie after `after`.
 fn gaps<'a>(live: &'a [LeasedRange], after: &'a str) -> Vec<Gap<'a>> {
     let (mut gaps, mut from) = (Vec::with_capacity(live.len() + 1), after);
-    for held in live {
-        if held.first_id.as_str() > from {
+    for range in live {
+        if range.first_id.as_str() > from {
             gaps.push(Gap {
                 after: from,
-                before: Some(&held.first_id),
+                before: Some(&range.first_id),
             });
         }
-        from = from.max(&held.last_id);
+        from = from.max(&range.last_id);
     }
     gaps.push(Gap {
         after: from,
@@ -210,9 +210,9 @@ impl Gap<'_> {
     }
 }
 
-fn row_of((id, exchange, routing_key, body): Row, expired: &[LeasedRange]) -> OutboxRow {
+fn to_row((id, exchange, routing_key, body): Row, expired: &[LeasedRange]) -> OutboxRow {
     OutboxRow {
-        reclaimed: expired.iter().any(|held| held.has(&id)),
+        reclaimed: expired.iter().any(|range| range.contains(&id)),
         id,
         exchange,
         routing_key,

@@ -8,28 +8,28 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(20);
 
-type Answer = JoinHandle<Result<(), JobError>>;
+type JobTask = JoinHandle<Result<(), JobError>>;
 
 /// Starts a job that lasts until the sender is dropped.
-async fn held(workers: &Arc<Workers>) -> (Answer, mpsc::Sender<()>) {
-    let (let_go, gate) = mpsc::channel();
+async fn start_blocked_job(workers: &Arc<Workers>) -> (JobTask, mpsc::Sender<()>) {
+    let (releaser, release) = mpsc::channel();
     let (begun, begins) = oneshot::channel();
     let job = run(workers, LONG, move || {
         begun.send(()).unwrap();
-        let _ = gate.recv();
+        let _ = release.recv();
     });
     begins.await.unwrap();
-    (job, let_go)
+    (job, releaser)
 }
 
-/// Starts a job whose caller gives up if it does not begin within `turn`.
-fn run(workers: &Arc<Workers>, turn: Duration, work: impl FnOnce() + Send + 'static) -> Answer {
+/// Starts a job whose caller gives up if it does not begin within `start`.
+fn run(workers: &Arc<Workers>, start: Duration, work: impl FnOnce() + Send + 'static) -> JobTask {
     let workers = Arc::clone(workers);
-    tokio::spawn(async move { workers.run(turn, LONG, work).await })
+    tokio::spawn(async move { workers.run(start, LONG, work).await })
 }
 
 /// Waits until `jobs` jobs are in the queue.
-async fn until_waiting(workers: &Workers, jobs: usize) {
+async fn wait_until_waiting(workers: &Workers, jobs: usize) {
     while workers.queue.state().waiting.len() < jobs {
         tokio::task::yield_now().await;
     }
@@ -38,8 +38,8 @@ async fn until_waiting(workers: &Workers, jobs: usize) {
 #[tokio::test]
 async fn jobs_run_in_their_order_on_as_many_threads_as_there_may_be() {
     let workers = Arc::new(Workers::new("test", 2));
-    let (first, let_first_go) = held(&workers).await;
-    let (_second, _let_second_go) = held(&workers).await;
+    let (first, release_first) = start_blocked_job(&workers).await;
+    let (_second, _release_second) = start_blocked_job(&workers).await;
     let done = Arc::new(Mutex::new(Vec::new()));
     let mut rest = Vec::new();
     for number in 0..10 {
@@ -47,10 +47,10 @@ async fn jobs_run_in_their_order_on_as_many_threads_as_there_may_be() {
         rest.push(run(&workers, LONG, move || {
             done.lock().unwrap().push(number)
         }));
-        until_waiting(&workers, 1 + number).await;
+        wait_until_waiting(&workers, 1 + number).await;
     }
     assert!(done.lock().unwrap().is_empty());
-    drop(let_first_go);
+    drop(release_first);
     first.await.unwrap().unwrap();
     for job in rest {
         job.await.unwrap().unwrap();
@@ -63,17 +63,17 @@ async fn jobs_run_in_their_order_on_as_many_threads_as_there_may_be() {
 async fn a_job_that_does_not_begin_in_time_or_whose_caller_went_away_never_runs() {
     let workers = Arc::new(Workers::new("test", 1));
     let soon = Duration::from_millis(20);
-    let (slow, let_go) = held(&workers).await;
+    let (slow, releaser) = start_blocked_job(&workers).await;
     let (ran, runs) = mpsc::channel();
     let late = ran.clone();
     let late = run(&workers, soon, move || late.send("late").unwrap());
-    assert!(matches!(late.await.unwrap(), Err(JobError::Turn)));
-    let gone = ran.clone();
-    let gone = run(&workers, LONG, move || gone.send("gone").unwrap());
-    until_waiting(&workers, 2).await;
-    gone.abort();
-    gone.await.unwrap_err();
-    drop(let_go);
+    assert!(matches!(late.await.unwrap(), Err(JobError::NotStarted)));
+    let abandoned = ran.clone();
+    let abandoned = run(&workers, LONG, move || abandoned.send("gone").unwrap());
+    wait_until_waiting(&workers, 2).await;
+    abandoned.abort();
+    abandoned.await.unwrap_err();
+    drop(releaser);
     slow.await.unwrap().unwrap();
     let last = run(&workers, LONG, move || ran.send("last").unwrap());
     last.await.unwrap().unwrap();
@@ -84,20 +84,20 @@ async fn a_job_that_does_not_begin_in_time_or_whose_caller_went_away_never_runs(
 async fn a_job_that_lasts_too_long_is_left_alone() {
     let workers = Workers::new("test", 1);
     let soon = Duration::from_millis(20);
-    let (let_go, gate) = mpsc::channel::<()>();
-    let slow = workers.run(soon, soon, move || gate.recv().is_err());
-    assert!(matches!(slow.await, Err(JobError::End)));
-    drop(let_go);
+    let (releaser, release) = mpsc::channel::<()>();
+    let slow = workers.run(soon, soon, move || release.recv().is_err());
+    assert!(matches!(slow.await, Err(JobError::NotFinished)));
+    drop(releaser);
     assert_eq!(workers.run(LONG, LONG, || 7).await.unwrap(), 7);
 }
 
 #[tokio::test]
 async fn a_full_queue_refuses_at_once_until_a_caller_goes_away() {
     let workers = Arc::new(Workers::new("test", 1).max_waiting(2));
-    let (_held, let_go) = held(&workers).await;
+    let (_held, releaser) = start_blocked_job(&workers).await;
     let first = run(&workers, LONG, || {});
     let second = run(&workers, LONG, || {});
-    until_waiting(&workers, 2).await;
+    wait_until_waiting(&workers, 2).await;
     let refused = run(&workers, LONG, || {});
     assert!(matches!(refused.await.unwrap(), Err(JobError::Full)));
     first.abort();
@@ -106,7 +106,7 @@ async fn a_full_queue_refuses_at_once_until_a_caller_goes_away() {
     // The third job has taken the place of the first, so the next one is refused.
     let refused = run(&workers, LONG, || {});
     assert!(matches!(refused.await.unwrap(), Err(JobError::Full)));
-    drop(let_go);
+    drop(releaser);
     second.await.unwrap().unwrap();
     third.await.unwrap().unwrap();
 }
@@ -126,19 +126,19 @@ async fn a_panic_is_its_callers_and_the_thread_goes_on() {
 #[tokio::test]
 async fn a_job_that_waits_when_the_queue_is_closed_does_not_run() {
     let workers = Workers::new("test", 1);
-    let (let_go, gate) = mpsc::channel::<()>();
+    let (releaser, release) = mpsc::channel::<()>();
     let (begun, begins) = mpsc::channel();
     workers
         .spawn(move || {
             begun.send(()).unwrap();
-            let _ = gate.recv();
+            let _ = release.recv();
         })
         .unwrap();
     begins.recv().unwrap();
-    let (answer, pending) = JobHandle::<()>::new();
-    workers.spawn(move || drop(answer.send(Ok(())))).unwrap();
+    let (reply, pending) = JobHandle::<()>::new();
+    workers.spawn(move || drop(reply.send(Ok(())))).unwrap();
     drop(workers);
-    drop(let_go);
+    drop(releaser);
     assert!(matches!(
         pending.outcome(LONG, LONG).await,
         Err(JobError::Closed)

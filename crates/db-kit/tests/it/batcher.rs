@@ -48,7 +48,7 @@ async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
     let fresh = fresh("SELECT 1");
     let batcher: &Batcher<i64, i64> = Box::leak(Box::new(fresh.pool.batch_reads(double)));
     READS.lock().unwrap().clear();
-    let held = GATE.lock().unwrap();
+    let guard = GATE.lock().unwrap();
     let first = tokio::spawn(batcher.run(-1));
     while READS.lock().unwrap().is_empty() {
         std::thread::yield_now();
@@ -60,7 +60,7 @@ async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
         .collect();
     // Each read is requested before the next line.
     yield_now().await;
-    drop(held);
+    drop(guard);
     assert_eq!(first.await.unwrap().unwrap(), -2);
     let mut answers = Vec::new();
     for read in reads {
@@ -109,7 +109,7 @@ static WRITES: Mutex<Vec<Vec<i64>>> = Mutex::new(Vec::new());
 /// An owner and a number; no number is stored twice.
 type Note = (i64, i64);
 
-fn keep(db: &mut Db, notes: &[Note]) -> Result<Vec<i64>, DbError> {
+fn insert_notes(db: &mut Db, notes: &[Note]) -> Result<Vec<i64>, DbError> {
     let owners = notes.iter().map(|(owner, _)| *owner).collect();
     WRITES.lock().unwrap().push(owners);
     if notes.iter().any(|(owner, _)| *owner < 0) {
@@ -136,10 +136,11 @@ async fn writes_of_different_owners_are_executed_as_one_and_a_failing_one_fails_
     let _turn = TURN.lock().await;
     let fresh = fresh("CREATE TABLE notes (owner BIGINT NOT NULL, number BIGINT NOT NULL UNIQUE)");
     let together = fresh.pool.backend() == Backend::Postgres;
-    let batcher: &Batcher<Note, i64> =
-        Box::leak(Box::new(fresh.pool.batch_writes(keep, |note| note.0)));
+    let batcher: &Batcher<Note, i64> = Box::leak(Box::new(
+        fresh.pool.batch_writes(insert_notes, |note| note.0),
+    ));
     WRITES.lock().unwrap().clear();
-    let held = GATE.lock().unwrap();
+    let guard = GATE.lock().unwrap();
     // As many as run at the same time.
     let mut first = Vec::new();
     for note in [(-1, 1), (-2, 2)] {
@@ -155,7 +156,7 @@ async fn writes_of_different_owners_are_executed_as_one_and_a_failing_one_fails_
         .collect();
     // Each write is requested before the next line.
     yield_now().await;
-    drop(held);
+    drop(guard);
     for (write, number) in first.into_iter().zip([1, 2]) {
         assert_eq!(write.await.unwrap().unwrap(), number);
     }

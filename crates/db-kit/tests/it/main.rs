@@ -248,10 +248,10 @@ async fn the_inbox_is_cleaned_oldest_first_in_batches() {
             inbox::record(db, "chat", id, at(second.into()))?;
         }
         assert_eq!(inbox::oldest(db)?, Some(at(1)));
-        assert_eq!(inbox::forget_before(db, at(5), 3)?, 3);
+        assert_eq!(inbox::delete_before(db, at(5), 3)?, 3);
         assert_eq!(inbox::oldest(db)?, Some(at(4)));
-        assert_eq!(inbox::forget_before(db, at(5), 3)?, 1);
-        assert_eq!(inbox::forget_before(db, at(5), 3)?, 0);
+        assert_eq!(inbox::delete_before(db, at(5), 3)?, 1);
+        assert_eq!(inbox::delete_before(db, at(5), 3)?, 0);
         Ok(inbox::oldest(db)?)
     });
     assert_eq!(change.await.unwrap(), Some(at(5)));

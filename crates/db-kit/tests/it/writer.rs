@@ -13,13 +13,13 @@ type Written = JoinHandle<Result<(), DbError>>;
 
 /// Starts writes in this order while another one is in progress, which ends once all of them wait.
 async fn beside(pool: &Pool, writes: Vec<Write>) -> Vec<Written> {
-    let (let_go, gate) = mpsc::channel::<()>();
+    let (releaser, release) = mpsc::channel::<()>();
     let (begun, begins) = mpsc::channel();
     let holder = pool.clone();
     let held = tokio::spawn(async move {
         let hold = move |_: &mut Db| -> Result<(), DbError> {
             begun.send(()).unwrap();
-            let _ = gate.recv();
+            let _ = release.recv();
             Ok(())
         };
         holder.write_tx(hold).await
@@ -34,7 +34,7 @@ async fn beside(pool: &Pool, writes: Vec<Write>) -> Vec<Written> {
         // Each write waits in line before the next one starts.
         yield_now().await;
     }
-    drop(let_go);
+    drop(releaser);
     held.await.unwrap().unwrap();
     written
 }

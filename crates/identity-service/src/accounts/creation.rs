@@ -2,10 +2,10 @@ use db_kit::{DbError, is_unique_violation};
 
 use super::model::{AccountRow, NewAccount, UNVERIFIED_CLAIM};
 use super::queries::{self, EmailClaim};
-use super::rules::{Email, Username};
+use super::{Email, Username};
 use crate::app::App;
 use crate::error::Error;
-use crate::links::{self, Purpose};
+use crate::mail_links::{self, Purpose};
 use crate::transaction::Transaction;
 
 /// Rejects a taken username before a password is hashed. The unique constraint decides in the end, in [`create_account`].
@@ -69,5 +69,5 @@ pub(crate) fn claim_email(
     if !queries::claim_email(tx.db, &claim)? {
         return Err(Error::EmailTaken);
     }
-    links::send(tx, Purpose::VerifyEmail, account, email.as_str())
+    mail_links::send(tx, Purpose::VerifyEmail, account, email.as_str())
 }

@@ -3,10 +3,10 @@ use auth_types::{AccountRole, PremiumTier, UserId};
 use chrono::{Duration, NaiveDateTime};
 use diesel::prelude::*;
 
-use crate::access::TokenAccess;
 use crate::error::Error;
 use crate::photos;
 use crate::schema::users;
+use crate::token_access::TokenAccess;
 
 /// An account without its secrets. The password hash is loaded only where it is checked.
 #[derive(Debug, Clone, Queryable, Selectable)]

@@ -11,8 +11,8 @@ use crate::auth::{CurrentUser, MaybeUser};
 use crate::deletion;
 use crate::error::Error;
 use crate::limits::AddressLimit;
-use crate::origin::RequestContext;
 use crate::profiles;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/register").post(register))
@@ -37,12 +37,12 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn register(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<RegisterRequest>,
 ) -> actix_web::Result<HttpResponse> {
     app.limits
-        .check_address(AddressLimit::Register, origin.address)?;
-    let pair = service::register(&app, body.into_inner()?, &origin).await?;
+        .check_address(AddressLimit::Register, context.address)?;
+    let pair = service::register(&app, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Created().json(pair))
 }
 

@@ -6,16 +6,16 @@ use db_kit::DbError;
 use super::creation::{check_free, create_account};
 use super::model::{AccountRow, Viewer};
 use super::queries;
-use super::rules::{Email, Password, Username};
 use super::wire::RegisterRequest;
-use crate::access::{Grant, TokenAccess};
+use super::{Email, Username};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
-use crate::passwords::own_words;
+use crate::passwords::{Password, own_words};
+use crate::request_context::RequestContext;
 use crate::sessions::{self, NewSession};
+use crate::token_access::{Grant, TokenAccess};
 
 /// The maximum age of the cached number of accounts.
 const COUNT_MAX_AGE: Duration = Duration::seconds(5);
@@ -26,9 +26,9 @@ const COUNT_MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 pub(crate) async fn register(
     app: &App,
     request: RegisterRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<TokenPair, Error> {
-    let (account, session) = open(app, request, Grant::FirstParty, origin).await?;
+    let (account, session) = open(app, request, Grant::FirstParty, context).await?;
     session.token_pair(app, &account).await
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn open(
     app: &App,
     request: RegisterRequest,
     grant: Grant,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(AccountRow, NewSession), Error> {
     let username = Username::parse(&request.username)?;
     let password = Password::parse_new(&request.password)?;
@@ -45,8 +45,8 @@ pub(crate) async fn open(
     check_free(app, &username).await?;
     let words = own_words(username.as_str(), email.as_ref().map(Email::as_str));
     let password_hash = app.passwords.hash(password, words).await?;
-    let session = NewSession::open(grant, app.clock.now_naive(), origin);
-    app.transact(origin, move |tx| {
+    let session = NewSession::open(grant, app.clock.now_naive(), context);
+    app.transact(context, move |tx| {
         let account = create_account(tx, &username, email.as_ref(), &password_hash)?;
         sessions::end_replaced(tx)?;
         sessions::queries::insert_session(tx.db, account.id, &session)?;

@@ -7,8 +7,9 @@ use service_kit::crypto::random_bytes;
 
 use super::wire::{AdminUser, UpdateUserRequest};
 use crate::accounts::model::PremiumPlan;
-use crate::accounts::rules::{Email, Password, Username};
+use crate::accounts::{Email, Username};
 use crate::error::Error;
+use crate::passwords::Password;
 use crate::schema::users;
 
 /// An account that an administrator creates.

@@ -4,8 +4,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::origin::RequestContext;
-use crate::tokens::rotation;
+use crate::request_context::RequestContext;
+use crate::tokens::key_rotation;
 use crate::totp;
 
 /// The result of resealing.
@@ -19,13 +19,13 @@ pub(crate) struct ResealCounts {
 
 /// Reseals with the current encryption key everything that older keys have sealed, so that those can be removed from
 /// the configuration. An interrupted run can be repeated.
-pub(crate) async fn reseal(app: &App, origin: &RequestContext) -> Result<ResealCounts, Error> {
-    let signing_keys = rotation::reseal(app).await?;
+pub(crate) async fn reseal(app: &App, context: &RequestContext) -> Result<ResealCounts, Error> {
+    let signing_keys = key_rotation::reseal(app).await?;
     let totp::ResealedFactors { done, unopened } = totp::reseal(app).await?;
     if signing_keys + done > 0 {
         let details = json!({ "signing_keys": signing_keys, "second_factors": done });
         let entry = NewAuditEntry::new(AuditAction::KEYS_RESEALED).details(details);
-        app.transact(origin, move |tx| tx.audit(&entry)).await?;
+        app.transact(context, move |tx| tx.audit(&entry)).await?;
     }
     Ok(ResealCounts {
         signing_keys,

@@ -11,11 +11,12 @@ use super::wire::{
     AdminUserList, AdminUserResponse, CreateUserRequest, PasswordResponse, ResetPasswordRequest,
     RevokedResponse, SearchQuery, UpdateUserRequest,
 };
-use crate::accounts::rules::{Email, Password, Username};
+use crate::accounts::{Email, Username};
 use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::passwords::Password;
+use crate::request_context::RequestContext;
 
 /// The account id in a path. A malformed id counts as an account that does not exist.
 pub(crate) type UserPath = Result<Path<(UserId,)>, Problem>;
@@ -64,7 +65,7 @@ async fn get_admin_user(
     _: SuperAdmin,
     id: UserPath,
 ) -> Result<HttpResponse, Error> {
-    let user = service::get(&app, known(id)?).await?;
+    let user = service::get(&app, existing_id(id)?).await?;
     Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
 }
 
@@ -79,7 +80,7 @@ async fn get_admin_user(
 async fn create_user(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<CreateUserRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let request = body.into_inner()?;
@@ -90,8 +91,8 @@ async fn create_user(
         password: password.transpose()?,
         role: request.role.unwrap_or(auth_types::AccountRole::User),
     };
-    let origin = origin.of_admin(&admin);
-    let created = service::create(&app, new, &origin).await?;
+    let context = context.for_admin(&admin);
+    let created = service::create(&app, new, &context).await?;
     Ok(HttpResponse::Created().json(created))
 }
 
@@ -108,14 +109,14 @@ async fn create_user(
 async fn update_user(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: RequestContext,
+    context: RequestContext,
     id: UserPath,
     body: Json<UpdateUserRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let id = known(id)?;
+    let id = existing_id(id)?;
     let changes = body.into_inner()?;
-    let origin = origin.of_admin(&admin);
-    let updated = service::update(&app, id, changes, &origin).await?;
+    let context = context.for_admin(&admin);
+    let updated = service::update(&app, id, changes, &context).await?;
     let user = updated.user;
     Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
 }
@@ -134,15 +135,15 @@ async fn update_user(
 async fn reset_password(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: RequestContext,
+    context: RequestContext,
     id: UserPath,
     body: OptionalJson<ResetPasswordRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let id = known(id)?;
+    let id = existing_id(id)?;
     let request = body.into_inner()?.unwrap_or_default();
     let password = request.password.as_deref().map(Password::parse_new);
-    let origin = origin.of_admin(&admin);
-    let reset = service::reset_password(&app, id, password.transpose()?, &origin).await?;
+    let context = context.for_admin(&admin);
+    let reset = service::reset_password(&app, id, password.transpose()?, &context).await?;
     Ok(HttpResponse::Ok().json(reset))
 }
 
@@ -157,14 +158,14 @@ async fn reset_password(
 async fn revoke_sessions(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: RequestContext,
+    context: RequestContext,
     id: UserPath,
 ) -> Result<HttpResponse, Error> {
-    let origin = origin.of_admin(&admin);
-    let sessions_ended = service::revoke_sessions(&app, known(id)?, &origin).await?;
+    let context = context.for_admin(&admin);
+    let sessions_ended = service::revoke_sessions(&app, existing_id(id)?, &context).await?;
     Ok(HttpResponse::Ok().json(RevokedResponse { sessions_ended }))
 }
 
-pub(crate) fn known(id: UserPath) -> Result<UserId, Error> {
+pub(crate) fn existing_id(id: UserPath) -> Result<UserId, Error> {
     id.map(|Path((id,))| id).map_err(|_| Error::UserNotFound)
 }

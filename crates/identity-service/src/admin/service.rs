@@ -9,18 +9,17 @@ use serde_json::{Value, json};
 use super::model::{AccountChanges, NewUser, SessionCounts, UserUpdate, generate_password};
 use super::queries;
 use super::wire::{AdminUser, AdminUserList, PasswordResponse, SearchQuery, UpdateUserRequest};
-use crate::accounts;
 use crate::accounts::creation::{check_free, create_account};
 use crate::accounts::model::{AccountRow, PremiumPlan, Viewer};
-use crate::accounts::rules::{Email, Password, ascii_domain};
+use crate::accounts::{self, Email, ascii_domain};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::credentials::notify_owner;
 use crate::error::Error;
-use crate::links;
-use crate::origin::{RequestChannel, RequestContext};
-use crate::page::page_size;
-use crate::passwords::own_words;
+use crate::mail_links;
+use crate::pagination::page_size;
+use crate::passwords::{Password, own_words};
+use crate::request_context::{RequestChannel, RequestContext};
 use crate::sessions;
 use crate::totp;
 
@@ -69,14 +68,14 @@ pub(crate) async fn get(app: &App, id: UserId) -> Result<AdminUser, Error> {
 pub(crate) async fn create(
     app: &App,
     new: NewUser,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<PasswordResponse, Error> {
     check_free(app, &new.username).await?;
     let words = own_words(new.username.as_str(), new.email.as_ref().map(Email::as_str));
     let (generated, hash) = hash(app, new.password, words).await?;
     let (username, email, role) = (new.username, new.email, new.role);
     let profile = app
-        .transact(origin, move |tx| {
+        .transact(context, move |tx| {
             let now = tx.now.naive_utc();
             let account = create_account(tx, &username, email.as_ref(), &hash)?;
             if role != AccountRole::User {
@@ -96,15 +95,15 @@ pub(crate) async fn update(
     app: &App,
     id: UserId,
     changes: UpdateUserRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<UserUpdate, Error> {
     let loses = changes.is_active == Some(false) || changes.role == Some(AccountRole::User);
-    if loses && is_self(origin, id) {
+    if loses && is_self(context, id) {
         return Err(Error::Forbidden(
             "you cannot remove your own rights or deactivate yourself; another SUPERADMIN or the command line can",
         ));
     }
-    let done = app.transact(origin, move |tx| {
+    let done = app.transact(context, move |tx| {
         let now = tx.now.naive_utc();
         if loses {
             // If two administrators demote each other at once, the first succeeds and the second has lost the role.
@@ -138,7 +137,7 @@ pub(crate) async fn update(
             if !is_active {
                 sessions_ended = sessions::end_all(tx, id, None, Some("deactivated"))?;
                 // Otherwise a mail link on its way would outlive the deactivation.
-                links::withdraw(tx, id, &before.email)?;
+                mail_links::withdraw(tx, id, &before.email)?;
             }
             tx.user_changed(id)?;
         }
@@ -157,9 +156,9 @@ pub(crate) async fn reset_password(
     app: &App,
     id: UserId,
     password: Option<Password>,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<PasswordResponse, Error> {
-    if is_self(origin, id) {
+    if is_self(context, id) {
         return Err(Error::Forbidden(
             "change your own password with the current one, at /api/auth/password/change",
         ));
@@ -168,14 +167,14 @@ pub(crate) async fn reset_password(
     let words = own_words(&user.username, user.email.as_deref());
     let (generated, hash) = hash(app, password, words).await?;
     let (profile, sessions_ended) = app
-        .transact(origin, move |tx| {
+        .transact(context, move |tx| {
             // Locks the account: a concurrent sign-in with the old password is either ended below or rejected.
             if !accounts::queries::set_hash(tx.db, id, &hash)? {
                 return Err(Error::UserNotFound);
             }
             let account = accounts::queries::find_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
             // Somebody with the old password may also have requested another address with it.
-            links::withdraw(tx, id, &account.email)?;
+            mail_links::withdraw(tx, id, &account.email)?;
             tx.audit(&NewAuditEntry::on(AuditAction::USER_PASSWORD_RESET, id))?;
             notify_owner(tx, &account, "password")?;
             let ended = sessions::end_all(tx, id, None, Some("password_reset"))?;
@@ -189,9 +188,9 @@ pub(crate) async fn reset_password(
 pub(crate) async fn revoke_sessions(
     app: &App,
     id: UserId,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<usize, Error> {
-    app.transact(origin, move |tx| {
+    app.transact(context, move |tx| {
         accounts::queries::lock_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
         sessions::end_all(tx, id, None, Some("revoked_by_administration"))
     })
@@ -203,9 +202,9 @@ pub(crate) async fn revoke_sessions(
 pub(crate) async fn remove_totp(
     app: &App,
     id: UserId,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<UserUpdate, Error> {
-    let done = app.transact(origin, move |tx| {
+    let done = app.transact(context, move |tx| {
         let account = accounts::queries::lock_account(tx.db, id)?.ok_or(Error::UserNotFound)?;
         let changed = totp::remove(tx.db, id)?;
         if changed {
@@ -222,8 +221,8 @@ pub(crate) async fn remove_totp(
 }
 
 /// Whether an administrator changes their own account over HTTP.
-fn is_self(origin: &RequestContext, id: UserId) -> bool {
-    origin.via == RequestChannel::Http && origin.actor == Some(id)
+fn is_self(context: &RequestContext, id: UserId) -> bool {
+    context.channel == RequestChannel::Http && context.actor == Some(id)
 }
 
 /// Returns the generated password, if one was needed, and the hash.
@@ -302,10 +301,10 @@ fn role_entry(id: UserId, old: AccountRole, new: AccountRole) -> NewAuditEntry {
 
 fn plan_entry(id: UserId, old: PremiumPlan, new: PremiumPlan) -> NewAuditEntry {
     NewAuditEntry::on(AuditAction::USER_PLAN_CHANGED, id)
-        .details(json!({ "old": told(old), "new": told(new) }))
+        .details(json!({ "old": plan_json(old), "new": plan_json(new) }))
 }
 
-fn told(plan: PremiumPlan) -> Value {
+fn plan_json(plan: PremiumPlan) -> Value {
     let until = plan
         .expires_at
         .map(|end| end.and_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true));

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::present::present;
+use crate::double_option::double_option;
 
 /// Filters for accounts; an account must match all of them.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -81,7 +81,7 @@ pub(crate) struct UpdateUserRequest {
     /// PREMIUM without `premium_expires_at` leaves the end of a current PREMIUM plan as it is.
     pub(crate) premium_tier: Option<PremiumTier>,
     /// Must be in the future; null for a plan without an end.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     pub(crate) premium_expires_at: Option<Option<DateTime<Utc>>>,
 }

@@ -8,7 +8,7 @@ use super::model::{AuditRow, NewAuditRow};
 use super::wire::AuditQuery;
 use super::{AuditAction, NewAuditEntry};
 use crate::columns::columns;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::schema::audit_log;
 
 /// The number of rows in one statement. SQLite accepts 32,766 values.
@@ -17,18 +17,18 @@ const BATCH: usize = 1_000;
 pub(crate) fn record(
     db: &mut Db,
     entries: &[NewAuditEntry],
-    origin: &RequestContext,
+    context: &RequestContext,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
-    let address = origin.address_text();
+    let address = context.address_text();
     let row = |entry: &NewAuditEntry| NewAuditRow {
         at: now,
         action: entry.action.as_str(),
         user_id: entry.user_id.map(UserId::get),
         session_id: entry.session_id.clone(),
         address: address.clone(),
-        actor_id: origin.actor.map(UserId::get),
-        via: origin.via.as_str(),
+        actor_id: context.actor.map(UserId::get),
+        via: context.channel.as_str(),
         details: entry.details.as_ref().map(ToString::to_string),
     };
     let rows: Vec<_> = entries.iter().map(row).collect();

@@ -6,7 +6,7 @@ use super::wire::{AuditEntry, AuditList, AuditQuery, Person};
 use crate::admin;
 use crate::app::App;
 use crate::error::Error;
-use crate::page::page_size;
+use crate::pagination::page_size;
 
 /// Returns a page of the log, with the current usernames of the accounts.
 pub(crate) async fn list(app: &App, filter: AuditQuery) -> Result<AuditList, Error> {

@@ -42,7 +42,7 @@ pub fn run_admin(args: AdminArgs, config: &Config, program: &'static str) -> Exi
         .and_then(|runtime| runtime.block_on(execute(args, config, program)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.tell(json),
+        Err(failure) => failure.print(json),
     }
 }
 

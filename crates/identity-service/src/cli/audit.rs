@@ -7,7 +7,7 @@ use super::context::{CommandError, Context, moment};
 use super::users;
 use crate::audit::service;
 use crate::audit::wire::{AuditEntry, AuditList, AuditQuery, Person};
-use crate::page::PAGE;
+use crate::pagination::PAGE;
 use service_kit::cli::output::{Column, second, table};
 
 #[derive(Debug, Args)]
@@ -132,8 +132,8 @@ fn value_of(of: &Value) -> String {
             part("expires_at").map_or_else(|| tier.clone(), |end| format!("{tier} until {end}"))
         }
         Value::Object(fields) => {
-            let told = fields.iter().filter(|(_, value)| !value.is_null());
-            told.map(|(name, field)| format!("{name}: {}", value_of(field)))
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(name, field)| format!("{name}: {}", value_of(field)))
                 .collect::<Vec<_>>()
                 .join(", ")
         }

@@ -94,7 +94,7 @@ async fn create(context: &Context, args: CreateArgs) -> Result<(), CommandError>
         requires_pkce_s256: args.require_pkce_s256,
         grant_types: args.grant_type,
     })?;
-    let made = service::create(&context.app, new, &context.origin).await?;
+    let made = service::create(&context.app, new, &context.request).await?;
     context.show(&OAuthClientSecretResponse::from(made), |made| {
         with_secret(format!("{} was registered.", made.client.name), made)
     })
@@ -121,7 +121,7 @@ async fn rotate_secret(
     context: &Context,
     ClientArg { client_id }: ClientArg,
 ) -> Result<(), CommandError> {
-    let made = service::rotate_secret(&context.app, &client_id, &context.origin).await;
+    let made = service::rotate_secret(&context.app, &client_id, &context.request).await;
     let made = made.map_err(|error| named(context, &client_id, error))?;
     context.show(&OAuthClientSecretResponse::from(made), |made| {
         with_secret(format!("{} has a new secret.", made.client.name), made)
@@ -129,7 +129,7 @@ async fn rotate_secret(
 }
 
 async fn delete(context: &Context, ClientArg { client_id }: ClientArg) -> Result<(), CommandError> {
-    let deleted = service::delete(&context.app, &client_id, &context.origin).await;
+    let deleted = service::delete(&context.app, &client_id, &context.request).await;
     let sessions_ended = deleted.map_err(|error| named(context, &client_id, error))?;
     let deleted = Deleted {
         client_id,

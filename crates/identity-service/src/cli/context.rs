@@ -9,14 +9,14 @@ use service_kit::{Clock, Problem, cli};
 use crate::app::App;
 use crate::config::Config;
 use crate::error::{Error, render};
-use crate::origin::{RequestChannel, RequestContext};
+use crate::request_context::{RequestChannel, RequestContext};
 use crate::start::{self, MIGRATIONS, NAME};
 
 /// The state of a command: the service's state without a server. A running service publishes the events that it
 /// leaves in the outbox, and learns of its changes by the change feed.
 pub(super) struct Context {
     pub(super) app: App,
-    pub(super) origin: RequestContext,
+    pub(super) request: RequestContext,
     json: bool,
     /// The command name for hints, such as `identity-service admin`.
     program: &'static str,
@@ -50,7 +50,7 @@ impl Context {
         let app = App::new(config, base_url, pool, Clock::system(), &secrets, None)?;
         Ok(Self {
             app,
-            origin: RequestContext::local(RequestChannel::Command),
+            request: RequestContext::local(RequestChannel::Command),
             json,
             program,
         })
@@ -72,8 +72,7 @@ impl Context {
 }
 
 impl CommandError {
-    /// Prints the error on standard error and returns the exit code.
-    pub(super) fn tell(self, json: bool) -> ExitCode {
+    pub(super) fn print(self, json: bool) -> ExitCode {
         let code = match &self {
             Self::Usage(_)
             | Self::Service(Error::Validation(_) | Error::PasswordTooLong | Error::WeakPassword) => {
@@ -83,7 +82,7 @@ impl CommandError {
         };
         let (error, text) = match self {
             Self::Service(error) if json => {
-                return told(&render(&Problem::from(&error)).to_string(), code);
+                return print_error(&render(&Problem::from(&error)).to_string(), code);
             }
             Self::Service(error) => ("", error.to_string()),
             Self::Usage(text) => ("validation_failed", text),
@@ -92,13 +91,13 @@ impl CommandError {
         };
         if json {
             let body = serde_json::json!({ "error": error, "error_description": text });
-            return told(&body.to_string(), code);
+            return print_error(&body.to_string(), code);
         }
-        told(&format!("error: {text}"), code)
+        print_error(&format!("error: {text}"), code)
     }
 }
 
-fn told(text: &str, code: u8) -> ExitCode {
+fn print_error(text: &str, code: u8) -> ExitCode {
     #[expect(
         clippy::print_stderr,
         reason = "the command's own error, for the person who typed it"

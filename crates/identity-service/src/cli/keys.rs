@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::context::{CommandError, Context};
 use crate::admin;
-use crate::tokens::rotation::{self, Key, RotatedKey, RotationKind};
+use crate::tokens::key_rotation::{self, Key, RotatedKey, RotationKind};
 use service_kit::cli::output::{Column, count, day, minute, second, table};
 
 #[derive(Debug, Subcommand)]
@@ -61,7 +61,7 @@ pub(super) async fn run(context: &Context, command: KeysCommand) -> Result<(), C
 }
 
 async fn list(context: &Context) -> Result<(), CommandError> {
-    let keys = rotation::list_keys(&context.app).await?;
+    let keys = key_rotation::list_keys(&context.app).await?;
     context.show(&Keys { keys }, listed)
 }
 
@@ -90,18 +90,18 @@ fn listed(keys: &Keys) -> String {
 }
 
 async fn rotate(context: &Context, kind: RotationKind) -> Result<(), CommandError> {
-    let rotation = rotation::rotate(&context.app, &context.origin, kind).await?;
+    let rotation = key_rotation::rotate(&context.app, &context.request, kind).await?;
     let now = context.app.clock.now();
     context.show(&rotation, |rotation| {
-        let mut text = told(&rotation.es256, now);
+        let mut text = describe(&rotation.es256, now);
         if let Some(rs256) = &rotation.rs256 {
-            text += &format!("\n{}", told(rs256, now));
+            text += &format!("\n{}", describe(rs256, now));
         }
         text
     })
 }
 
-fn told(rotated: &RotatedKey, now: DateTime<Utc>) -> String {
+fn describe(rotated: &RotatedKey, now: DateTime<Utc>) -> String {
     let (kid, from) = (&rotated.kid, second(rotated.signs_from));
     let waits = rotated.signs_from > now;
     match (rotated.changed, &rotated.retired) {
@@ -122,7 +122,7 @@ fn told(rotated: &RotatedKey, now: DateTime<Utc>) -> String {
 }
 
 async fn reseal(context: &Context) -> Result<(), CommandError> {
-    let resealed = admin::reseal::reseal(&context.app, &context.origin).await?;
+    let resealed = admin::reseal::reseal(&context.app, &context.request).await?;
     context.show(&resealed, |resealed| {
         let mut text = match (resealed.signing_keys, resealed.second_factors) {
             (0, 0) => "Nothing was sealed with an older key.".to_owned(),
@@ -144,7 +144,7 @@ async fn reseal(context: &Context) -> Result<(), CommandError> {
 }
 
 async fn remove(context: &Context, kid: String) -> Result<(), CommandError> {
-    if !rotation::remove(&context.app, &context.origin, kid.clone()).await? {
+    if !key_rotation::remove(&context.app, &context.request, kid.clone()).await? {
         return Err(CommandError::Refused(format!(
             "there is no retired key {kid}; {} lists the keys, and {} retires the one that signs",
             context.command("keys list"),

@@ -3,16 +3,15 @@ use event_types::MailTemplate;
 
 use super::wire::{ChangeEmailRequest, VerifyEmailRequest};
 use super::{Reauthentication, queries};
-use crate::accounts;
 use crate::accounts::queries::{EmailClaim, claim_email};
-use crate::accounts::rules::Email;
+use crate::accounts::{self, Email};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::limits::{AccountLimit, AddressLimit};
-use crate::links::{self, Purpose};
-use crate::origin::RequestContext;
+use crate::mail_links::{self, Purpose};
+use crate::request_context::RequestContext;
 use crate::transaction::Transaction;
 
 /// Mails a verification link to a new address, which becomes the caller's once they have opened the link. For the
@@ -21,11 +20,11 @@ pub(crate) async fn change(
     app: &App,
     caller: &CurrentUser,
     request: ChangeEmailRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let email = Email::parse(&request.email)?;
     let shown = (request.password.as_str(), request.totp_code);
-    let reauth = Reauthentication::of(app, caller, shown, origin, "email change").await?;
+    let reauth = Reauthentication::verify(app, caller, shown, context, "email change").await?;
     app.limits
         .check_account(AccountLimit::NewAddress, caller.account.id)?;
     reauth
@@ -39,7 +38,7 @@ pub(crate) async fn change(
             if queries::is_claimed_by_other(tx.db, &email.lower(), account.id, now)? {
                 return Err(Error::EmailTaken);
             }
-            links::send(tx, Purpose::VerifyEmail, account, email.as_str())?;
+            mail_links::send(tx, Purpose::VerifyEmail, account, email.as_str())?;
             let entry = NewAuditEntry::on(AuditAction::EMAIL_CHANGE_REQUESTED, account.id);
             tx.audit(&entry.session(session_id))
         })
@@ -51,19 +50,19 @@ pub(crate) async fn change(
 pub(crate) async fn verify(
     app: &App,
     request: VerifyEmailRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     app.limits
-        .check_address(AddressLimit::Link, origin.address)?;
-    app.transact(origin, move |tx| {
-        let (user_id, email) = links::redeem(tx, Purpose::VerifyEmail, &request.token)?;
+        .check_address(AddressLimit::Link, context.address)?;
+    app.transact(context, move |tx| {
+        let (user_id, email) = mail_links::redeem(tx, Purpose::VerifyEmail, &request.token)?;
         let before = accounts::queries::find_account(tx.db, user_id)?
             .filter(|account| account.is_active)
             .ok_or(Error::InvalidLink)?;
         let email_lower = email.to_ascii_lowercase();
         // If there is no claim to the address, it was requested with the password.
         let confirmed = queries::find_confirmed(tx.db, &email_lower, user_id)?.unwrap_or(true);
-        prove(tx, user_id, &email, confirmed)?;
+        mark_verified(tx, user_id, &email, confirmed)?;
         if before.email_verified && !before.has_email(&email_lower) {
             tx.audit(&NewAuditEntry::on(AuditAction::EMAIL_CHANGED, user_id))?;
             let text = MailTemplate::EmailChanged {
@@ -80,7 +79,7 @@ pub(crate) async fn verify(
 
 /// Records a verified address, unless another account has verified it before. `confirmed` says whether the password
 /// was presented, or chosen, with it. The caller has locked the account.
-pub(super) fn prove(
+pub(super) fn mark_verified(
     tx: &mut Transaction<'_>,
     user_id: UserId,
     email: &str,
@@ -98,16 +97,16 @@ pub(super) fn prove(
     if !claim_email(tx.db, &claim)? {
         return Err(Error::InvalidLink);
     }
-    take_from_others(tx, &email_lower, user_id)?;
+    release_other_claims(tx, &email_lower, user_id)?;
     queries::remove_other_claims(tx.db, user_id, &email_lower)?;
     queries::set_verified_email(tx.db, user_id, email, now)?;
-    links::withdraw(tx, user_id, email)?;
+    mail_links::withdraw(tx, user_id, email)?;
     tx.user_changed(user_id)?;
     tx.audit(&NewAuditEntry::on(AuditAction::EMAIL_VERIFIED, user_id))
 }
 
 /// Replaces the address by the placeholder in all other accounts that have it.
-fn take_from_others(
+fn release_other_claims(
     tx: &mut Transaction<'_>,
     email_lower: &str,
     user_id: UserId,
@@ -115,7 +114,7 @@ fn take_from_others(
     let now = tx.now.naive_utc();
     for (loser, placeholder) in queries::take_email(tx.db, email_lower, user_id, now)? {
         // Links that were mailed to the address may be read by its owner, but not used.
-        links::withdraw(tx, loser, &placeholder)?;
+        mail_links::withdraw(tx, loser, &placeholder)?;
         tx.user_changed(loser)?;
         tx.audit(&NewAuditEntry::on(AuditAction::EMAIL_LOST, loser))?;
     }

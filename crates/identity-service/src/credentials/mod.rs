@@ -1,10 +1,10 @@
 //! Password and e-mail address of an account: changing them, and recovering access by mail.
 
 pub(crate) mod email;
-pub(crate) mod password;
+pub(crate) mod password_change;
+pub(crate) mod password_reset;
 mod queries;
 mod reauthentication;
-pub(crate) mod reset;
 pub(crate) mod routes;
 pub(crate) mod wire;
 

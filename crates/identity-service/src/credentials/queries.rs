@@ -31,7 +31,7 @@ pub(super) fn find_claimant(
 ) -> QueryResult<Option<UserId>> {
     email_claims::table
         .find(email_lower)
-        .filter(holds_at(now))
+        .filter(is_valid_at(now))
         .select(email_claims::user_id)
         .first(db)
         .optional()
@@ -61,7 +61,7 @@ pub(super) fn is_claimed_by_other(
     let claim = email_claims::table
         .find(email_lower)
         .filter(email_claims::user_id.ne(id))
-        .filter(holds_at(now));
+        .filter(is_valid_at(now));
     diesel::select(exists(claim)).get_result(db)
 }
 
@@ -136,7 +136,7 @@ pub(super) fn take_email(
 }
 
 #[diesel::dsl::auto_type]
-fn holds_at(now: NaiveDateTime) -> _ {
+fn is_valid_at(now: NaiveDateTime) -> _ {
     email_claims::expires_at
         .is_null()
         .or(email_claims::expires_at.gt(now))

@@ -8,13 +8,12 @@ use service_kit::seal::Sealer;
 use super::queries;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
-use crate::accounts::rules::Password;
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
-use crate::passwords::PasswordCheck;
+use crate::passwords::{Password, PasswordCheck};
+use crate::request_context::RequestContext;
 use crate::sessions;
 use crate::totp::{self, CodeAttempt, CodeCheck};
 use crate::transaction::Transaction;
@@ -31,9 +30,9 @@ pub(crate) struct Reauthentication {
     totp_code: Option<String>,
     attempt: Option<CodeAttempt>,
     /// Whether the code was correct, even if the transaction was rolled back afterwards.
-    is_code_right: Arc<AtomicBool>,
+    has_code_matched: Arc<AtomicBool>,
     second_factors: Sealer,
-    origin: RequestContext,
+    context: RequestContext,
     what: &'static str,
 }
 
@@ -42,17 +41,17 @@ impl Reauthentication {
     ///
     /// # Errors
     /// [`Error::InvalidCredentials`], which counts like a failed sign-in, and [`Error::RateLimited`].
-    pub(crate) async fn of(
+    pub(crate) async fn verify(
         app: &App,
         caller: &CurrentUser,
         (password, totp_code): (&str, Option<String>),
-        origin: &RequestContext,
+        context: &RequestContext,
         what: &'static str,
     ) -> Result<Self, Error> {
         let user_id = caller.account.id;
         let username = caller.account.username.to_ascii_lowercase();
         app.limits
-            .check_login(origin.address, &username, app.clock.now())?;
+            .check_login(context.address, &username, app.clock.now())?;
         let stored = app
             .read(move |db| queries::find_hash(db, user_id))
             .await?
@@ -65,20 +64,20 @@ impl Reauthentication {
             stored,
             totp_code,
             attempt: None,
-            is_code_right: Arc::default(),
+            has_code_matched: Arc::default(),
             second_factors: app.sealers.second_factors.clone(),
-            origin: origin.clone().by(user_id),
+            context: context.clone().with_actor(user_id),
             what,
         };
-        let presented = Password::presented(password);
+        let password = Password::from_input(password);
         match app
             .passwords
-            .verify(presented, Some(reauth.stored.clone()))
+            .verify(password, Some(reauth.stored.clone()))
             .await?
         {
-            PasswordCheck::Right => {}
+            PasswordCheck::Match => {}
             PasswordCheck::MatchNeedsRehash(better) => reauth.better = better,
-            PasswordCheck::Wrong => return Err(reauth.refuse(app, "password").await),
+            PasswordCheck::Mismatch => return Err(reauth.record_failure(app, "password").await),
         }
         Ok(reauth)
     }
@@ -88,7 +87,7 @@ impl Reauthentication {
     /// # Errors
     /// [`Error::RateLimited`] while the account has to wait before its next code.
     pub(crate) async fn with_attempt(mut self, app: &App) -> Result<Self, Error> {
-        self.attempt = totp::begin(app, self.user_id, self.totp_code.as_deref()).await?;
+        self.attempt = totp::start_attempt(app, self.user_id, self.totp_code.as_deref()).await?;
         Ok(self)
     }
 
@@ -96,20 +95,20 @@ impl Reauthentication {
     /// caller's session.
     ///
     /// # Errors
-    /// Those of `work` and of [`Reauthentication::hold`].
+    /// Those of `work` and of [`Reauthentication::check`].
     pub(crate) async fn transact<T, F>(self, app: &App, work: F) -> Result<T, Error>
     where
         F: FnOnce(&mut Transaction<'_>, &AccountRow, &str) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let reauth = self.with_attempt(app).await?;
-        let held = reauth.clone();
-        let done = app.transact(&reauth.origin, move |tx| {
-            let account = held.hold(tx)?;
-            work(tx, &account, &held.session_id)
+        let checked = reauth.clone();
+        let done = app.transact(&reauth.context, move |tx| {
+            let account = checked.check(tx)?;
+            work(tx, &account, &checked.session_id)
         });
         let done = done.await;
-        reauth.settle(app, done).await
+        reauth.record_outcome(app, done).await
     }
 
     /// Checks, inside a transaction, that everything presented is still valid, and uses up the code. Until the
@@ -119,7 +118,7 @@ impl Reauthentication {
     /// [`Error::TotpRequired`] if the account has a second factor and no code was given;
     /// [`Error::InvalidCredentials`] if the code is wrong or the password has changed; [`Error::TokenRevoked`] if the
     /// session has ended. The caller must roll back the transaction.
-    pub(crate) fn hold(&self, tx: &mut Transaction<'_>) -> Result<AccountRow, Error> {
+    pub(crate) fn check(&self, tx: &mut Transaction<'_>) -> Result<AccountRow, Error> {
         let id = self.user_id;
         if !accounts::queries::replace_hash(tx.db, id, &self.stored, &self.better)? {
             return Err(Error::InvalidCredentials);
@@ -129,44 +128,50 @@ impl Reauthentication {
         }
         match totp::check(tx, &self.second_factors, id, self.totp_code.as_deref())? {
             CodeCheck::NotNeeded => {}
-            CodeCheck::Right => self.is_code_right.store(true, Ordering::Relaxed),
+            CodeCheck::Match => self.has_code_matched.store(true, Ordering::Relaxed),
             CodeCheck::Missing => return Err(Error::TotpRequired),
-            CodeCheck::Wrong => return Err(Error::InvalidCredentials),
+            CodeCheck::Mismatch => return Err(Error::InvalidCredentials),
         }
         accounts::queries::find_account(tx.db, id)?.ok_or(Error::TokenRevoked)
     }
 
     /// Updates the failure counters by the outcome of the transaction.
-    pub(crate) async fn settle<T>(self, app: &App, done: Result<T, Error>) -> Result<T, Error> {
+    pub(crate) async fn record_outcome<T>(
+        self,
+        app: &App,
+        done: Result<T, Error>,
+    ) -> Result<T, Error> {
         match done {
             Err(Error::InvalidCredentials) => {
-                let refused = self.refuse(app, "code").await;
+                let refused = self.record_failure(app, "code").await;
                 if let Some(attempt) = self.attempt {
-                    attempt.failed(app, self.user_id, &self.origin).await?;
+                    attempt.failed(app, self.user_id, &self.context).await?;
                 }
                 Err(refused)
             }
             Err(error) => {
-                if self.is_code_right.load(Ordering::Relaxed) {
-                    totp::forget_failures(app, self.user_id).await?;
+                if self.has_code_matched.load(Ordering::Relaxed) {
+                    totp::reset_failures(app, self.user_id).await?;
                 }
                 Err(error)
             }
             Ok(value) => {
-                let address = self.origin.address;
+                let address = self.context.address;
                 app.limits.login_succeeded(address, &self.username);
                 Ok(value)
             }
         }
     }
 
-    async fn refuse(&self, app: &App, wrong: &'static str) -> Error {
+    async fn record_failure(&self, app: &App, wrong: &'static str) -> Error {
         app.limits
-            .login_failed(self.origin.address, &self.username, app.clock.now());
+            .login_failed(self.context.address, &self.username, app.clock.now());
         let entry = NewAuditEntry::on(AuditAction::PASSWORD_REFUSED, self.user_id)
             .session(&self.session_id)
             .details(json!({ "for": self.what, "wrong": wrong }));
-        let recorded = app.transact(&self.origin, move |tx| tx.audit(&entry)).await;
+        let recorded = app
+            .transact(&self.context, move |tx| tx.audit(&entry))
+            .await;
         recorded.err().unwrap_or(Error::InvalidCredentials)
     }
 }

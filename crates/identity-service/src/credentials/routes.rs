@@ -7,10 +7,10 @@ use super::wire::{
     ChangeEmailRequest, ChangePasswordRequest, ForgotRequest, ForgotResponse, ResetRequest,
     VerifyEmailRequest,
 };
-use super::{email, password, reset};
+use super::{email, password_change, password_reset};
 use crate::app::App;
 use crate::auth::CurrentUser;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/password/change").post(change_password))
@@ -33,10 +33,10 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 async fn change_password(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<ChangePasswordRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    password::change(&app, &caller, body.into_inner()?, &origin).await?;
+    password_change::change(&app, &caller, body.into_inner()?, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -51,10 +51,10 @@ async fn change_password(
 )]
 async fn forgot_password(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<ForgotRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    reset::forgot(&app, body.into_inner()?, &origin).await?;
+    password_reset::forgot(&app, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Accepted().json(ForgotResponse {
         message: "If the account exists and has an e-mail address, a mail is on its way",
     }))
@@ -72,10 +72,10 @@ async fn forgot_password(
 )]
 async fn reset_password(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<ResetRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    reset::reset(&app, body.into_inner()?, &origin).await?;
+    password_reset::reset(&app, body.into_inner()?, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -90,10 +90,10 @@ async fn reset_password(
 )]
 async fn verify_email(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<VerifyEmailRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    email::verify(&app, body.into_inner()?, &origin).await?;
+    email::verify(&app, body.into_inner()?, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -110,9 +110,9 @@ async fn verify_email(
 async fn change_email(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<ChangeEmailRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    email::change(&app, &caller, body.into_inner()?, &origin).await?;
+    email::change(&app, &caller, body.into_inner()?, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }

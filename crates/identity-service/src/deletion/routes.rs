@@ -8,7 +8,7 @@ use super::wire::DeleteAccountRequest;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// Deletes the caller's account and all its data, including teams in which they are the only member. The username and
 /// address become free; the id is never used again.
@@ -27,12 +27,12 @@ use crate::origin::RequestContext;
 pub(crate) async fn delete_account(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     user_id: Path<(String,)>,
     body: Json<DeleteAccountRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let user_id = user_id.0.0.parse().map_err(|_| Error::UserNotFound)?;
     service::check_own(&caller, user_id)?;
-    service::delete_account(&app, &caller, body.into_inner()?, &origin).await?;
+    service::delete_account(&app, &caller, body.into_inner()?, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }

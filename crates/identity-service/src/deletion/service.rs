@@ -8,7 +8,7 @@ use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::credentials::Reauthentication;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::transaction::Transaction;
 use crate::{sessions, teams};
 
@@ -37,20 +37,20 @@ pub(crate) async fn delete_account(
     app: &App,
     caller: &CurrentUser,
     request: DeleteAccountRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
     let shown = (request.password.as_str(), request.totp_code);
-    let reauth = Reauthentication::of(app, caller, shown, origin, "deletion").await?;
+    let reauth = Reauthentication::verify(app, caller, shown, context, "deletion").await?;
     let reauth = reauth.with_attempt(app).await?;
-    let origin = origin.clone().by(user_id);
+    let context = context.clone().with_actor(user_id);
     for _ in 0..ATTEMPTS {
         let held = reauth.clone();
         let outcome = app
-            .transact(&origin, move |tx| delete(tx, user_id, &held))
+            .transact(&context, move |tx| delete(tx, user_id, &held))
             .await;
         if !matches!(outcome, Ok(DeletionOutcome::JoinedMeanwhile)) {
-            return reauth.settle(app, outcome).await.map(drop);
+            return reauth.record_outcome(app, outcome).await.map(drop);
         }
     }
     Err(DbError::Busy.into())
@@ -77,14 +77,14 @@ fn delete(
         // Before anything is written or a code is used up.
         return Ok(DeletionOutcome::JoinedMeanwhile);
     }
-    reauth.hold(tx)?;
+    reauth.check(tx)?;
     for team in ids.into_iter().filter_map(lock_of) {
         if team.owner_id != user_id {
-            teams::ending::end_membership(tx, team, user_id)?;
+            teams::removal::end_membership(tx, team, user_id)?;
         } else if teams::queries::count_members(tx.db, team.id)? > 1 {
             return Err(Error::LastOwner);
         } else {
-            teams::ending::remove_team(tx, team)?;
+            teams::removal::remove_team(tx, team)?;
         }
     }
     sessions::end_all(tx, user_id, None, None)?;

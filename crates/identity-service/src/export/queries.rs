@@ -8,7 +8,7 @@ use crate::columns::{Columns, columns};
 use crate::schema::{
     audit_log, invitations, sessions, team_departures, team_members, teams, users,
 };
-use crate::teams::queries::find_proven_address;
+use crate::teams::queries::find_verified_address;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = team_members)]
@@ -93,7 +93,7 @@ pub(super) fn list_received(
     limit: i64,
 ) -> QueryResult<Vec<ExportedInvitation>> {
     // An address that is only claimed may be somebody else's. No stored address is empty.
-    let email = find_proven_address(db, user_id)?;
+    let email = find_verified_address(db, user_id)?;
     let email = email.unwrap_or_default().to_ascii_lowercase();
     let his = invitations::email_lower
         .eq(email)

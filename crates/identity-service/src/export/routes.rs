@@ -9,7 +9,7 @@ use super::wire::ExportResponse;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/export").get(export));
@@ -26,9 +26,9 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 async fn export(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> Result<HttpResponse, Error> {
-    let document = service::export(&app, &caller, &origin).await?;
+    let document = service::export(&app, &caller, &context).await?;
     Ok(as_file(&caller, &document))
 }
 

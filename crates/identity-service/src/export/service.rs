@@ -16,9 +16,9 @@ use crate::error::Error;
 use crate::limits::AccountLimit;
 use crate::oauth::consents;
 use crate::oauth::consents::ConsentRow;
-use crate::origin::RequestContext;
 use crate::photos;
 use crate::photos::model::PhotoRow;
+use crate::request_context::RequestContext;
 use crate::teams::model::effective_role;
 use crate::totp;
 
@@ -31,14 +31,16 @@ const MOST_ENTRIES: usize = 10_000;
 pub(crate) async fn export(
     app: &App,
     caller: &CurrentUser,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<ExportResponse, Error> {
     let user_id = caller.account.id;
     app.limits.check_account(AccountLimit::Export, user_id)?;
     let exported =
         NewAuditEntry::on(AuditAction::EXPORTED, user_id).session(&caller.token.session_id);
-    app.transact(&origin.clone().of(caller), move |tx| tx.audit(&exported))
-        .await?;
+    app.transact(&context.clone().for_caller(caller), move |tx| {
+        tx.audit(&exported)
+    })
+    .await?;
     let now = app.clock.now();
     let (base_url, plans) = (app.base_url.clone(), app.premium.clone());
     app.pool

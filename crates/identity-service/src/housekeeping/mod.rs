@@ -18,12 +18,12 @@ use tokio::time::MissedTickBehavior;
 
 use self::queries::{BATCH, OUTLIVED};
 use crate::app::App;
+use crate::change_feed;
 use crate::error::Error;
-use crate::feed;
-use crate::oauth::clients::ending::end_orphaned_sessions;
-use crate::origin::{RequestChannel, RequestContext};
+use crate::oauth::clients::deletion::end_orphaned_sessions;
+use crate::request_context::{RequestChannel, RequestContext};
 use crate::sessions;
-use crate::tokens::rotation;
+use crate::tokens::key_rotation;
 
 /// The interval between two passes over the larger tables, by the service's clock.
 const HOURLY: TimeDelta = TimeDelta::hours(1);
@@ -116,7 +116,7 @@ struct Housekeeper {
 
 impl Housekeeper {
     async fn round(&mut self) -> Result<(), Error> {
-        self.remove("change", |db, _| feed::queries::sweep(db))
+        self.remove("change", |db, _| change_feed::queries::sweep(db))
             .await?;
         let now = self.app.clock.now();
         // A clock that was set back counts as an hour.
@@ -171,7 +171,7 @@ impl Housekeeper {
             }
             let mut ended = 0;
             for (user_id, sids) in by_user {
-                ended += sessions::ending::end_expired(&self.app, user_id, sids).await?;
+                ended += sessions::revocation::end_expired(&self.app, user_id, sids).await?;
             }
             self.count("expired_session", ended);
             if ended == 0 {
@@ -226,9 +226,9 @@ impl Housekeeper {
     }
 
     async fn tend_keys(&self) -> Result<(), Error> {
-        let origin = RequestContext::local(RequestChannel::System);
+        let context = RequestContext::local(RequestChannel::System);
         if let Some(age) = self.rotate_after {
-            let rotated = rotation::rotate_when_older(&self.app, &origin, age).await?;
+            let rotated = key_rotation::rotate_when_older(&self.app, &context, age).await?;
             for rotated in rotated.iter().filter(|rotated| rotated.changed) {
                 log::info!(
                     "a signing key was rotated because of its age; {} signs from {}",
@@ -237,7 +237,7 @@ impl Housekeeper {
                 );
             }
         }
-        let removed = rotation::remove_outlived(&self.app, &origin).await?;
+        let removed = key_rotation::remove_expired(&self.app, &context).await?;
         self.count("signing_key", removed);
         Ok(())
     }

@@ -5,9 +5,9 @@ use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamp};
 
-use crate::access::Grant;
 use crate::schema::sessions;
 use crate::sessions::KEPT;
+use crate::token_access::Grant;
 
 /// The number of rows deleted in one transaction, small enough to delay nobody. The statements below repeat it.
 pub(super) const BATCH: u16 = 500;
@@ -19,7 +19,7 @@ const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
 pub(super) struct ExpiredRows {
     pub(super) kind: &'static str,
     /// How long the rows are kept after they have expired.
-    kept: TimeDelta,
+    retention: TimeDelta,
     /// Deletes a batch of the rows that expired before `$1`. Some may have been renewed since they were selected.
     statement: &'static str,
 }
@@ -27,39 +27,39 @@ pub(super) struct ExpiredRows {
 pub(super) const OUTLIVED: [ExpiredRows; 6] = [
     ExpiredRows {
         kind: "mail_token",
-        kept: TimeDelta::zero(),
+        retention: TimeDelta::zero(),
         statement: "DELETE FROM mail_tokens WHERE token_hash IN \
             (SELECT token_hash FROM mail_tokens WHERE expires_at <= $1 LIMIT 500)",
     },
     ExpiredRows {
         kind: "invitation",
-        kept: TimeDelta::days(90),
+        retention: TimeDelta::days(90),
         statement: "DELETE FROM invitations WHERE id IN \
             (SELECT id FROM invitations WHERE settled_at < $1 OR expires_at < $1 LIMIT 500)",
     },
     ExpiredRows {
         kind: "email_claim",
-        kept: TimeDelta::zero(),
+        retention: TimeDelta::zero(),
         statement: "DELETE FROM email_claims WHERE expires_at <= $1 AND email_lower IN \
             (SELECT email_lower FROM email_claims WHERE expires_at <= $1 LIMIT 500)",
     },
     // Second factors that were never confirmed with a code.
     ExpiredRows {
         kind: "totp_factor",
-        kept: TimeDelta::days(1),
+        retention: TimeDelta::days(1),
         statement: "DELETE FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 AND user_id IN \
             (SELECT user_id FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 LIMIT 500)",
     },
     // Used codes and devices stay recognisable for a while.
     ExpiredRows {
         kind: "oauth_code",
-        kept: TimeDelta::days(1),
+        retention: TimeDelta::days(1),
         statement: "DELETE FROM oauth_codes WHERE code_hash IN \
             (SELECT code_hash FROM oauth_codes WHERE expires_at < $1 LIMIT 500)",
     },
     ExpiredRows {
         kind: "oauth_device",
-        kept: TimeDelta::days(1),
+        retention: TimeDelta::days(1),
         statement: "DELETE FROM oauth_devices WHERE device_code_hash IN \
             (SELECT device_code_hash FROM oauth_devices WHERE expires_at < $1 LIMIT 500)",
     },
@@ -68,11 +68,11 @@ pub(super) const OUTLIVED: [ExpiredRows; 6] = [
 /// Deletes a batch of rows and returns their number.
 pub(super) fn delete_outlived(
     db: &mut Db,
-    outlived: ExpiredRows,
+    expired: ExpiredRows,
     now: NaiveDateTime,
 ) -> QueryResult<usize> {
-    let before = now - outlived.kept;
-    statement::<()>(outlived.statement)
+    let before = now - expired.retention;
+    statement::<()>(expired.statement)
         .bind::<Timestamp, _>(before)
         .execute(db)
 }

@@ -1,6 +1,6 @@
 //! Invitations to teams. An address is invited by mail, and anybody with the mail can join once.
 
-pub(crate) mod answers;
+pub(crate) mod acceptance;
 pub(crate) mod model;
 mod queries;
 pub(crate) mod routes;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::wire::{Invitation, InvitationStatus, InvitedTo, Inviter};
 use crate::error::Error;
-use crate::links;
+use crate::mail_links;
 use crate::schema::invitations;
 
 /// The lifetime of an invitation, counted from its newest mail.
@@ -25,7 +25,7 @@ impl InvitationRef {
     pub(crate) fn parse(text: String) -> Self {
         match invitation_id(&text) {
             Some(id) => Self::Id(id),
-            None => Self::Token(links::hash(&SecretString::from(text))),
+            None => Self::Token(mail_links::hash(&SecretString::from(text))),
         }
     }
 }

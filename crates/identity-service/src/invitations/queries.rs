@@ -42,7 +42,7 @@ pub(super) fn renew(db: &mut Db, by: &NewInvitation<'_>) -> QueryResult<Option<S
 
 /// Settles a pending invitation that has not expired. This statement decides every race: only one of several
 /// concurrent callers gets true.
-pub(super) fn settle(
+pub(super) fn set_status(
     db: &mut Db,
     id: &str,
     status: InvitationStatus,

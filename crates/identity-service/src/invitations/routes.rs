@@ -7,12 +7,12 @@ use super::model::InvitationRef;
 use super::wire::{
     AcceptResponse, InvitationsQuery, InvitationsResponse, InviteRequest, InviteResponse,
 };
-use super::{answers, service};
+use super::{acceptance, service};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
-use crate::teams::access::TeamAdmin;
+use crate::request_context::RequestContext;
+use crate::teams::authorization::TeamAdmin;
 use crate::teams::wire::PageQuery;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -40,11 +40,11 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn invite(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     admin: TeamAdmin,
     body: Json<InviteRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let invitation = service::invite(&app, &admin, body.into_inner()?, &origin).await?;
+    let invitation = service::invite(&app, &admin, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Ok().json(InviteResponse {
         message: "The invitation was sent",
         invitation,
@@ -84,12 +84,12 @@ async fn list_of_team(
 )]
 async fn revoke(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     admin: TeamAdmin,
     path: Path<(String, String)>,
 ) -> Result<HttpResponse, Error> {
     let (_, id) = path.0;
-    service::revoke(&app, &admin, &id, &origin).await?;
+    service::revoke(&app, &admin, &id, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -107,12 +107,12 @@ async fn revoke(
 )]
 async fn accept(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     caller: CurrentUser,
     path: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
     let reference = InvitationRef::parse(path.0.0);
-    let joined = answers::accept(&app, &caller, reference, &origin).await?;
+    let joined = acceptance::accept(&app, &caller, reference, &context).await?;
     Ok(HttpResponse::Ok().json(joined))
 }
 
@@ -129,12 +129,12 @@ async fn accept(
 )]
 async fn decline(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     caller: CurrentUser,
     path: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
     let reference = InvitationRef::parse(path.0.0);
-    answers::decline(&app, &caller, reference, &origin).await?;
+    acceptance::decline(&app, &caller, reference, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -153,5 +153,5 @@ async fn list_own(
 ) -> actix_web::Result<HttpResponse> {
     // Extracted here rather than as an argument, because the token is checked first.
     let page = Query::<PageQuery>::extract(&req).await?.0;
-    Ok(HttpResponse::Ok().json(answers::list_own(&app, &caller, page).await?))
+    Ok(HttpResponse::Ok().json(acceptance::list_own(&app, &caller, page).await?))
 }

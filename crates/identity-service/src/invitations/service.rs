@@ -13,14 +13,14 @@ use super::wire::{
     Invitation, InvitationStatus, InvitationsQuery, InvitationsResponse, InviteRequest,
 };
 use super::withdrawal::revoked;
-use crate::accounts::rules::Email;
+use crate::accounts::Email;
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::limits::AccountLimit;
-use crate::links;
-use crate::origin::RequestContext;
-use crate::teams::access::{TeamActor, TeamAdmin};
+use crate::mail_links;
+use crate::request_context::RequestContext;
+use crate::teams::authorization::{TeamActor, TeamAdmin};
 use crate::teams::wire::given_role;
 
 /// Invites an address to the team by mail. Neither effect nor response depends on whether the address belongs to an
@@ -29,15 +29,15 @@ pub(crate) async fn invite(
     app: &App,
     admin: &TeamAdmin,
     request: InviteRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Invitation, Error> {
     let email = Email::parse(&request.email)?;
     let role = given_role(request.role.as_deref())?;
-    let actor = TeamActor::of(&admin.0);
+    let actor = TeamActor::from_member(&admin.0);
     app.limits
         .check_account(AccountLimit::Invite, actor.user_id)?;
     let invited_by = admin.0.caller.account.username.clone();
-    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+    app.transact(&context.clone().for_caller(&admin.0.caller), move |tx| {
         let (team, _) = actor.lock(tx, TeamRole::Admin)?;
         let now = tx.now.naive_utc();
         let token = random_token();
@@ -48,7 +48,7 @@ pub(crate) async fn invite(
             email_lower: &email.lower(),
             role: role.as_str(),
             status: InvitationStatus::Pending.as_str(),
-            token_hash: &links::hash(&token),
+            token_hash: &mail_links::hash(&token),
             invited_by: actor.user_id.get(),
             created_at: now,
             expires_at: now + LIFE,
@@ -98,15 +98,15 @@ pub(crate) async fn revoke(
     app: &App,
     admin: &TeamAdmin,
     id: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let id = invitation_id(id).ok_or(Error::InvitationNotFound)?;
-    let actor = TeamActor::of(&admin.0);
-    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+    let actor = TeamActor::from_member(&admin.0);
+    app.transact(&context.clone().for_caller(&admin.0.caller), move |tx| {
         let (team, _) = actor.lock(tx, TeamRole::Admin)?;
         queries::find_of_team(tx.db, team.id, &id)?.ok_or(Error::InvitationNotFound)?;
         let now = tx.now.naive_utc();
-        if !queries::settle(tx.db, &id, InvitationStatus::Revoked, None, now)? {
+        if !queries::set_status(tx.db, &id, InvitationStatus::Revoked, None, now)? {
             return Err(Error::InvitationGone);
         }
         revoked(tx, &team, &id)

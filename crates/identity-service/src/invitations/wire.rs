@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::model::InvitationRow;
 use crate::error::Error;
-use crate::page::{MAX_PAGE, bounds};
+use crate::pagination::{MAX_PAGE, bounds};
 use crate::schema::{teams, users};
 use crate::teams::wire::Team;
 

@@ -16,7 +16,7 @@ pub(crate) fn withdraw_of(
     member: UserId,
 ) -> Result<(), Error> {
     let now = tx.now.naive_utc();
-    let address = teams::queries::find_proven_address(tx.db, member)?;
+    let address = teams::queries::find_verified_address(tx.db, member)?;
     let address = address.map(|address| address.to_ascii_lowercase());
     for id in queries::withdraw(tx.db, team.id, member, address.as_deref(), now)? {
         revoked(tx, team, &id)?;

@@ -4,7 +4,6 @@ use auth_types::{ScopeSet, UserId};
 use chrono::NaiveDateTime;
 use serde_json::json;
 
-use crate::access::{ClientAccess, Grant};
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
@@ -12,9 +11,10 @@ use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::sessions;
 use crate::sessions::model::NewSession;
+use crate::token_access::{ClientAccess, Grant};
 use crate::transaction::Transaction;
 
 /// The access that a user has granted to a client.
@@ -48,7 +48,7 @@ pub(crate) struct GrantedSession {
 pub(crate) async fn open(
     app: &App,
     grant: NewGrant,
-    origin: &RequestContext,
+    context: &RequestContext,
     use_up: impl FnOnce(&mut Transaction<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<GrantedSession>, OAuthError> {
     // The client may have lost scopes since the user granted these.
@@ -60,10 +60,10 @@ pub(crate) async fn open(
     });
     app.limits.check_derived(grant.user_id, &opened)?;
     let session =
-        NewSession::open(opened, app.clock.now_naive(), origin).authenticated(grant.auth_time);
+        NewSession::open(opened, app.clock.now_naive(), context).authenticated(grant.auth_time);
     let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());
     let opened = app
-        .transact(&origin.clone().by(grant.user_id), move |tx| {
+        .transact(&context.clone().with_actor(grant.user_id), move |tx| {
             let user_id = grant.user_id;
             // The lock comes first, as in every change of the account's sessions. A concurrent global sign-out, revocation
             // or deactivation then finds the new session and ends it.

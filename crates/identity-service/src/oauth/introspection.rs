@@ -7,15 +7,15 @@ use utoipa::ToSchema;
 
 use super::clients::model::OAuthClient;
 use super::error::OAuthError;
-use crate::access::Grant;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::auth;
+use crate::change_feed::ResponseKey;
 use crate::error::Error;
-use crate::feed::AnswerKey;
 use crate::sessions;
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::Grant;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// The state of a token (RFC 7662 section 2.2). `active` is the only field if it is `false`.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -64,25 +64,27 @@ pub(crate) async fn introspect(
     let now = app.clock.now();
     // The ticket comes before every read. A later change then invalidates what is cached with it.
     let ticket = app.cache.ticket();
-    let key = AnswerKey::introspection(token, client);
-    if let Some(body) = ticket.and_then(|ticket| app.cache.answer(ticket, &key, now)) {
+    let key = ResponseKey::introspection(token, client);
+    if let Some(body) = ticket.and_then(|ticket| app.cache.find_response(ticket, &key, now)) {
         return Ok(body);
     }
-    let Some(told) = of_access_token(app, client, token, now).await? else {
-        let told = of_refresh_token(app, client, token).await?;
-        return Ok(body(&told.unwrap_or_default())?.into());
+    let Some(response) = of_access_token(app, client, token, now).await? else {
+        let response = of_refresh_token(app, client, token).await?;
+        return Ok(body(&response.unwrap_or_default())?.into());
     };
-    let body = body(&told)?;
+    let body = body(&response)?;
     let Some(ticket) = ticket else {
         return Ok(body.into());
     };
-    let ends = told.exp.and_then(|ends| DateTime::from_timestamp(ends, 0));
+    let ends = response
+        .exp
+        .and_then(|ends| DateTime::from_timestamp(ends, 0));
     let times = (now, ends.unwrap_or(now));
-    Ok(app.cache.insert_answer(ticket, key, body, times))
+    Ok(app.cache.insert_response(ticket, key, body, times))
 }
 
-fn body(told: &IntrospectionResponse) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(told)
+fn body(response: &IntrospectionResponse) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(response)
         .map_err(|error| Error::internal("writing an introspection response", error))
 }
 

@@ -6,14 +6,14 @@ use serde_json::json;
 use super::clients::model::OAuthClient;
 use super::error::OAuthError;
 use super::introspection::good;
-use crate::access::Grant;
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::sessions;
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::Grant;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// The session that a token belongs to.
 struct RevocableSession {
@@ -30,7 +30,7 @@ pub(crate) async fn revoke(
     app: &App,
     client: &OAuthClient,
     token: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), OAuthError> {
     let session = match by_access_token(app, token).await? {
         Some(session) => Some(session),
@@ -44,11 +44,11 @@ pub(crate) async fn revoke(
             "The token was issued to another client",
         ));
     }
-    Ok(end(app, session, origin).await?)
+    Ok(end(app, session, context).await?)
 }
 
-async fn end(app: &App, session: RevocableSession, origin: &RequestContext) -> Result<(), Error> {
-    app.transact(origin, move |tx| {
+async fn end(app: &App, session: RevocableSession, context: &RequestContext) -> Result<(), Error> {
+    app.transact(context, move |tx| {
         // A transaction that derives a session from this one takes the same lock.
         accounts::queries::lock_account(tx.db, session.user_id)?;
         let now = tx.now.naive_utc();

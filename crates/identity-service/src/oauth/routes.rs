@@ -15,7 +15,7 @@ use super::wire::{IntrospectionRequest, RevocationRequest};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// Registers introspection on its own: other services call it all the time, so its path is tried early.
 pub(crate) fn introspection_routes(cfg: &mut ServiceConfig) {
@@ -81,9 +81,9 @@ async fn introspect(
     app: Data<App>,
     req: HttpRequest,
     form: OAuthForm,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> Result<HttpResponse, OAuthError> {
-    let client = authenticate_known(&app, req.headers(), &form, &origin).await?;
+    let client = authenticate_known(&app, req.headers(), &form, &context).await?;
     if client.is_public() {
         // Section 2.1: without authentication, anybody could scan for valid tokens.
         return Err(OAuthError::InvalidClient);
@@ -109,10 +109,10 @@ async fn revoke(
     app: Data<App>,
     req: HttpRequest,
     form: OAuthForm,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> Result<HttpResponse, OAuthError> {
-    let client = authenticate(&app, req.headers(), &form, &origin).await?;
-    revocation::revoke(&app, &client, form.require("token")?, &origin).await?;
+    let client = authenticate(&app, req.headers(), &form, &context).await?;
+    revocation::revoke(&app, &client, form.require("token")?, &context).await?;
     Ok(HttpResponse::Ok().finish())
 }
 

@@ -16,9 +16,9 @@ use service_kit::http::UnreadBody;
 use web_kit::SavedForm;
 use web_kit::cookies::set_cookie;
 use web_kit::form::{self, CsrfToken};
-use web_kit::kept::SavedField;
+use web_kit::saved_form::SavedField;
 
-use super::layout::{HOME, PageFrame};
+use super::page_frame::{HOME, PageFrame};
 use super::visitor::{Administrator, SignedInVisitor, Visitor, sign_in_path};
 use crate::cookies::Name;
 
@@ -125,19 +125,19 @@ impl<T> Form<T> {
     fn sign_in_first(self) -> actix_web::Error {
         let app = &self.visitor.app;
         let now = app.clock.now().timestamp();
-        let kept = SavedForm::new(self.token, &self.action, &self.body, now);
-        let answer = match kept.seal(&app.sealers.forms, self.visitor.browser()) {
-            _ if !kept.is_written(&WRITTEN) => self.visitor.see_other(&sign_in_path(kept.page())),
+        let saved = SavedForm::new(self.token, &self.action, &self.body, now);
+        let answer = match saved.seal(&app.sealers.forms, self.visitor.browser()) {
+            _ if !saved.is_written(&WRITTEN) => self.visitor.see_other(&sign_in_path(saved.page())),
             Some(sealed) => {
                 let mut answer = self.visitor.see_other(&sign_in_path(RESUME));
-                set_cookie(&mut answer, &app.cookies.kept_form(sealed));
+                set_cookie(&mut answer, &app.cookies.saved_form(sealed));
                 answer
             }
             None => {
                 let page = SignedOutPage {
                     frame: self.visitor.frame(t("entry-signed-out")),
-                    sign_in: sign_in_path(kept.page()),
-                    fields: kept.fields(&WRITTEN),
+                    sign_in: sign_in_path(saved.page()),
+                    fields: saved.fields(&WRITTEN),
                 };
                 self.visitor.show(StatusCode::UNAUTHORIZED, &page)
             }
@@ -158,7 +158,7 @@ struct SignedOutPage {
 #[template(path = "entry/resume.html")]
 struct ResumePage {
     frame: PageFrame,
-    kept: SavedForm,
+    saved: SavedForm,
     fields: Vec<SavedField>,
 }
 
@@ -167,20 +167,20 @@ pub(super) async fn resume(caller: SignedInVisitor, req: HttpRequest) -> HttpRes
     let visitor = &caller.visitor;
     let (app, browser, account) = (&visitor.app, visitor.browser(), visitor.account());
     let now = app.clock.now().timestamp();
-    let cookie = app.cookies.read(&req, Name::KeptForm);
-    let kept =
+    let cookie = app.cookies.read(&req, Name::SavedForm);
+    let saved =
         cookie.and_then(|it| SavedForm::open(&app.sealers.forms, browser, &it, &account, now));
-    let mut answer = match kept {
-        Some(kept) => {
+    let mut answer = match saved {
+        Some(saved) => {
             let page = ResumePage {
                 frame: visitor.frame(t("entry-unsent-form")),
-                fields: kept.fields(&WRITTEN),
-                kept,
+                fields: saved.fields(&WRITTEN),
+                saved,
             };
             visitor.show(StatusCode::OK, &page)
         }
         None => visitor.see_other(HOME),
     };
-    set_cookie(&mut answer, &app.cookies.no_kept_form());
+    set_cookie(&mut answer, &app.cookies.no_saved_form());
     answer
 }

@@ -9,15 +9,15 @@ use serde::Deserialize;
 use service_kit::http::Path;
 
 use super::form::Form;
-use super::layout::PageFrame;
+use super::page_frame::PageFrame;
 use super::result::{ResultMessage, show_result};
 use super::visitor::{SignedInVisitor, Visitor, path_with_return, sign_in_path};
 use crate::error::{Error, sentence};
-use crate::invitations::answers;
+use crate::invitations::acceptance;
 use crate::invitations::model::InvitationRef;
 use crate::invitations::wire::{Invitation, InvitationStatus};
 use crate::limits::AddressLimit;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 #[derive(Template)]
 #[template(path = "entry/invitation.html")]
@@ -48,34 +48,33 @@ pub(super) struct InvitationForm {
 pub(super) async fn invitation_page(
     visitor: Visitor,
     token: Path<(String,)>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     visitor
         .app
         .limits
-        .check_address(AddressLimit::Link, origin.address)?;
+        .check_address(AddressLimit::Link, context.address)?;
     if let Some(user) = &visitor.user
-        && let Some(slug) = answers::find_joined(&visitor.app, user, &token.0.0).await?
+        && let Some(slug) = acceptance::find_joined(&visitor.app, user, &token.0.0).await?
     {
         return Ok(visitor.see_other(&format!("/teams/{slug}")));
     }
     Ok(show(&visitor, StatusCode::OK, token.0.0, None).await?)
 }
 
-/// Accepts or declines the invitation.
 pub(super) async fn answer(
     form: Form<InvitationForm>,
     token: Path<(String,)>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (SignedInVisitor { visitor, user }, fields) = form.by_caller()?;
     let token = token.0.0;
     let reference = InvitationRef::parse(token.clone());
     let done = match fields.answer {
-        InvitationChoice::Accept => answers::accept(&visitor.app, &user, reference, &origin)
+        InvitationChoice::Accept => acceptance::accept(&visitor.app, &user, reference, &context)
             .await
             .map(|joined| format!("/teams/{}", joined.team.slug)),
-        InvitationChoice::Decline => answers::decline(&visitor.app, &user, reference, &origin)
+        InvitationChoice::Decline => acceptance::decline(&visitor.app, &user, reference, &context)
             .await
             .map(|()| "/done/invitation-declined".to_owned()),
     };
@@ -99,7 +98,7 @@ async fn show(
     token: String,
     problem: Option<String>,
 ) -> Result<HttpResponse, Error> {
-    let Some(invitation) = answers::look(&visitor.app, token).await? else {
+    let Some(invitation) = acceptance::find_invitation(&visitor.app, token).await? else {
         return Ok(show_result(visitor, ResultMessage::UnknownInvitation));
     };
     let message = match invitation.status {

@@ -5,10 +5,10 @@ mod account;
 mod admin;
 mod assets;
 pub(crate) mod form;
+mod form_messages;
 mod invitation;
-pub(crate) mod layout;
-mod mailed;
-mod notices;
+mod mail_links;
+pub(crate) mod page_frame;
 mod register;
 mod result;
 mod sign_in;
@@ -20,7 +20,7 @@ use actix_web::web::ServiceConfig;
 use form::RESUME;
 use service_kit::http::endpoint;
 
-pub(crate) use layout::{render_problem, wants_page};
+pub(crate) use page_frame::{render_problem, wants_page};
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/assets/{file}").get(assets::asset))
@@ -43,18 +43,18 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         )
         .service(
             endpoint("/forgot-password")
-                .get(mailed::forgot_page)
-                .post(mailed::forgot),
+                .get(mail_links::forgot_page)
+                .post(mail_links::forgot),
         )
         .service(
             endpoint("/reset-password/{token}")
-                .get(mailed::reset_page)
-                .post(mailed::reset_password),
+                .get(mail_links::reset_page)
+                .post(mail_links::reset_password),
         )
         .service(
             endpoint("/verify-email/{token}")
-                .get(mailed::verify_page)
-                .post(mailed::verify_email),
+                .get(mail_links::verify_page)
+                .post(mail_links::verify_email),
         )
         .service(
             endpoint("/invitations/{token}")

@@ -9,16 +9,16 @@ use service_kit::http::Query;
 use web_kit::ReturnTo;
 
 use super::form::Form;
-use super::layout::{HOME, PageFrame, policy_before};
+use super::page_frame::{HOME, PageFrame, policy_before};
 use super::sign_in::{ReturnQuery, check_cookies, signed_in};
 use super::visitor::{Visitor, sign_in_path};
-use crate::access::Grant;
-use crate::accounts;
-use crate::accounts::rules::{Email, Password, Username};
 use crate::accounts::wire::RegisterRequest;
+use crate::accounts::{self, Email, Username};
 use crate::error::{Error, sentence};
 use crate::limits::AddressLimit;
-use crate::origin::RequestContext;
+use crate::passwords::Password;
+use crate::request_context::RequestContext;
+use crate::token_access::Grant;
 
 #[derive(Template)]
 #[template(path = "entry/register.html")]
@@ -65,20 +65,20 @@ pub(super) async fn register_page(
 /// Creates the account, signs it in, and redirects the browser.
 pub(super) async fn register(
     form: Form<RegisterForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
     visitor
         .app
         .limits
-        .check_address(AddressLimit::Register, origin.address)?;
+        .check_address(AddressLimit::Register, context.address)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let mut problems = fields.problems();
     if problems.is_empty() {
         let request = fields.request();
-        let origin = origin.replacing(visitor.user.as_ref());
-        let opened = accounts::service::open(&visitor.app, request, Grant::Browser, &origin);
+        let context = context.replacing(visitor.user.as_ref());
+        let opened = accounts::service::open(&visitor.app, request, Grant::Browser, &context);
         match opened.await {
             Ok((_, session)) => return Ok(signed_in(&visitor, &session, &return_to)),
             Err(error) => problems.add(error)?,
@@ -109,7 +109,6 @@ fn show(
 }
 
 impl RegisterForm {
-    /// Validates all fields at once, without the database.
     fn problems(&self) -> FieldErrors {
         let told = |error: Error| sentence(&error.to_string());
         let email = self.email().map(|email| Email::parse(&email));

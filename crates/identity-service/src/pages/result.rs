@@ -7,7 +7,7 @@ use messages::{Text, t};
 use service_kit::Problem;
 use service_kit::http::Path;
 
-use super::layout::PageFrame;
+use super::page_frame::PageFrame;
 use super::visitor::Visitor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

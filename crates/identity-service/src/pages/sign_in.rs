@@ -11,13 +11,13 @@ use web_kit::ReturnTo;
 use web_kit::cookies::set_cookie;
 
 use super::form::{EmptyForm, Form};
-use super::layout::{HOME, PageFrame, policy_before};
+use super::page_frame::{HOME, PageFrame, policy_before};
 use super::visitor::{Visitor, path_with_return, sign_in_path};
-use crate::access::Grant;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::sessions::login::{self, VerifiedPassword};
-use crate::sessions::{NewSession, ending, second_step};
+use crate::sessions::{NewSession, revocation, second_step};
+use crate::token_access::Grant;
 
 #[derive(Template)]
 #[template(path = "entry/sign_in.html")]
@@ -73,7 +73,6 @@ pub(super) struct CodeForm {
     return_to: String,
 }
 
-/// Asks for username and password.
 pub(super) async fn sign_in_page(
     visitor: Visitor,
     query: Query<SignInQuery>,
@@ -90,7 +89,7 @@ pub(super) async fn sign_in_page(
 /// Handles the first step: the password, which is enough for an account without a second factor.
 pub(super) async fn sign_in(
     form: Form<SignInForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let is_nobodys = form.is_nobodys();
     let (visitor, fields) = form.by_anybody();
@@ -100,7 +99,7 @@ pub(super) async fn sign_in(
         return Ok(visitor.see_other(return_to.as_str()));
     }
     let (username, password) = (fields.username.as_str(), fields.password.as_str());
-    let known = match login::verify_password(&visitor.app, username, password, &origin).await {
+    let known = match login::verify_password(&visitor.app, username, password, &context).await {
         Ok(known) => known,
         Err(Error::InvalidCredentials) => {
             let problem = Some(t("entry-wrong-credentials").into());
@@ -108,7 +107,7 @@ pub(super) async fn sign_in(
         }
         Err(error) => return Err(error.into()),
     };
-    match open(&visitor, &known, None, &origin).await {
+    match open(&visitor, &known, None, &context).await {
         Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
         Err(Error::TotpRequired) => {
             let step = second_step::carry(&visitor.app, &known, visitor.browser())?;
@@ -126,13 +125,14 @@ pub(super) async fn first_step(visitor: Visitor) -> HttpResponse {
 /// Handles the second step: a code of the second factor.
 pub(super) async fn sign_in_with_code(
     form: Form<CodeForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let is_nobodys = form.is_nobodys();
     let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
-    let step = second_step::open_first_step(&visitor.app, &fields.step, visitor.browser(), &origin);
+    let step =
+        second_step::open_first_step(&visitor.app, &fields.step, visitor.browser(), &context);
     let Some(known) = step.await? else {
         let problem = Some(t("entry-code-expired").into());
         return Ok(show_sign_in(&visitor, &return_to, "", problem));
@@ -141,7 +141,7 @@ pub(super) async fn sign_in_with_code(
     if is_nobodys && user.is_some_and(|user| user.account.id == known.id) {
         return Ok(visitor.see_other(return_to.as_str()));
     }
-    match open(&visitor, &known, Some(fields.code), &origin).await {
+    match open(&visitor, &known, Some(fields.code), &context).await {
         Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
         Err(Error::InvalidCredentials | Error::TotpRequired) => {
             let problem = Some(t("entry-code-wrong").into());
@@ -154,11 +154,11 @@ pub(super) async fn sign_in_with_code(
 /// Ends the session of this browser, even if the form was shown to another account.
 pub(super) async fn sign_out(
     form: Form<EmptyForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, _) = form.by_anybody();
     if let Some(user) = &visitor.user {
-        ending::logout(&visitor.app, user, None, &origin).await?;
+        revocation::logout(&visitor.app, user, None, &context).await?;
     }
     let mut answer = visitor.see_other("/done/signed-out");
     set_cookie(&mut answer, &visitor.app.cookies.sign_out());
@@ -199,10 +199,10 @@ async fn open(
     visitor: &Visitor,
     known: &VerifiedPassword,
     code: Option<String>,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<NewSession, Error> {
-    let origin = origin.clone().replacing(visitor.user.as_ref());
-    let opened = known.open(&visitor.app, code, Grant::Browser, &origin);
+    let context = context.clone().replacing(visitor.user.as_ref());
+    let opened = known.open(&visitor.app, code, Grant::Browser, &context);
     opened.await.map(|(_, session)| session)
 }
 

@@ -19,15 +19,15 @@ use web_kit::cookies::set_cookie;
 use web_kit::form::CsrfToken;
 use web_kit::html::{WITHOUT_SCRIPTS, html};
 
-use super::layout::PageFrame;
+use super::page_frame::PageFrame;
 use super::text::with_query;
 use crate::app::App;
 use crate::auth::{CurrentUser, SECOND_FACTOR_MISSING, SuperAdmin, extract_by};
 use crate::cookies::Name;
 use crate::error::Error;
 use crate::sessions;
-use crate::tokens::access::VerifiedToken;
-use crate::tokens::refresh::RefreshToken;
+use crate::tokens::access_token::VerifiedToken;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// A visitor with a browser, signed in or not.
 pub(crate) struct Visitor {
@@ -101,7 +101,6 @@ impl Visitor {
         &self.browser
     }
 
-    /// Creates the frame of a page with this title.
     pub(crate) fn frame(&self, title: impl Into<String>) -> PageFrame {
         let user = self.user.as_ref();
         PageFrame {
@@ -113,7 +112,7 @@ impl Visitor {
                 .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),
             stylesheet: STYLESHEET.path(),
             path: self.path.split('?').next().unwrap_or_default().to_owned(),
-            notices: FormMessages::default(),
+            messages: FormMessages::default(),
         }
     }
 
@@ -129,7 +128,7 @@ impl Visitor {
         page: &impl Template,
     ) -> HttpResponse {
         let mut answer = html(status, page, policy);
-        self.remember(&mut answer);
+        self.add_cookies(&mut answer);
         answer
     }
 
@@ -138,7 +137,7 @@ impl Visitor {
         let mut answer = HttpResponse::SeeOther()
             .insert_header((LOCATION, path.to_owned()))
             .finish();
-        self.remember(&mut answer);
+        self.add_cookies(&mut answer);
         answer
     }
 
@@ -147,7 +146,7 @@ impl Visitor {
         self.see_other(&sign_in_path(&self.path))
     }
 
-    fn remember(&self, answer: &mut HttpResponse) {
+    fn add_cookies(&self, answer: &mut HttpResponse) {
         if self.is_new {
             set_cookie(answer, &self.app.cookies.forms(self.browser.clone()));
         }

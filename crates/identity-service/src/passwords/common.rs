@@ -1,6 +1,6 @@
 //! The most common passwords, which attackers try first.
 
-use crate::accounts::rules::Password;
+use super::password::Password;
 
 /// The 10,000 most common passwords of two lists, which `common.LICENSE.txt` names; in lower case, one per line. Those
 /// under 8 characters are left out, because no password may be so short.

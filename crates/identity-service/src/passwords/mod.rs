@@ -2,14 +2,15 @@
 //! queue. No database connection is held meanwhile.
 
 mod common;
+mod password;
 mod threads;
 
 use zxcvbn::zxcvbn;
 
-use crate::accounts::rules::Password;
 use crate::config::PasswordConfig;
 use crate::error::Error;
 
+pub(crate) use password::Password;
 use threads::HashThreads;
 
 /// Password hashing and verification at one bcrypt cost.
@@ -23,8 +24,8 @@ pub(crate) struct PasswordHasher {
 /// The result of a password check.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PasswordCheck {
-    Wrong,
-    Right,
+    Mismatch,
+    Match,
     /// The password matches, but the stored hash has a lower cost than configured. This is its replacement.
     MatchNeedsRehash(String),
 }
@@ -78,14 +79,14 @@ impl PasswordHasher {
                 let stored_cost = stored
                     .parse::<bcrypt::HashParts>()
                     .map_or(cost, |parts| parts.get_cost());
-                if !(matches && known && password.fits()) {
+                if !(matches && known && password.is_hashable()) {
                     spend_the_rest(&password, stored_cost, cost)?;
-                    return Ok(PasswordCheck::Wrong);
+                    return Ok(PasswordCheck::Mismatch);
                 }
                 if stored_cost < cost {
                     return hash(&password, cost).map(PasswordCheck::MatchNeedsRehash);
                 }
-                Ok(PasswordCheck::Right)
+                Ok(PasswordCheck::Match)
             })
             .await
     }
@@ -162,7 +163,7 @@ mod tests {
             weak.verify(password.clone(), Some(stored.clone()))
                 .await
                 .unwrap(),
-            PasswordCheck::Right
+            PasswordCheck::Match
         );
         let PasswordCheck::MatchNeedsRehash(better) =
             strong.verify(password.clone(), Some(stored)).await.unwrap()
@@ -171,11 +172,11 @@ mod tests {
         };
         assert_eq!(
             strong.verify(password.clone(), Some(better)).await.unwrap(),
-            PasswordCheck::Right
+            PasswordCheck::Match
         );
         assert_eq!(
             strong.verify(password, None).await.unwrap(),
-            PasswordCheck::Wrong
+            PasswordCheck::Mismatch
         );
     }
 
@@ -186,11 +187,11 @@ mod tests {
             .hash(Password::parse_new(&"x".repeat(72)).unwrap(), Vec::new())
             .await
             .unwrap();
-        let verdict =
-            |text: String| hasher.verify(Password::presented(&text), Some(stored.clone()));
-        assert_eq!(verdict("x".repeat(72)).await.unwrap(), PasswordCheck::Right);
-        assert_eq!(verdict("x".repeat(73)).await.unwrap(), PasswordCheck::Wrong);
-        assert_eq!(verdict("x".repeat(71)).await.unwrap(), PasswordCheck::Wrong);
+        for (length, matches) in [(72, true), (73, false), (71, false)] {
+            let password = Password::from_input(&"x".repeat(length));
+            let check = hasher.verify(password, Some(stored.clone())).await.unwrap();
+            assert_eq!(check == PasswordCheck::Match, matches, "{length}");
+        }
     }
 
     #[test]

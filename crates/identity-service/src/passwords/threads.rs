@@ -37,7 +37,7 @@ impl HashThreads {
     {
         match self.0.run(MAX_WAIT, Duration::MAX, work).await {
             Ok(outcome) => outcome,
-            Err(JobError::Full | JobError::Turn) => Err(Error::Overloaded),
+            Err(JobError::Full | JobError::NotStarted) => Err(Error::Overloaded),
             Err(missed) => Err(Error::internal("password threads", missed)),
         }
     }

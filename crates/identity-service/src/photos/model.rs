@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use service_kit::crypto::sha256;
 
 use super::wire::ProfilePhotoMeta;
-use crate::accounts::rules::name_to_look_up;
+use crate::accounts::name_to_look_up;
 use crate::schema::{profile_photos, users};
 
 /// How many bytes of a photo's hash form its version.

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::limits::AccountLimit;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// How long a version may be cached, in seconds: in effect, forever.
 const A_YEAR: u32 = 31_536_000;
@@ -52,7 +52,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn put_photo(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     caller: CurrentUser,
     user_id: Path<(String,)>,
     body: UnreadBody,
@@ -60,7 +60,7 @@ async fn put_photo(
     let id = own_id(&caller, &user_id.0.0)?;
     app.limits.check_account(AccountLimit::Photo, id)?;
     let file = upload::read(body.of_account(id.get()), app.photos.max_bytes).await?;
-    let meta = service::put(&app, id, file, &origin.of(&caller)).await?;
+    let meta = service::put(&app, id, file, &context.for_caller(&caller)).await?;
     Ok(HttpResponse::Ok().json(meta))
 }
 
@@ -75,12 +75,12 @@ async fn put_photo(
 )]
 async fn delete_photo(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     caller: CurrentUser,
     user_id: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
     let id = own_id(&caller, &user_id.0.0)?;
-    service::remove(&app, id, &origin.of(&caller)).await?;
+    service::remove(&app, id, &context.for_caller(&caller)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

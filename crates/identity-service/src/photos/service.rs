@@ -6,11 +6,11 @@ use auth_types::{AccountRole, UserId};
 use super::model::{PhotoOwner, PhotoOwnerRow, PhotoRow};
 use super::queries;
 use super::wire::{PhotosRequest, PhotosResponse, ProfilePhotoMeta};
-use crate::accounts::rules::name_to_look_up;
+use crate::accounts::name_to_look_up;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// The maximum number of ids and names in one request.
 const MAX_BATCH: usize = 200;
@@ -25,10 +25,10 @@ pub(crate) async fn put(
     app: &App,
     id: UserId,
     file: Bytes,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<ProfilePhotoMeta, Error> {
     let photo = app.photos.process(file).await?;
-    app.transact(origin, move |tx| {
+    app.transact(context, move |tx| {
         let owner = queries::set(tx.db, id, &photo, tx.now.naive_utc())?
             // The account was deleted or deactivated after the token was checked.
             .ok_or(Error::TokenRevoked)?;
@@ -39,8 +39,8 @@ pub(crate) async fn put(
 }
 
 /// Deletes the caller's photo, if there is one.
-pub(crate) async fn remove(app: &App, id: UserId, origin: &RequestContext) -> Result<(), Error> {
-    app.transact(origin, move |tx| {
+pub(crate) async fn remove(app: &App, id: UserId, context: &RequestContext) -> Result<(), Error> {
+    app.transact(context, move |tx| {
         if queries::clear(tx.db, id, tx.now.naive_utc())? {
             tx.user_changed(id)?;
         }

@@ -9,8 +9,8 @@ use super::wire::UpdateProfileRequest;
 use crate::accounts::wire::UserResponse;
 use crate::app::App;
 use crate::auth::CurrentUser;
-use crate::origin::RequestContext;
 use crate::photos::routes::own_id;
+use crate::request_context::RequestContext;
 
 /// Updates the caller's own profile, completely or not at all. An e-mail address that is set here gets no password reset
 /// link, even if verified, until it is confirmed with the password through `email/change`.
@@ -27,7 +27,7 @@ use crate::photos::routes::own_id;
 )]
 pub(crate) async fn update_user(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     caller: CurrentUser,
     user_id: Path<(String,)>,
     body: UnreadBody,
@@ -35,6 +35,6 @@ pub(crate) async fn update_user(
     let id = own_id(&caller, &user_id.0.0)?;
     let body = body.of_account(id.get());
     let request: UpdateProfileRequest = body.json(app.profile_json_bytes).await?;
-    let user = service::update_user(&app, &caller, request, origin).await?;
+    let user = service::update_user(&app, &caller, request, context).await?;
     Ok(HttpResponse::Ok().json(UserResponse { user }))
 }

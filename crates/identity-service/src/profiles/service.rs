@@ -1,21 +1,20 @@
 use auth_types::UserId;
 use auth_types::wire::{User, is_placeholder};
 
+use super::field_rules::{check_bio, check_website};
 use super::queries::{self, ProfileChanges};
-use super::rules::{check_bio, check_website};
 use super::wire::UpdateProfileRequest;
-use crate::access::TokenAccess;
-use crate::accounts;
 use crate::accounts::model::AccountRow;
-use crate::accounts::rules::Email;
+use crate::accounts::{self, Email};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::limits::AccountLimit;
-use crate::origin::RequestContext;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
+use crate::request_context::RequestContext;
+use crate::token_access::TokenAccess;
 use crate::transaction::Transaction;
 
 enum PhotoChange {
@@ -32,15 +31,15 @@ pub(crate) async fn update_user(
     app: &App,
     caller: &CurrentUser,
     mut request: UpdateProfileRequest,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> Result<User, Error> {
     if request.email.is_some() && caller.token.access != TokenAccess::Full {
         return Err(Error::InsufficientScope);
     }
-    let (id, origin) = (caller.account.id, origin.of(caller));
+    let (id, context) = (caller.account.id, context.for_caller(caller));
     let photo = prepare(app, id, &mut request).await?;
     let account = app
-        .transact(&origin, move |tx| apply(tx, id, &request, &photo))
+        .transact(&context, move |tx| apply(tx, id, &request, &photo))
         .await?;
     let now = app.clock.now_naive();
     account.to_user(caller.of_themselves(), now, &app.base_url)

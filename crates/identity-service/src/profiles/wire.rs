@@ -1,7 +1,7 @@
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use crate::present::present;
+use crate::double_option::double_option;
 
 /// The changes of a profile. An absent field stays as it is; null clears it. Other fields (`role`, `premium_tier` …) are
 /// ignored.
@@ -9,16 +9,16 @@ use crate::present::present;
 #[serde(default)]
 pub(crate) struct UpdateProfileRequest {
     /// Up to 2,000 characters.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, max_length = 2000)]
     pub(crate) bio: Option<Option<String>>,
     /// An http or https address of up to 2,048 characters.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, max_length = 2048)]
     pub(crate) website_url: Option<Option<String>>,
     /// A `data:` URL with a JPEG, PNG, GIF or WebP in base64, or an https address from which one is fetched. Null removes
     /// the photo; the current address changes nothing.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "double_option")]
     #[schema(value_type = Option<String>)]
     pub(crate) profile_photo_url: Option<Option<String>>,
     /// Allowed only while the account has a placeholder address.

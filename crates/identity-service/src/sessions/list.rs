@@ -6,7 +6,7 @@ use super::wire::{SessionClient, SessionEntry, SessionsQuery, SessionsResponse};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::page::{PAGE, bounds};
+use crate::pagination::{PAGE, bounds};
 
 pub(crate) async fn list_sessions(
     app: &App,

@@ -4,24 +4,23 @@ use serde_json::json;
 
 use super::model::NewSession;
 use super::wire::LoginRequest;
-use super::{end_excess_sessions, end_replaced, notice, queries};
-use crate::access::Grant;
-use crate::accounts;
+use super::{end_excess_sessions, end_replaced, queries, sign_in_notice};
 use crate::accounts::model::{AccountRow, CredentialsRow};
-use crate::accounts::rules::{Password, Username};
+use crate::accounts::{self, Username};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::origin::RequestContext;
-use crate::passwords::PasswordCheck;
+use crate::passwords::{Password, PasswordCheck};
+use crate::request_context::RequestContext;
+use crate::token_access::Grant;
 use crate::totp::{self, CodeCheck};
 
 pub(crate) async fn login(
     app: &App,
     request: LoginRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<TokenPair, Error> {
-    let (account, session) = open(app, request, Grant::FirstParty, origin).await?;
+    let (account, session) = open(app, request, Grant::FirstParty, context).await?;
     session.token_pair(app, &account).await
 }
 
@@ -30,10 +29,10 @@ pub(crate) async fn open(
     app: &App,
     request: LoginRequest,
     grant: Grant,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(AccountRow, NewSession), Error> {
-    let known = verify_password(app, &request.username, &request.password, origin).await?;
-    known.open(app, request.totp_code, grant, origin).await
+    let known = verify_password(app, &request.username, &request.password, context).await?;
+    known.open(app, request.totp_code, grant, context).await
 }
 
 /// A caller whose password is verified. A second factor may still be missing.
@@ -50,12 +49,12 @@ pub(crate) async fn verify_password(
     app: &App,
     username: &str,
     password: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<VerifiedPassword, Error> {
     // An invalid username is looked up as the empty one, so that a long name takes no memory in the rate limiter.
     let username = Username::parse(username).map_or_else(|_| String::new(), |name| name.lower());
     app.limits
-        .check_login(origin.address, &username, app.clock.now())?;
+        .check_login(context.address, &username, app.clock.now())?;
     let name = username.clone();
     let found = app
         .read(move |db| accounts::queries::find_credentials(db, &name))
@@ -67,12 +66,12 @@ pub(crate) async fn verify_password(
         .map(|credentials| credentials.password_hash.clone());
     let verdict = app
         .passwords
-        .verify(Password::presented(password), stored)
+        .verify(Password::from_input(password), stored)
         .await?;
     let (credentials, better) = match (found, verdict) {
-        (Some(credentials), PasswordCheck::Right) => (credentials, None),
+        (Some(credentials), PasswordCheck::Match) => (credentials, None),
         (Some(credentials), PasswordCheck::MatchNeedsRehash(better)) => (credentials, Some(better)),
-        (found, _) => return Err(refuse(app, found, &username, origin).await),
+        (found, _) => return Err(refuse(app, found, &username, context).await),
     };
     Ok(VerifiedPassword {
         id: credentials.id,
@@ -107,21 +106,22 @@ impl VerifiedPassword {
         app: &App,
         totp_code: Option<String>,
         grant: Grant,
-        origin: &RequestContext,
+        context: &RequestContext,
     ) -> Result<(AccountRow, NewSession), Error> {
-        let attempt = totp::begin(app, self.id, totp_code.as_deref()).await?;
-        let session = NewSession::open(grant, app.clock.now_naive(), origin);
-        match self.open_session(app, totp_code, session, origin).await? {
+        let attempt = totp::start_attempt(app, self.id, totp_code.as_deref()).await?;
+        let session = NewSession::open(grant, app.clock.now_naive(), context);
+        match self.open_session(app, totp_code, session, context).await? {
             SignInResult::Opened(opened) => {
-                app.limits.login_succeeded(origin.address, &self.username);
+                app.limits.login_succeeded(context.address, &self.username);
                 Ok(*opened)
             }
             SignInResult::CodeMissing => Err(Error::TotpRequired),
             refused => {
                 let now = app.clock.now();
-                app.limits.login_failed(origin.address, &self.username, now);
+                app.limits
+                    .login_failed(context.address, &self.username, now);
                 if let (SignInResult::CodeWrong, Some(attempt)) = (refused, attempt) {
-                    attempt.failed(app, self.id, origin).await?;
+                    attempt.failed(app, self.id, context).await?;
                 }
                 Err(Error::InvalidCredentials)
             }
@@ -142,15 +142,15 @@ async fn refuse(
     app: &App,
     found: Option<CredentialsRow>,
     username: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Error {
     app.limits
-        .login_failed(origin.address, username, app.clock.now());
+        .login_failed(context.address, username, app.clock.now());
     let entry = match found {
         Some(row) => NewAuditEntry::on(AuditAction::SIGN_IN_FAILED, row.id),
         None => NewAuditEntry::new(AuditAction::SIGN_IN_FAILED),
     };
-    let recorded = app.transact(origin, move |tx| tx.audit(&entry)).await;
+    let recorded = app.transact(context, move |tx| tx.audit(&entry)).await;
     recorded.err().unwrap_or(Error::InvalidCredentials)
 }
 
@@ -160,12 +160,12 @@ impl VerifiedPassword {
         app: &App,
         totp_code: Option<String>,
         session: NewSession,
-        origin: &RequestContext,
+        context: &RequestContext,
     ) -> Result<SignInResult, Error> {
         let sealer = app.sealers.second_factors.clone();
         let id = self.id;
         let (stored, better) = (self.stored.clone(), self.hash().to_owned());
-        app.transact(&origin.clone().by(id), move |tx| {
+        app.transact(&context.clone().with_actor(id), move |tx| {
             // The account may have been deactivated, or its password changed, while the hash was computed. The update
             // locks the row: a later change of either finds the new session and ends it.
             if !accounts::queries::replace_hash(tx.db, id, &stored, &better)? {
@@ -174,12 +174,12 @@ impl VerifiedPassword {
             }
             // Before this point, nothing about a second factor is revealed or used up.
             match totp::check(tx, &sealer, id, totp_code.as_deref())? {
-                CodeCheck::NotNeeded | CodeCheck::Right => {}
+                CodeCheck::NotNeeded | CodeCheck::Match => {}
                 CodeCheck::Missing => {
                     tx.audit(&NewAuditEntry::on(AuditAction::TOTP_MISSING, id))?;
                     return Ok(SignInResult::CodeMissing);
                 }
-                CodeCheck::Wrong => {
+                CodeCheck::Mismatch => {
                     let entry = NewAuditEntry::on(AuditAction::SIGN_IN_FAILED, id);
                     tx.audit(&entry.details(json!({ "wrong": "code" })))?;
                     return Ok(SignInResult::CodeWrong);
@@ -187,7 +187,7 @@ impl VerifiedPassword {
             }
             let account =
                 accounts::queries::find_account(tx.db, id)?.ok_or(Error::InvalidCredentials)?;
-            notice::send_sign_in_notice(tx, &account)?;
+            sign_in_notice::send_sign_in_notice(tx, &account)?;
             end_replaced(tx)?;
             end_excess_sessions(tx, id, &session)?;
             queries::insert_session(tx.db, id, &session)?;

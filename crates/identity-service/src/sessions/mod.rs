@@ -1,18 +1,18 @@
 //! Sign-in sessions: login, logout, refresh, validation. A session is one sign-in with all its tokens, and is revoked
 //! as a whole.
 
-pub(crate) mod ending;
+pub(crate) mod derived_session;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod model;
-mod notice;
-pub(crate) mod opening;
 pub(crate) mod queries;
 pub(crate) mod refresh;
+pub(crate) mod revocation;
 pub(crate) mod routes;
 pub(crate) mod second_step;
-pub(crate) mod service;
+mod sign_in_notice;
 pub(crate) mod token_pair;
+pub(crate) mod validation;
 pub(crate) mod wire;
 
 use chrono::Duration;
@@ -21,5 +21,5 @@ use chrono::Duration;
 /// new locations with them.
 pub(crate) const KEPT: Duration = Duration::days(90);
 
-pub(crate) use ending::{end_all, end_excess_sessions, end_replaced};
 pub(crate) use model::NewSession;
+pub(crate) use revocation::{end_all, end_excess_sessions, end_replaced};

@@ -3,10 +3,10 @@ use chrono::{Duration, NaiveDateTime};
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use crate::access::{Grant, GrantRow};
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::schema::{oauth_clients, sessions};
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::{Grant, GrantRow};
+use crate::tokens::refresh_token::RefreshToken;
 
 /// A session ends if it is not refreshed for this long.
 pub(crate) const IDLE_LIFE: Duration = Duration::days(90);
@@ -32,12 +32,12 @@ pub(crate) struct NewSession {
 
 impl NewSession {
     /// Creates a session with the lifetime of its kind of grant.
-    pub(crate) fn open(grant: Grant, now: NaiveDateTime, origin: &RequestContext) -> Self {
+    pub(crate) fn open(grant: Grant, now: NaiveDateTime, context: &RequestContext) -> Self {
         let expires_at = now + grant.life();
         Self {
             grant,
-            address: origin.address_text(),
-            user_agent: origin.user_agent.clone(),
+            address: context.address_text(),
+            user_agent: context.user_agent.clone(),
             id: Uuid::new_v4().to_string(),
             refresh_token: RefreshToken::generate(),
             opened_at: now,
@@ -99,7 +99,7 @@ impl SessionState {
         let opened_at = NaiveDateTime::default();
         Self {
             authenticated_at: opened_at,
-            expires_at: opened_at + crate::access::ABSOLUTE_LIFE,
+            expires_at: opened_at + crate::token_access::ABSOLUTE_LIFE,
             revoked_at: None,
         }
     }

@@ -6,26 +6,26 @@ use super::model::{RefreshCheck, RefreshRow, TokenHolder};
 use super::queries::{self, RefreshRotation, RotatedSession};
 use super::token_pair::token_pair;
 use super::wire::RefreshRequest;
-use crate::access::GrantRow;
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
 use crate::limits::AddressLimit;
-use crate::origin::RequestContext;
-use crate::tokens::refresh::RefreshToken;
+use crate::request_context::RequestContext;
+use crate::token_access::GrantRow;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// Rotates a refresh token and issues an access token. An address that keeps presenting invalid tokens is
 /// rate-limited; valid ones from it still pass, because many users may share it.
 pub(crate) async fn refresh(
     app: &App,
     request: &RefreshRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<TokenPair, Error> {
-    let outcome = rotate(app, &request.refresh_token, TokenHolder::Own, origin).await;
+    let outcome = rotate(app, &request.refresh_token, TokenHolder::Own, context).await;
     if matches!(outcome, Err(Error::InvalidRefreshToken)) {
         app.limits
-            .check_address(AddressLimit::RefusedRefresh, origin.address)?;
+            .check_address(AddressLimit::RefusedRefresh, context.address)?;
     }
     let (session, token) = outcome?;
     let grant = session.grant.own()?.ok_or(Error::InvalidRefreshToken)?;
@@ -38,20 +38,20 @@ pub(crate) async fn rotate(
     app: &App,
     token: &str,
     holder: TokenHolder<'_>,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(RotatedSession, RefreshToken), Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     app.limits.check_refresh(&presented)?;
     let successor = presented.successor(&app.successor_key);
     let now = app.clock.now_naive();
-    let rotation = RefreshRotation::new((&presented, &successor), holder, origin, now);
+    let rotation = RefreshRotation::new((&presented, &successor), holder, context, now);
     let together = match app.pool.backend() {
         Backend::Postgres => app.refreshes.rotations.run(rotation.clone()).await?,
         Backend::Sqlite => None,
     };
     let rotated = match together {
         Some(rotated) => rotated,
-        None => rotate_alone(app, presented, &successor, holder, rotation, origin).await?,
+        None => rotate_alone(app, presented, &successor, holder, rotation, context).await?,
     };
     match rotated.account.is_active {
         true => Ok((rotated, successor)),
@@ -67,7 +67,7 @@ async fn rotate_alone(
     successor: &RefreshToken,
     holder: TokenHolder<'_>,
     rotation: RefreshRotation,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<RotatedSession, Error> {
     let found = app.refreshes.sessions.run(presented.lineage()).await?;
     let found = found
@@ -78,7 +78,7 @@ async fn rotate_alone(
         .write_one(move |db| queries::rotate(db, &rotation))
         .await?;
     if !rotated {
-        not_rotated(app, presented, successor, now, origin).await?;
+        not_rotated(app, presented, successor, now, context).await?;
     }
     Ok(found)
 }
@@ -113,7 +113,7 @@ async fn not_rotated(
     presented: RefreshToken,
     successor: &RefreshToken,
     now: NaiveDateTime,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let row = find_session(app, &presented).await?;
     let row = row.ok_or(Error::InvalidRefreshToken)?;
@@ -121,7 +121,7 @@ async fn not_rotated(
         RefreshCheck::Expired => Err(Error::InvalidRefreshToken),
         RefreshCheck::Repeated => Ok(()),
         RefreshCheck::Reused => {
-            app.transact(origin, move |tx| {
+            app.transact(context, move |tx| {
                 accounts::queries::lock_account(tx.db, row.user_id)?;
                 if queries::revoke(tx.db, &row.id, now)? {
                     let entry = NewAuditEntry::on(AuditAction::REFRESH_TOKEN_REUSED, row.user_id);

@@ -10,12 +10,12 @@ use super::wire::{
     LoginRequest, LogoutRequest, LogoutResponse, RefreshRequest, SessionsQuery, SessionsResponse,
     ValidateQuery,
 };
-use super::{ending, list, login, refresh, service};
+use super::{list, login, refresh, revocation, validation};
 use crate::allowed_origins::NotAllowed;
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/validate").get(validate).post(validate))
@@ -42,10 +42,10 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn sign_in(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<LoginRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let pair = login::login(&app, body.into_inner()?, &origin).await?;
+    let pair = login::login(&app, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Ok().json(pair))
 }
 
@@ -59,11 +59,11 @@ async fn sign_in(
 async fn logout(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     body: OptionalJson<LogoutRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let request = body.into_inner()?.unwrap_or_default();
-    ending::logout(&app, &caller, request.refresh_token.as_deref(), &origin).await?;
+    revocation::logout(&app, &caller, request.refresh_token.as_deref(), &context).await?;
     Ok(HttpResponse::Ok().json(LogoutResponse {
         message: "Logged out",
     }))
@@ -81,12 +81,12 @@ async fn logout(
 async fn global_logout(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     req: HttpRequest,
 ) -> Result<HttpResponse, Error> {
     // HEAD gets the same response and changes nothing (RFC 9110 section 9.2.1).
     if req.method() != Method::HEAD {
-        ending::end_many(&app, &caller, false, &origin).await?;
+        revocation::end_many(&app, &caller, false, &context).await?;
     }
     let mut answer = match app.redirects.check(req.query_string()) {
         Ok(target) => HttpResponse::Found()
@@ -125,9 +125,9 @@ async fn list_sessions(
 async fn end_others(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> Result<HttpResponse, Error> {
-    ending::end_many(&app, &caller, true, &origin).await?;
+    revocation::end_many(&app, &caller, true, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -143,11 +143,11 @@ async fn end_others(
 async fn end_session(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     session_id: Result<Path<(String,)>, Problem>,
 ) -> Result<HttpResponse, Error> {
     let Path((session_id,)) = session_id.map_err(|_| Error::SessionNotFound)?;
-    ending::end_session(&app, &caller, session_id, &origin).await?;
+    revocation::end_session(&app, &caller, session_id, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -165,10 +165,10 @@ async fn end_session(
 )]
 async fn rotate(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<RefreshRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let pair = refresh::refresh(&app, &body.into_inner()?, &origin).await?;
+    let pair = refresh::refresh(&app, &body.into_inner()?, &context).await?;
     Ok(HttpResponse::Ok().json(pair))
 }
 
@@ -183,8 +183,8 @@ async fn rotate(
 async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpResponse> {
     let query = Query::<ValidateQuery>::read(req.query_string());
     let query = query.map_err(|problem| problem.with("valid", false))?.0;
-    let told = async { service::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
-    let body = told.await.map_err(|error| not_valid(&error))?;
+    let response = async { validation::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
+    let body = response.await.map_err(|error| not_valid(&error))?;
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
         .body(body))

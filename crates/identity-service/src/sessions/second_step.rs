@@ -13,7 +13,7 @@ use super::login::VerifiedPassword;
 use crate::accounts;
 use crate::app::App;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// How long a user may take to enter the code.
 const LIFE: TimeDelta = TimeDelta::minutes(5);
@@ -40,7 +40,7 @@ pub(crate) fn carry(app: &App, known: &VerifiedPassword, browser: &str) -> Resul
         .map_err(|error| Error::internal("writing a first sign-in step", error))?;
     app.sealers
         .first_steps
-        .seal(&context(browser), &plain)
+        .seal(&seal_context(browser), &plain)
         .map_err(|error| Error::internal("sealing a first sign-in step", error))
 }
 
@@ -52,9 +52,10 @@ pub(crate) async fn open_first_step(
     app: &App,
     sealed: &str,
     browser: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Option<VerifiedPassword>, Error> {
-    let opened = app.sealers.first_steps.open(&context(browser), sealed).ok();
+    let sealer = &app.sealers.first_steps;
+    let opened = sealer.open(&seal_context(browser), sealed).ok();
     let Some(carried) = opened
         .and_then(|plain| serde_json::from_slice::<FirstStep>(plain.expose_secret()).ok())
         .filter(|carried| app.clock.now() - carried.at < LIFE)
@@ -62,7 +63,7 @@ pub(crate) async fn open_first_step(
         return Ok(None);
     };
     app.limits
-        .check_login(origin.address, &carried.username, app.clock.now())?;
+        .check_login(context.address, &carried.username, app.clock.now())?;
     let name = carried.username.clone();
     let found = app
         .read(move |db| accounts::queries::find_credentials(db, &name))
@@ -73,7 +74,7 @@ pub(crate) async fn open_first_step(
     Ok(same.map(|row| VerifiedPassword::again(row.id, carried.username, row.password_hash)))
 }
 
-fn context(browser: &str) -> String {
+fn seal_context(browser: &str) -> String {
     format!("sign-in/{browser}")
 }
 

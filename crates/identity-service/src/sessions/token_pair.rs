@@ -1,11 +1,11 @@
 use auth_types::wire::TokenPair;
 
 use super::model::NewSession;
-use crate::access::TokenAccess;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::TokenAccess;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// Creates the response of every sign-in and refresh.
 pub(crate) async fn token_pair(

@@ -12,9 +12,9 @@ use crate::allowed_origins::NotAllowed;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
 use crate::pages::visitor::{Visitor, sign_in_path};
 use crate::pages::wants_page;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/sso/authorize").get(authorize))
@@ -34,8 +34,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]
-async fn authorize(app: Data<App>, req: HttpRequest, origin: RequestContext) -> HttpResponse {
-    let mut answer = match send(&app, &req, &origin).await {
+async fn authorize(app: Data<App>, req: HttpRequest, context: RequestContext) -> HttpResponse {
+    let mut answer = match send(&app, &req, &context).await {
         Ok(location) => HttpResponse::Found()
             .insert_header((LOCATION, location))
             .finish(),
@@ -47,7 +47,7 @@ async fn authorize(app: Data<App>, req: HttpRequest, origin: RequestContext) -> 
 }
 
 /// Returns the address to which the browser goes.
-async fn send(app: &App, req: &HttpRequest, origin: &RequestContext) -> Result<String, Error> {
+async fn send(app: &App, req: &HttpRequest, context: &RequestContext) -> Result<String, Error> {
     let query = req.query_string();
     let mut named = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "service");
     let (service, again) = (named.next(), named.next());
@@ -71,7 +71,7 @@ async fn send(app: &App, req: &HttpRequest, origin: &RequestContext) -> Result<S
         return Ok(target.into());
     }
     let service = service.as_ref().map(|(_, text)| text.as_ref());
-    let target = service::hand_over(app, &caller, target, service, origin).await?;
+    let target = service::open_sso_session(app, &caller, target, service, context).await?;
     Ok(target.into())
 }
 
@@ -95,9 +95,9 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
 async fn token(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> Result<HttpResponse, Error> {
-    Ok(HttpResponse::Ok().json(service::exchange(&app, &caller, &origin).await?))
+    Ok(HttpResponse::Ok().json(service::exchange(&app, &caller, &context).await?))
 }
 
 /// Checks whether the parameters with which a mini-app was called are genuine.

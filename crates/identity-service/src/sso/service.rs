@@ -3,12 +3,12 @@ use service_kit::names::is_readable;
 use url::{Url, form_urlencoded};
 
 use super::wire::{CallbackQuery, CallbackResponse};
-use crate::access::{Grant, TokenAccess};
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
-use crate::origin::RequestContext;
-use crate::sessions::{self, opening};
+use crate::request_context::RequestContext;
+use crate::sessions::{self, derived_session};
+use crate::token_access::{Grant, TokenAccess};
 
 /// The maximum length of the label of a site, in characters.
 const MAX_SERVICE_CHARS: usize = 64;
@@ -23,19 +23,19 @@ const OWN_PARAMETERS: [&str; 6] = [
 ];
 
 /// Opens a session for the site, and returns the address with its token.
-pub(super) async fn hand_over(
+pub(super) async fn open_sso_session(
     app: &App,
     caller: &CurrentUser,
     mut target: Url,
     service: Option<&str>,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Url, Error> {
     let service = label(service, &target)?;
     let grant = Grant::Sso {
         service: Some(service),
         site: Some(target.origin().ascii_serialization()),
     };
-    let session = opening::open_derived_session(app, caller, grant, origin).await?;
+    let session = derived_session::open_derived_session(app, caller, grant, context).await?;
     let account = &caller.account;
     let now = app.clock.now();
     let access = session.grant.access();
@@ -75,7 +75,7 @@ fn label(service: Option<&str>, target: &Url) -> Result<String, Error> {
 pub(super) async fn exchange(
     app: &App,
     caller: &CurrentUser,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<TokenPair, Error> {
     let grant = match &caller.token.access {
         TokenAccess::Sso { site } => {
@@ -89,7 +89,7 @@ pub(super) async fn exchange(
         TokenAccess::Full => Grant::FirstParty,
         TokenAccess::Client(_) => return Err(Error::InsufficientScope),
     };
-    let session = opening::open_derived_session(app, caller, grant, origin).await?;
+    let session = derived_session::open_derived_session(app, caller, grant, context).await?;
     session.token_pair(app, &caller.account).await
 }
 

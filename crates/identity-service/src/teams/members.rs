@@ -4,20 +4,19 @@ use auth_types::TeamRole;
 use db_kit::{Db, DbError, is_unique_violation};
 use serde_json::json;
 
-use super::access::{TeamActor, TeamAdmin, TeamMember};
-use super::caps;
-use super::ending::end_membership;
+use super::authorization::{TeamActor, TeamAdmin, TeamMember};
+use super::limits;
 use super::model::{MemberRow, TeamRow};
 use super::queries;
+use super::removal::end_membership;
 use super::wire::{AddMemberRequest, Member, MembersResponse, PageQuery, given_role, parse_role};
-use crate::accounts;
 use crate::accounts::queries::lock_active;
-use crate::accounts::rules::name_to_look_up;
+use crate::accounts::{self, name_to_look_up};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::config::TeamsConfig;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::transaction::Transaction;
 
 pub(crate) async fn list_members(
@@ -60,15 +59,15 @@ pub(crate) async fn add_member(
     app: &App,
     admin: &TeamAdmin,
     request: AddMemberRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Member, Error> {
     if !app.teams.direct_add {
         return Err(Error::InvitationRequired);
     }
     let role = given_role(request.role.as_deref())?;
     let username = name_to_look_up(&request.username);
-    let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
-    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+    let (actor, caps) = (TeamActor::from_member(&admin.0), app.teams);
+    app.transact(&context.clone().for_caller(&admin.0.caller), move |tx| {
         let (team, _) = actor.lock(tx, TeamRole::Admin)?;
         let id = accounts::queries::find_by_name(tx.db, &username)?
             .ok_or(Error::UserNotFound)?
@@ -79,7 +78,7 @@ pub(crate) async fn add_member(
         }
         let now = tx.now.naive_utc();
         queries::insert_member(tx.db, team.id, id, role, now).map_err(already_member)?;
-        caps::check_joined(tx.db, caps, id)?;
+        limits::check_joined(tx.db, caps, id)?;
         tx.membership_changed(id, team.to_ref(), Some(role))?;
         let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
         tx.audit(&NewAuditEntry::on(AuditAction::MEMBER_ADDED, id).details(details))?;
@@ -94,12 +93,12 @@ pub(crate) async fn change_role(
     admin: &TeamAdmin,
     username: &str,
     role: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Member, Error> {
     let role = parse_role(role)?;
     let username = name_to_look_up(username);
-    let (actor, caps) = (TeamActor::of(&admin.0), app.teams);
-    app.transact(&origin.clone().of(&admin.0.caller), move |tx| {
+    let (actor, caps) = (TeamActor::from_member(&admin.0), app.teams);
+    app.transact(&context.clone().for_caller(&admin.0.caller), move |tx| {
         let (team, my_role) = actor.lock(tx, TeamRole::Admin)?;
         let target = get_member(tx.db, &team, &username)?;
         let current = target.role(team.owner_id)?;
@@ -112,7 +111,7 @@ pub(crate) async fn change_role(
             }
             (TeamRole::Owner, _) => return Err(Error::LastOwner),
             (_, TeamRole::Owner) => {
-                hand_over(tx, &team, &target, caps)?;
+                transfer_ownership(tx, &team, &target, caps)?;
                 target.user_id
             }
             (_, role) => {
@@ -130,25 +129,25 @@ pub(crate) async fn change_role(
 }
 
 /// Makes a member the owner. The previous owner becomes an admin.
-fn hand_over(
+fn transfer_ownership(
     tx: &mut Transaction<'_>,
     team: &TeamRow,
-    heir: &MemberRow,
+    new_owner: &MemberRow,
     caps: TeamsConfig,
 ) -> Result<(), Error> {
-    let mut accounts = [team.owner_id, heir.user_id];
+    let mut accounts = [team.owner_id, new_owner.user_id];
     accounts.sort();
     for id in accounts {
         // A team whose owner cannot sign in could never be handed back.
         lock_active(tx.db, id)?.ok_or(Error::MemberNotFound)?;
     }
     queries::set_role(tx.db, team.id, team.owner_id, TeamRole::Admin)?;
-    queries::set_owner(tx.db, team.id, heir.user_id)?;
-    caps::check_owned(tx.db, caps, heir.user_id)?;
-    caps::check_joined(tx.db, caps, team.owner_id)?;
+    queries::set_owner(tx.db, team.id, new_owner.user_id)?;
+    limits::check_owned(tx.db, caps, new_owner.user_id)?;
+    limits::check_joined(tx.db, caps, team.owner_id)?;
     tx.membership_changed(team.owner_id, team.to_ref(), Some(TeamRole::Admin))?;
     let details = json!({ "team_id": team.id, "slug": team.slug, "from": team.owner_id });
-    tx.audit(&NewAuditEntry::on(AuditAction::TEAM_HANDED_OVER, heir.user_id).details(details))
+    tx.audit(&NewAuditEntry::on(AuditAction::TEAM_HANDED_OVER, new_owner.user_id).details(details))
 }
 
 /// Removes a member. With the caller's own username, the caller leaves.
@@ -156,14 +155,14 @@ pub(crate) async fn remove_member(
     app: &App,
     member: &TeamMember,
     username: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let username = name_to_look_up(username);
     if member.caller.account.username.to_ascii_lowercase() == username {
-        return leave(app, member, origin).await;
+        return leave(app, member, context).await;
     }
-    let actor = TeamActor::of(member);
-    app.transact(&origin.clone().of(&member.caller), move |tx| {
+    let actor = TeamActor::from_member(member);
+    app.transact(&context.clone().for_caller(&member.caller), move |tx| {
         let (team, _) = actor.lock(tx, TeamRole::Admin)?;
         let target = get_member(tx.db, &team, &username)?;
         if target.user_id == team.owner_id {
@@ -178,11 +177,11 @@ pub(crate) async fn remove_member(
 pub(crate) async fn leave(
     app: &App,
     member: &TeamMember,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let username = member.caller.account.username.to_ascii_lowercase();
-    let actor = TeamActor::of(member);
-    app.transact(&origin.clone().of(&member.caller), move |tx| {
+    let actor = TeamActor::from_member(member);
+    app.transact(&context.clone().for_caller(&member.caller), move |tx| {
         let (team, role) = actor.lock(tx, TeamRole::Member)?;
         if role == TeamRole::Owner {
             return Err(Error::LastOwner);

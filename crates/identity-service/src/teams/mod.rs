@@ -1,11 +1,11 @@
 //! Teams, their members, and the members' roles.
 
-pub(crate) mod access;
-pub(crate) mod caps;
-pub(crate) mod ending;
+pub(crate) mod authorization;
+pub(crate) mod limits;
 pub(crate) mod members;
 pub(crate) mod model;
 pub(crate) mod queries;
+pub(crate) mod removal;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod slug;

@@ -126,7 +126,7 @@ pub(crate) fn lock_team(
 }
 
 /// Finds the account's e-mail address if it is verified.
-pub(crate) fn find_proven_address(db: &mut Db, id: UserId) -> QueryResult<Option<String>> {
+pub(crate) fn find_verified_address(db: &mut Db, id: UserId) -> QueryResult<Option<String>> {
     users::table
         .find(id)
         .filter(users::email_verified.eq(true))

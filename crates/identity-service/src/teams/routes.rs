@@ -3,7 +3,7 @@ use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
 use auth_types::wire::IdentityError;
 use service_kit::http::{Json, Path, Query, endpoint};
 
-use super::access::{TeamAdmin, TeamMember, TeamOwner};
+use super::authorization::{TeamAdmin, TeamMember, TeamOwner};
 use super::wire::{
     AddMemberRequest, ChangeRoleRequest, ChangeTeamRequest, CreateTeamRequest, MemberResponse,
     MembersResponse, PageQuery, TeamDetailResponse, TeamResponse, TeamsResponse,
@@ -12,7 +12,7 @@ use super::{members, service};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/teams").get(list_teams).post(create_team))
@@ -69,11 +69,11 @@ async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpRespo
 )]
 async fn create_team(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     caller: CurrentUser,
     body: Json<CreateTeamRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let team = service::create_team(&app, &caller, body.into_inner()?, &origin).await?;
+    let team = service::create_team(&app, &caller, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Created().json(TeamResponse { team }))
 }
 
@@ -100,11 +100,11 @@ async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Er
 )]
 async fn change_team(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     admin: TeamAdmin,
     body: Json<ChangeTeamRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let team = service::change_team(&app, &admin, body.into_inner()?, &origin).await?;
+    let team = service::change_team(&app, &admin, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Ok().json(TeamResponse { team }))
 }
 
@@ -118,10 +118,10 @@ async fn change_team(
 )]
 async fn delete_team(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     owner: TeamOwner,
 ) -> Result<HttpResponse, Error> {
-    service::delete_team(&app, &owner, &origin).await?;
+    service::delete_team(&app, &owner, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -135,10 +135,10 @@ async fn delete_team(
 )]
 async fn leave(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     member: TeamMember,
 ) -> Result<HttpResponse, Error> {
-    members::leave(&app, &member, &origin).await?;
+    members::leave(&app, &member, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -176,11 +176,11 @@ async fn list_members(
 )]
 async fn add_member(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     admin: TeamAdmin,
     body: Json<AddMemberRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let member = members::add_member(&app, &admin, body.into_inner()?, &origin).await?;
+    let member = members::add_member(&app, &admin, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Created().json(MemberResponse { member }))
 }
 
@@ -197,14 +197,14 @@ async fn add_member(
 )]
 async fn change_role(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     admin: TeamAdmin,
     path: Path<(String, String)>,
     body: Json<ChangeRoleRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let (_, username) = path.0;
     let member =
-        members::change_role(&app, &admin, &username, &body.into_inner()?.role, &origin).await?;
+        members::change_role(&app, &admin, &username, &body.into_inner()?.role, &context).await?;
     Ok(HttpResponse::Ok().json(MemberResponse { member }))
 }
 
@@ -221,11 +221,11 @@ async fn change_role(
 )]
 async fn remove_member(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     member: TeamMember,
     path: Path<(String, String)>,
 ) -> Result<HttpResponse, Error> {
     let (_, username) = path.0;
-    members::remove_member(&app, &member, &username, &origin).await?;
+    members::remove_member(&app, &member, &username, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }

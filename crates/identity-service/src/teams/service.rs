@@ -2,11 +2,11 @@ use auth_types::TeamRole;
 use db_kit::{DbError, is_unique_violation};
 use serde_json::json;
 
-use super::access::{TeamActor, TeamAdmin, TeamMember, TeamOwner};
-use super::caps;
-use super::ending::remove_team;
+use super::authorization::{TeamActor, TeamAdmin, TeamMember, TeamOwner};
+use super::limits;
 use super::model::TeamPatch;
 use super::queries::{self, NewTeam};
+use super::removal::remove_team;
 use super::slug::Slug;
 use super::wire::{ChangeTeamRequest, CreateTeamRequest, Team, TeamDetailResponse};
 use crate::accounts::queries::lock_active;
@@ -15,7 +15,7 @@ use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::names::parse_name;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 const MAX_DESCRIPTION_CHARS: usize = 2_000;
 
@@ -33,13 +33,13 @@ pub(crate) async fn create_team(
     app: &App,
     caller: &CurrentUser,
     request: CreateTeamRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Team, Error> {
     let slug = Slug::parse(&request.slug)?;
     let name = parse_name(&request.name)?;
     let description = request.description.map(parse_description).transpose()?;
     let (owner_id, caps) = (caller.account.id, app.teams);
-    app.transact(&origin.clone().of(caller), move |tx| {
+    app.transact(&context.clone().for_caller(caller), move |tx| {
         let now = tx.now.naive_utc();
         let team = NewTeam {
             name: &name,
@@ -53,7 +53,7 @@ pub(crate) async fn create_team(
         let id = queries::insert_team(tx.db, &team).map_err(slug_taken)?;
         lock_active(tx.db, owner_id)?.ok_or(Error::TokenRevoked)?;
         queries::insert_member(tx.db, id, owner_id, TeamRole::Admin, now)?;
-        caps::check_owned(tx.db, caps, owner_id)?;
+        limits::check_owned(tx.db, caps, owner_id)?;
         let team = queries::find_team(tx.db, id)?.ok_or(Error::TeamNotFound)?;
         tx.team_changed(team.to_ref(), false)?;
         tx.membership_changed(owner_id, team.to_ref(), Some(TeamRole::Owner))?;
@@ -78,7 +78,7 @@ pub(crate) async fn change_team(
     app: &App,
     admin: &TeamAdmin,
     request: ChangeTeamRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Team, Error> {
     let TeamMember { caller, team, role } = &admin.0;
     let other_slug = request.slug.filter(|slug| *slug != team.slug);
@@ -94,8 +94,8 @@ pub(crate) async fn change_team(
             cleared_or_absent => cleared_or_absent,
         },
     };
-    let actor = TeamActor::of(&admin.0);
-    app.transact(&origin.clone().of(caller), move |tx| {
+    let actor = TeamActor::from_member(&admin.0);
+    app.transact(&context.clone().for_caller(caller), move |tx| {
         let (old, role) = actor.lock(tx, TeamRole::Admin)?;
         let new = old.patched(patch);
         if new.slug != old.slug && role < TeamRole::Owner {
@@ -121,10 +121,10 @@ pub(crate) async fn change_team(
 pub(crate) async fn delete_team(
     app: &App,
     owner: &TeamOwner,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
-    let actor = TeamActor::of(&owner.0);
-    app.transact(&origin.clone().of(&owner.0.caller), move |tx| {
+    let actor = TeamActor::from_member(&owner.0);
+    app.transact(&context.clone().for_caller(&owner.0.caller), move |tx| {
         let (team, _) = actor.lock(tx, TeamRole::Owner)?;
         remove_team(tx, &team)
     })

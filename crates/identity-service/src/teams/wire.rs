@@ -3,9 +3,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::double_option::double_option;
 use crate::error::Error;
-use crate::page::{MAX_PAGE, bounds};
-use crate::present::present;
+use crate::pagination::{MAX_PAGE, bounds};
 
 /// A team.
 #[derive(Debug, Serialize, ToSchema)]
@@ -90,7 +90,7 @@ pub(crate) struct ChangeTeamRequest {
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     pub(crate) slug: Option<String>,
     /// Up to 2,000 characters; null clears it.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, max_length = 2000)]
     pub(crate) description: Option<Option<String>>,
 }

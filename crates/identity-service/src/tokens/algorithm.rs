@@ -44,7 +44,6 @@ impl SigningAlgorithm {
         }
     }
 
-    /// Generates a private key.
     pub(super) fn generate(self) -> Result<EncodingKey, Error> {
         match self {
             Self::Es256 => {

@@ -1,12 +1,12 @@
 //! Access tokens (signed), refresh tokens (opaque), and the keys that sign access tokens and ID tokens.
 
-pub(crate) mod access;
+pub(crate) mod access_token;
 mod algorithm;
-pub(crate) mod keys;
+mod key_ring;
+pub(crate) mod key_rotation;
+pub(crate) mod key_store;
 pub(crate) mod queries;
-pub(crate) mod refresh;
-mod ring;
-pub(crate) mod rotation;
+pub(crate) mod refresh_token;
 pub(crate) mod routes;
 
 pub(crate) use algorithm::SigningAlgorithm;

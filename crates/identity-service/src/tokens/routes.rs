@@ -7,7 +7,7 @@ use service_kit::http::endpoint;
 use utoipa::ToSchema;
 
 use super::SigningAlgorithm;
-use super::rotation::JWKS_MAX_AGE_SECONDS;
+use super::key_rotation::JWKS_MAX_AGE_SECONDS;
 use crate::app::App;
 use crate::error::Error;
 

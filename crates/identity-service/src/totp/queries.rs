@@ -10,7 +10,7 @@ use crate::schema::{recovery_codes, totp_factors};
 /// has to wait, or without such a factor: a `confirmed` one, or one that waits for its first code. `now` is in
 /// milliseconds since the epoch. The fifth wrong code costs one second, each further one twice as much, up to a day. This
 /// one statement decides for all processes.
-pub(super) fn take_turn(
+pub(super) fn record_attempt(
     db: &mut Db,
     user_id: UserId,
     confirmed: bool,
@@ -30,7 +30,7 @@ pub(super) fn take_turn(
 }
 
 /// Finds when an account's next code may be checked. `None` without such a factor.
-pub(super) fn find_next_turn(
+pub(super) fn find_next_attempt(
     db: &mut Db,
     user_id: UserId,
     confirmed: bool,
@@ -57,7 +57,7 @@ fn no_failures() -> NoFailures {
 }
 
 /// Ends the wait of an account after a right code.
-pub(super) fn forget_failures(db: &mut Db, user_id: UserId) -> QueryResult<()> {
+pub(super) fn reset_failures(db: &mut Db, user_id: UserId) -> QueryResult<()> {
     diesel::update(totp_factors::table.find(user_id.get()))
         .set(no_failures())
         .execute(db)

@@ -1,7 +1,7 @@
 use auth_types::UserId;
 
-use super::factor::TotpSecret;
 use super::queries;
+use super::secret::TotpSecret;
 use crate::app::App;
 use crate::error::Error;
 

@@ -10,7 +10,7 @@ use super::wire::{
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/totp").get(get_totp))
@@ -44,10 +44,10 @@ async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, E
 async fn set_up_totp(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<TotpSetupRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let made = service::set_up(&app, &caller, body.into_inner()?, &origin).await?;
+    let made = service::set_up(&app, &caller, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Ok().json(made))
 }
 
@@ -64,10 +64,10 @@ async fn set_up_totp(
 async fn confirm_totp(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<TotpConfirmRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let codes = service::confirm(&app, &caller, &body.into_inner()?, &origin).await?;
+    let codes = service::confirm(&app, &caller, &body.into_inner()?, &context).await?;
     Ok(HttpResponse::Ok().json(codes))
 }
 
@@ -84,10 +84,10 @@ async fn confirm_totp(
 async fn disable_totp(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<TotpChangeRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    service::disable(&app, &caller, body.into_inner()?, &origin).await?;
+    service::disable(&app, &caller, body.into_inner()?, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -104,9 +104,9 @@ async fn disable_totp(
 async fn renew_recovery_codes(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<TotpChangeRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let codes = service::renew_codes(&app, &caller, body.into_inner()?, &origin).await?;
+    let codes = service::renew_codes(&app, &caller, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Ok().json(codes))
 }

@@ -1,11 +1,11 @@
 use auth_types::UserId;
 use secrecy::ExposeSecret as _;
 
-use super::check::plain;
-use super::factor::TotpSecret;
-use super::guessing;
+use super::code_attempts;
+use super::code_check::plain;
 use super::queries;
-use super::recovery::RecoveryCode;
+use super::recovery_code::RecoveryCode;
+use super::secret::TotpSecret;
 use super::wire::{
     RecoveryCodes, TotpChangeRequest, TotpConfirmRequest, TotpSetup, TotpSetupRequest, TotpStatus,
 };
@@ -14,7 +14,7 @@ use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::credentials::{Reauthentication, notify_owner};
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::transaction::Transaction;
 
 pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus, Error> {
@@ -33,7 +33,7 @@ pub(crate) async fn set_up(
     app: &App,
     caller: &CurrentUser,
     request: TotpSetupRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<TotpSetup, Error> {
     let user_id = caller.account.id;
     let enabled = app.read(move |db| queries::is_on(db, user_id)).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn set_up(
         return Err(already_enabled());
     }
     let shown = (request.password.as_str(), None);
-    let reauth = Reauthentication::of(app, caller, shown, origin, "totp setup").await?;
+    let reauth = Reauthentication::verify(app, caller, shown, context, "totp setup").await?;
     let factor = TotpSecret::generate(&caller.account.username)?;
     let sealed = factor.seal(&app.sealers.second_factors, user_id)?;
     reauth
@@ -64,24 +64,24 @@ pub(crate) async fn confirm(
     app: &App,
     caller: &CurrentUser,
     request: &TotpConfirmRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<RecoveryCodes, Error> {
     let user_id = caller.account.id;
     let sealed = app
         .read(move |db| queries::find_unconfirmed(db, user_id))
         .await?
         .ok_or_else(nothing_to_confirm)?;
-    guessing::take_turn(app, user_id, false).await?;
+    code_attempts::record_attempt(app, user_id, false).await?;
     let factor = TotpSecret::open(&app.sealers.second_factors, user_id, &sealed)?;
-    let origin = origin.clone().of(caller);
+    let context = context.clone().for_caller(caller);
     let session_id = caller.token.session_id.clone();
     let Some(step) = factor.step_of(&plain(&request.code), app.clock.now()) else {
         let entry = NewAuditEntry::on(AuditAction::TOTP_REFUSED, user_id).session(&session_id);
-        app.transact(&origin, move |tx| tx.audit(&entry)).await?;
+        app.transact(&context, move |tx| tx.audit(&entry)).await?;
         return Err(Error::InvalidCredentials);
     };
     let account = caller.account.clone();
-    app.transact(&origin, move |tx| {
+    app.transact(&context, move |tx| {
         let now = tx.now.naive_utc();
         if !queries::confirm(tx.db, user_id, &sealed, step, now)? {
             return Err(nothing_to_confirm());
@@ -98,10 +98,10 @@ pub(crate) async fn disable(
     app: &App,
     caller: &CurrentUser,
     request: TotpChangeRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let shown = (request.password.as_str(), request.totp_code);
-    let reauth = Reauthentication::of(app, caller, shown, origin, "totp disable").await?;
+    let reauth = Reauthentication::verify(app, caller, shown, context, "totp disable").await?;
     reauth
         .transact(app, move |tx, account, session_id| {
             if !queries::remove(tx.db, account.id)? {
@@ -120,10 +120,10 @@ pub(crate) async fn renew_codes(
     app: &App,
     caller: &CurrentUser,
     request: TotpChangeRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<RecoveryCodes, Error> {
     let shown = (request.password.as_str(), request.totp_code);
-    let reauth = Reauthentication::of(app, caller, shown, origin, "recovery codes").await?;
+    let reauth = Reauthentication::verify(app, caller, shown, context, "recovery codes").await?;
     reauth
         .transact(app, move |tx, account, session_id| {
             if !queries::is_on(tx.db, account.id)? {

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use test_kit::images::{png, seen};
 
 use crate::browser::{Browser, Page};
-use crate::oauth_kit::OAuth;
-use crate::owners::OTHER;
+use crate::credential_helpers::OTHER;
+use crate::oauth_fixture::OAuth;
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{Identity, PASSWORD, SignedIn};
 use crate::totp::App;

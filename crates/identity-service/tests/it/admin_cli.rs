@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use service_kit::Clock;
-use test_kit::{TestDb, assert_ends_quietly_unread, wait_until};
+use test_kit::{TestDb, assert_ends_quietly_if_output_closes, wait_until};
 
 use crate::support::{ENCRYPTION_KEY, Identity, MAIL_KEY, PASSWORD, refused, signed_in};
 
@@ -529,6 +529,6 @@ fn the_help_of_the_commands_matches_its_snapshots() {
 async fn a_command_ends_quietly_when_its_output_pipe_is_closed() {
     let identity = Identity::start().await;
     for args in [["users", "list"], ["audit", "--json"], ["keys", "list"]] {
-        assert_ends_quietly_unread(&mut command(&identity.db, &args));
+        assert_ends_quietly_if_output_closes(&mut command(&identity.db, &args));
     }
 }

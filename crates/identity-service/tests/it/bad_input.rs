@@ -2,7 +2,7 @@ use reqwest::Method;
 use serde_json::json;
 use test_kit::raw_request;
 
-use crate::oauth_kit::{CALLBACK, OAuth};
+use crate::oauth_fixture::{CALLBACK, OAuth};
 use crate::support::{Identity, refused};
 
 /// Every endpoint that takes a body; `true` marks those that need a token.

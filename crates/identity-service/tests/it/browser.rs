@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use test_kit::{ApiClient, ApiRequest, ApiResponse};
 use url::form_urlencoded::Serializer;
 
-use crate::html::{Element, decode, elements, text_of};
+use crate::html_parser::{Element, decode, elements, text_of};
 use crate::support::{Identity, PASSWORD};
 
 /// The boundary between the parts of a form with files.

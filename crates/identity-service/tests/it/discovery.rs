@@ -2,7 +2,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::admin_cli::run;
-use crate::oauth_support::Provider;
+use crate::provider_fixture::Provider;
 
 const DOCUMENTS: [&str; 2] = [
     "/.well-known/openid-configuration",

@@ -3,7 +3,7 @@ use event_types::MailTemplate;
 use serde_json::{Value, json};
 use test_kit::ApiResponse;
 
-use crate::owners::OTHER;
+use crate::credential_helpers::OTHER;
 use crate::support::{Identity, PASSWORD, SignedIn, refused};
 
 async fn change(identity: &Identity, user: &SignedIn, email: &str) -> ApiResponse {

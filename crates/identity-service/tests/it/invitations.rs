@@ -4,16 +4,16 @@ use chrono::Duration;
 use event_types::MailTemplate;
 use serde_json::{Value, json};
 
-use crate::cast::Cast;
-use crate::oauth_support::Provider;
+use crate::provider_fixture::Provider;
 use crate::support::{SignedIn, beginning, refused, signed_in, texts};
+use crate::team_fixture::TeamFixture;
 
 const OWN: &str = "/api/user/invitations";
 const OF_TEAM: &str = "/api/teams/crew/invitations";
 /// Has the form of a token, but was never issued.
 const UNKNOWN: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-impl Cast {
+impl TeamFixture {
     async fn joined(&self, who: &SignedIn) -> bool {
         self.get(who, "/api/teams/crew").await.status == 200
     }
@@ -39,29 +39,31 @@ fn id(invitation: &Value) -> &str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_bodies_of_the_invitation_endpoints_match_their_snapshots() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let show = |name: &str, body: Value| {
         insta::assert_json_snapshot!(name, body, {
             ".invitation.id" => "[uuid]",
             ".invitations[].id" => "[uuid]",
         });
     };
-    let invited = cast
-        .invite(&cast.admin, "Sam@Example.com", Some("ADMIN"))
+    let invited = fixture
+        .invite(&fixture.admin, "Sam@Example.com", Some("ADMIN"))
         .await;
     show("invited", invited.expect(200).json());
-    show("invitations_of_a_team", cast.invitations("").await);
-    cast.give_address(&cast.stranger, "sam@example.com", true);
-    let own = cast.get(&cast.stranger, OWN).await.expect(200).json();
+    show("invitations_of_a_team", fixture.invitations("").await);
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
+    let own = fixture.get(&fixture.stranger, OWN).await.expect(200).json();
     show("own_invitations", own);
-    let accepted = cast.answer(&cast.stranger, &cast.tokens()[0]).await;
+    let accepted = fixture
+        .answer(&fixture.stranger, &fixture.tokens()[0])
+        .await;
     show("invitation_accepted", accepted.expect(200).json());
-    assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
+    assert_eq!(fixture.role_of("Sam").await.as_deref(), Some("admin"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_requires_a_valid_address_and_an_assignable_role() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     for body in [
         json!({}),
         json!({ "email": "" }),
@@ -74,20 +76,25 @@ async fn an_invitation_requires_a_valid_address_and_an_assignable_role() {
         json!({ "email": "a@example.com", "role": "boss" }),
         json!({ "email": "a@example.com", "role": 1 }),
     ] {
-        let reply = cast.post(&cast.owner, "/api/teams/crew/invite", body).await;
+        let reply = fixture
+            .post(&fixture.owner, "/api/teams/crew/invite", body)
+            .await;
         refused(reply, 400, "validation_failed");
     }
-    assert_eq!(cast.invitations("").await["total"], 0);
-    assert!(cast.tokens().is_empty());
+    assert_eq!(fixture.invitations("").await["total"], 0);
+    assert!(fixture.tokens().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_response_to_an_invitation_does_not_reveal_whose_the_address_is() {
-    let cast = Cast::assemble().await;
-    cast.give_address(&cast.stranger, "sam@example.com", true);
-    cast.give_address(&cast.member, "mia@example.com", true);
+    let fixture = TeamFixture::start().await;
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
+    fixture.give_address(&fixture.member, "mia@example.com", true);
     let answer = async |email: &str| {
-        let reply = cast.invite(&cast.owner, email, None).await.expect(200);
+        let reply = fixture
+            .invite(&fixture.owner, email, None)
+            .await
+            .expect(200);
         let text = reply.text().replace(email, "ADDRESS");
         let id = reply.json()["invitation"]["id"]
             .as_str()
@@ -98,21 +105,22 @@ async fn the_response_to_an_invitation_does_not_reveal_whose_the_address_is() {
     let nobody = answer("nobody@example.com").await;
     assert_eq!(answer("sam@example.com").await, nobody);
     assert_eq!(answer("mia@example.com").await, nobody);
-    assert_eq!(cast.tokens().len(), 3);
+    assert_eq!(fixture.tokens().len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_invitation_mail_names_team_inviter_and_expiry_as_plain_data() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let hostile = "<b onload=x>&\"' https://evil.example {{team}}";
     let body = json!({ "name": hostile });
-    cast.put(&cast.owner, "/api/teams/crew", body)
+    fixture
+        .put(&fixture.owner, "/api/teams/crew", body)
         .await
         .expect(200);
-    let (invitation, token) = cast
-        .invited(&cast.admin, "New.Person@Example.com", None)
+    let (invitation, token) = fixture
+        .invited(&fixture.admin, "New.Person@Example.com", None)
         .await;
-    let mail = cast.identity.mails().pop().unwrap();
+    let mail = fixture.identity.mails().pop().unwrap();
     assert_eq!(mail.to, "New.Person@Example.com");
     let MailTemplate::Invitation {
         team,
@@ -124,7 +132,7 @@ async fn the_invitation_mail_names_team_inviter_and_expiry_as_plain_data() {
         panic!("another mail");
     };
     assert_eq!((team.as_str(), invited_by.as_str()), (hostile, "Adam"));
-    let base = cast.identity.running.base_url();
+    let base = fixture.identity.running.base_url();
     assert_eq!(link, format!("{base}/invitations/{token}"));
     assert_eq!(token.len(), 43);
     assert_eq!(expires_at, beginning() + Duration::days(7));
@@ -133,22 +141,40 @@ async fn the_invitation_mail_names_team_inviter_and_expiry_as_plain_data() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_token_appears_in_no_table_response_or_error() {
-    let cast = Cast::assemble().await;
-    cast.give_address(&cast.stranger, "sam@example.com", true);
-    let reply = cast
-        .invite(&cast.owner, "sam@example.com", None)
+    let fixture = TeamFixture::start().await;
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
+    let reply = fixture
+        .invite(&fixture.owner, "sam@example.com", None)
         .await
         .text();
-    let token = cast.tokens().remove(0);
+    let token = fixture.tokens().remove(0);
     let mut seen = vec![reply];
-    for (who, path) in [(&cast.owner, OF_TEAM), (&cast.stranger, OWN)] {
-        seen.push(cast.get(who, path).await.expect(200).text());
+    for (who, path) in [(&fixture.owner, OF_TEAM), (&fixture.stranger, OWN)] {
+        seen.push(fixture.get(who, path).await.expect(200).text());
     }
-    seen.push(cast.answer(&cast.member, &token).await.expect(200).text());
-    seen.push(cast.answer(&cast.stranger, &token).await.expect(200).text());
-    cast.remove(&cast.stranger, "sam").await.expect(204);
-    seen.push(cast.answer(&cast.stranger, &token).await.expect(410).text());
-    let pool = cast.identity.db.pool(1);
+    seen.push(
+        fixture
+            .answer(&fixture.member, &token)
+            .await
+            .expect(200)
+            .text(),
+    );
+    seen.push(
+        fixture
+            .answer(&fixture.stranger, &token)
+            .await
+            .expect(200)
+            .text(),
+    );
+    fixture.remove(&fixture.stranger, "sam").await.expect(204);
+    seen.push(
+        fixture
+            .answer(&fixture.stranger, &token)
+            .await
+            .expect(410)
+            .text(),
+    );
+    let pool = fixture.identity.db.pool(1);
     for query in [
         "SELECT id || token_hash || email || status AS t FROM invitations",
         "SELECT body AS t FROM outbox",
@@ -166,17 +192,19 @@ async fn an_invitation_token_appears_in_no_table_response_or_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invitations_are_listed_for_a_verified_address_shown_to_clients_only_with_scope_email() {
-    let cast = Cast::assemble().await;
-    cast.invited(&cast.owner, "sam@example.com", None).await;
-    cast.give_address(&cast.stranger, "sam@example.com", false);
-    let own = cast.get(&cast.stranger, OWN).await.expect(200).json();
+    let fixture = TeamFixture::start().await;
+    fixture
+        .invited(&fixture.owner, "sam@example.com", None)
+        .await;
+    fixture.give_address(&fixture.stranger, "sam@example.com", false);
+    let own = fixture.get(&fixture.stranger, OWN).await.expect(200).json();
     assert_eq!(own, json!({ "invitations": [], "total": 0 }));
-    cast.give_address(&cast.stranger, "sam@example.com", true);
-    let own = cast.get(&cast.stranger, OWN).await.expect(200).json();
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
+    let own = fixture.get(&fixture.stranger, OWN).await.expect(200).json();
     assert_eq!(own["invitations"][0]["email"], "sam@example.com");
-    let Cast {
+    let TeamFixture {
         identity, owner, ..
-    } = cast;
+    } = fixture;
     let admin = crate::admin_api::superadmin(&identity, "root").await;
     let provider = Provider { identity, admin };
     let client = provider.confidential().await;
@@ -199,11 +227,13 @@ async fn invitations_are_listed_for_a_verified_address_shown_to_clients_only_wit
 
 #[tokio::test(flavor = "multi_thread")]
 async fn inviting_again_renews_the_invitation_and_invalidates_the_older_mail() {
-    let cast = Cast::assemble().await;
-    let (first, old) = cast.invited(&cast.admin, "sam@example.com", None).await;
-    cast.identity.hand.advance(Duration::days(3));
-    let (second, new) = cast
-        .invited(&cast.owner, "SAM@example.COM", Some("admin"))
+    let fixture = TeamFixture::start().await;
+    let (first, old) = fixture
+        .invited(&fixture.admin, "sam@example.com", None)
+        .await;
+    fixture.identity.hand.advance(Duration::days(3));
+    let (second, new) = fixture
+        .invited(&fixture.owner, "SAM@example.COM", Some("admin"))
         .await;
     assert_eq!(id(&first), id(&second));
     assert_eq!(first["created_at"], second["created_at"]);
@@ -216,201 +246,232 @@ async fn inviting_again_renews_the_invitation_and_invalidates_the_older_mail() {
         ),
         (&json!("SAM@example.COM"), &json!("admin"), &json!("Olga"))
     );
-    assert_eq!(cast.invitations("").await["total"], 1);
+    assert_eq!(fixture.invitations("").await["total"], 1);
     refused(
-        cast.answer(&cast.stranger, &old).await,
+        fixture.answer(&fixture.stranger, &old).await,
         404,
         "invitation_not_found",
     );
-    cast.identity.hand.advance(Duration::days(6));
-    cast.answer(&cast.stranger, &new).await.expect(200);
-    assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
+    fixture.identity.hand.advance(Duration::days(6));
+    fixture.answer(&fixture.stranger, &new).await.expect(200);
+    assert_eq!(fixture.role_of("Sam").await.as_deref(), Some("admin"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_token_of_the_mail_is_enough_to_join_and_works_for_one_account() {
-    let cast = Cast::assemble().await;
-    let (invitation, token) = cast.invited(&cast.owner, "other@example.com", None).await;
-    let audited = cast.audit_end();
-    let body = cast.answer(&cast.stranger, &token).await.expect(200).json();
+    let fixture = TeamFixture::start().await;
+    let (invitation, token) = fixture
+        .invited(&fixture.owner, "other@example.com", None)
+        .await;
+    let audited = fixture.audit_end();
+    let body = fixture
+        .answer(&fixture.stranger, &token)
+        .await
+        .expect(200)
+        .json();
     assert_eq!(
         (&body["team"]["slug"], &body["team"]["member_count"]),
         (&json!("crew"), &json!(4))
     );
     let path = "/api/auth/validate?include=teams";
-    let seen = cast.get(&cast.stranger, path).await.expect(200).json();
+    let seen = fixture
+        .get(&fixture.stranger, path)
+        .await
+        .expect(200)
+        .json();
     assert_eq!(seen["teams"][0]["role"], "member");
-    let sam = cast.stranger.id;
-    assert!(cast.is_told(&cast.stranger, Some("member")));
+    let sam = fixture.stranger.id;
+    assert!(fixture.is_told(&fixture.stranger, Some("member")));
     assert_eq!(
-        cast.audit_since(audited),
+        fixture.audit_since(audited),
         [format!("invitation.accepted {sam} {sam}")]
     );
     // The token is used again: by the same account, by a member, by another account, and after leaving.
-    cast.answer(&cast.stranger, &token).await.expect(200);
-    cast.answer(&cast.member, &token).await.expect(200);
-    let late = cast.identity.register("Late").await;
-    refused(cast.answer(&late, &token).await, 410, "invitation_gone");
-    cast.remove(&cast.stranger, "sam").await.expect(204);
+    fixture.answer(&fixture.stranger, &token).await.expect(200);
+    fixture.answer(&fixture.member, &token).await.expect(200);
+    let late = fixture.identity.register("Late").await;
+    refused(fixture.answer(&late, &token).await, 410, "invitation_gone");
+    fixture.remove(&fixture.stranger, "sam").await.expect(204);
     refused(
-        cast.answer(&cast.stranger, &token).await,
+        fixture.answer(&fixture.stranger, &token).await,
         410,
         "invitation_gone",
     );
-    assert_eq!(cast.newest_status().await, "accepted");
+    assert_eq!(fixture.newest_status().await, "accepted");
     let path = format!("{OF_TEAM}/{}", id(&invitation));
     refused(
-        cast.delete(&cast.owner, &path).await,
+        fixture.delete(&fixture.owner, &path).await,
         410,
         "invitation_gone",
     );
-    let call = cast.identity.api.post(&format!("/api/invitations/{token}"));
+    let call = fixture
+        .identity
+        .api
+        .post(&format!("/api/invitations/{token}"));
     refused(call.send().await, 401, "authentication_required");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_accepted_by_its_id_only_with_the_verified_address() {
-    let cast = Cast::assemble().await;
-    let (invitation, _) = cast.invited(&cast.owner, "Sam@Example.com", None).await;
+    let fixture = TeamFixture::start().await;
+    let (invitation, _) = fixture
+        .invited(&fixture.owner, "Sam@Example.com", None)
+        .await;
     let id = id(&invitation);
     let unknown = "0198f0a2-5c1e-7cc0-8a3b-1f2e3d4c5b6a";
     let not_found = async |who: &SignedIn, id: &str| {
-        refused(cast.answer(who, id).await, 404, "invitation_not_found");
-        refused(cast.decline(who, id).await, 404, "invitation_not_found");
+        refused(fixture.answer(who, id).await, 404, "invitation_not_found");
+        refused(fixture.decline(who, id).await, 404, "invitation_not_found");
     };
-    not_found(&cast.stranger, id).await;
-    cast.give_address(&cast.stranger, "sam@example.com", false);
-    not_found(&cast.stranger, id).await;
-    cast.give_address(&cast.stranger, "sam@example.org", true);
-    not_found(&cast.stranger, id).await;
-    cast.give_address(&cast.stranger, "SAM@example.com", true);
+    not_found(&fixture.stranger, id).await;
+    fixture.give_address(&fixture.stranger, "sam@example.com", false);
+    not_found(&fixture.stranger, id).await;
+    fixture.give_address(&fixture.stranger, "sam@example.org", true);
+    not_found(&fixture.stranger, id).await;
+    fixture.give_address(&fixture.stranger, "SAM@example.com", true);
     for text in [unknown, UNKNOWN, "1", "me", &id.replace('-', ""), "%C3%BC"] {
-        not_found(&cast.stranger, text).await;
+        not_found(&fixture.stranger, text).await;
     }
     // A member of the team learns as little.
-    not_found(&cast.member, id).await;
-    cast.answer(&cast.stranger, &id.to_uppercase())
+    not_found(&fixture.member, id).await;
+    fixture
+        .answer(&fixture.stranger, &id.to_uppercase())
         .await
         .expect(200);
-    cast.answer(&cast.stranger, id).await.expect(200);
-    assert!(cast.joined(&cast.stranger).await);
+    fixture.answer(&fixture.stranger, id).await.expect(200);
+    assert!(fixture.joined(&fixture.stranger).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_expires_after_seven_days() {
-    let cast = Cast::assemble().await;
-    cast.give_address(&cast.stranger, "sam@example.com", true);
-    let (first, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
+    let fixture = TeamFixture::start().await;
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
+    let (first, token) = fixture
+        .invited(&fixture.owner, "sam@example.com", None)
+        .await;
     let week = Duration::days(7);
-    cast.identity.hand.advance(week - Duration::microseconds(1));
-    assert_eq!(cast.newest_status().await, "pending");
-    cast.identity.hand.advance(Duration::microseconds(1));
-    assert_eq!(cast.newest_status().await, "expired");
+    fixture
+        .identity
+        .hand
+        .advance(week - Duration::microseconds(1));
+    assert_eq!(fixture.newest_status().await, "pending");
+    fixture.identity.hand.advance(Duration::microseconds(1));
+    assert_eq!(fixture.newest_status().await, "expired");
     for name in [token.as_str(), id(&first)] {
         refused(
-            cast.answer(&cast.stranger, name).await,
+            fixture.answer(&fixture.stranger, name).await,
             410,
             "invitation_gone",
         );
         refused(
-            cast.decline(&cast.stranger, name).await,
+            fixture.decline(&fixture.stranger, name).await,
             410,
             "invitation_gone",
         );
     }
     let path = format!("{OF_TEAM}/{}", id(&first));
     refused(
-        cast.delete(&cast.owner, &path).await,
+        fixture.delete(&fixture.owner, &path).await,
         410,
         "invitation_gone",
     );
-    let own = cast.get(&cast.stranger, OWN).await.expect(200).json();
+    let own = fixture.get(&fixture.stranger, OWN).await.expect(200).json();
     assert_eq!(own, json!({ "invitations": [], "total": 0 }));
     // Inviting again renews it.
-    let (second, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
+    let (second, token) = fixture
+        .invited(&fixture.owner, "sam@example.com", None)
+        .await;
     assert_eq!(id(&first), id(&second));
     assert_eq!(second["status"], "pending");
-    cast.answer(&cast.stranger, &token).await.expect(200);
+    fixture.answer(&fixture.stranger, &token).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_manager_can_revoke_an_invitation() {
-    let cast = Cast::assemble().await;
-    let (invitation, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
-    cast.create(&cast.stranger, "other").await.expect(201);
+    let fixture = TeamFixture::start().await;
+    let (invitation, token) = fixture
+        .invited(&fixture.owner, "sam@example.com", None)
+        .await;
+    fixture.create(&fixture.stranger, "other").await.expect(201);
     let path = format!("{OF_TEAM}/{}", id(&invitation));
     // It cannot be found under another team.
     let elsewhere = path.replace("/crew/", "/other/");
     refused(
-        cast.delete(&cast.stranger, &elsewhere).await,
+        fixture.delete(&fixture.stranger, &elsewhere).await,
         404,
         "invitation_not_found",
     );
     for odd in ["1", UNKNOWN, "0198f0a2-5c1e-7cc0-8a3b-1f2e3d4c5b6a"] {
-        let reply = cast.delete(&cast.admin, &format!("{OF_TEAM}/{odd}")).await;
+        let reply = fixture
+            .delete(&fixture.admin, &format!("{OF_TEAM}/{odd}"))
+            .await;
         refused(reply, 404, "invitation_not_found");
     }
-    let audited = cast.audit_end();
-    let reply = cast.delete(&cast.admin, &path).await.expect(204);
+    let audited = fixture.audit_end();
+    let reply = fixture.delete(&fixture.admin, &path).await.expect(204);
     assert!(reply.body.is_empty());
-    let adam = cast.admin.id;
+    let adam = fixture.admin.id;
     assert_eq!(
-        cast.audit_since(audited),
+        fixture.audit_since(audited),
         [format!("invitation.revoked - {adam}")]
     );
     refused(
-        cast.delete(&cast.admin, &path).await,
+        fixture.delete(&fixture.admin, &path).await,
         410,
         "invitation_gone",
     );
     refused(
-        cast.answer(&cast.stranger, &token).await,
+        fixture.answer(&fixture.stranger, &token).await,
         410,
         "invitation_gone",
     );
-    assert_eq!(cast.newest_status().await, "revoked");
+    assert_eq!(fixture.newest_status().await, "revoked");
     // Inviting again creates another invitation.
-    let (again, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
+    let (again, token) = fixture
+        .invited(&fixture.owner, "sam@example.com", None)
+        .await;
     assert_ne!(id(&again), id(&invitation));
-    assert_eq!(cast.invitations("").await["total"], 2);
-    cast.answer(&cast.stranger, &token).await.expect(200);
+    assert_eq!(fixture.invitations("").await["total"], 2);
+    fixture.answer(&fixture.stranger, &token).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_declined_by_its_id_or_by_the_token_of_the_mail() {
-    let cast = Cast::assemble().await;
-    cast.give_address(&cast.stranger, "sam@example.com", true);
-    let (invitation, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
-    let audited = cast.audit_end();
-    let reply = cast
-        .decline(&cast.stranger, id(&invitation))
+    let fixture = TeamFixture::start().await;
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
+    let (invitation, token) = fixture
+        .invited(&fixture.owner, "sam@example.com", None)
+        .await;
+    let audited = fixture.audit_end();
+    let reply = fixture
+        .decline(&fixture.stranger, id(&invitation))
         .await
         .expect(204);
     assert!(reply.body.is_empty());
-    let sam = cast.stranger.id;
+    let sam = fixture.stranger.id;
     assert_eq!(
-        cast.audit_since(audited),
+        fixture.audit_since(audited),
         [format!("invitation.declined {sam} {sam}")]
     );
     for name in [token.as_str(), id(&invitation)] {
         refused(
-            cast.answer(&cast.stranger, name).await,
+            fixture.answer(&fixture.stranger, name).await,
             410,
             "invitation_gone",
         );
         refused(
-            cast.decline(&cast.stranger, name).await,
+            fixture.decline(&fixture.stranger, name).await,
             410,
             "invitation_gone",
         );
     }
-    assert_eq!(cast.newest_status().await, "declined");
-    let (_, token) = cast
-        .invited(&cast.owner, "somebody@example.com", None)
+    assert_eq!(fixture.newest_status().await, "declined");
+    let (_, token) = fixture
+        .invited(&fixture.owner, "somebody@example.com", None)
         .await;
-    cast.decline(&cast.stranger, &token).await.expect(204);
-    assert!(!cast.joined(&cast.stranger).await);
-    let call = cast
+    fixture.decline(&fixture.stranger, &token).await.expect(204);
+    assert!(!fixture.joined(&fixture.stranger).await);
+    let call = fixture
         .identity
         .api
         .delete(&format!("/api/invitations/{token}"));
@@ -419,64 +480,89 @@ async fn an_invitation_is_declined_by_its_id_or_by_the_token_of_the_mail() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_consumes_only_invitations_to_their_verified_address() {
-    let cast = Cast::assemble().await;
-    let (_, for_sam) = cast
-        .invited(&cast.owner, "sam@example.com", Some("admin"))
+    let fixture = TeamFixture::start().await;
+    let (_, for_sam) = fixture
+        .invited(&fixture.owner, "sam@example.com", Some("admin"))
         .await;
     // An admin and a member try the link, which does not consume it.
-    cast.answer(&cast.admin, &for_sam).await.expect(200);
-    cast.answer(&cast.member, &for_sam).await.expect(200);
-    assert_eq!(cast.newest_status().await, "pending");
-    cast.answer(&cast.stranger, &for_sam).await.expect(200);
+    fixture.answer(&fixture.admin, &for_sam).await.expect(200);
+    fixture.answer(&fixture.member, &for_sam).await.expect(200);
+    assert_eq!(fixture.newest_status().await, "pending");
+    fixture
+        .answer(&fixture.stranger, &for_sam)
+        .await
+        .expect(200);
 
-    cast.give_address(&cast.member, "mia@example.com", true);
-    let (_, for_mia) = cast
-        .invited(&cast.owner, "mia@example.com", Some("admin"))
+    fixture.give_address(&fixture.member, "mia@example.com", true);
+    let (_, for_mia) = fixture
+        .invited(&fixture.owner, "mia@example.com", Some("admin"))
         .await;
-    let body = cast.answer(&cast.member, &for_mia).await.expect(200).json();
+    let body = fixture
+        .answer(&fixture.member, &for_mia)
+        .await
+        .expect(200)
+        .json();
     assert_eq!(body["team"]["member_count"], 4);
-    assert_eq!(cast.newest_status().await, "accepted");
+    assert_eq!(fixture.newest_status().await, "accepted");
     // A link does not promote an account that is already a member.
-    assert_eq!(cast.role_of("Mia").await.as_deref(), Some("member"));
-    let late = cast.identity.register("Late").await;
-    refused(cast.answer(&late, &for_mia).await, 410, "invitation_gone");
+    assert_eq!(fixture.role_of("Mia").await.as_deref(), Some("member"));
+    let late = fixture.identity.register("Late").await;
+    refused(
+        fixture.answer(&late, &for_mia).await,
+        410,
+        "invitation_gone",
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_grants_admin_only_while_its_inviter_is_an_active_admin() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let role_of_new = async |name: &str, inviter: &SignedIn, meanwhile: &str| {
         let email = format!("{name}@example.com");
-        let (_, token) = cast.invited(inviter, &email, Some("admin")).await;
+        let (_, token) = fixture.invited(inviter, &email, Some("admin")).await;
         if meanwhile == "demoted" {
-            cast.set_role(&cast.owner, "adam", "member")
+            fixture
+                .set_role(&fixture.owner, "adam", "member")
                 .await
                 .expect(200);
         } else {
-            cast.identity.sql(meanwhile);
+            fixture.identity.sql(meanwhile);
         }
-        let new = cast.identity.register(name).await;
-        cast.answer(&new, &token).await.expect(200);
-        cast.role_of(name).await.unwrap()
+        let new = fixture.identity.register(name).await;
+        fixture.answer(&new, &token).await.expect(200);
+        fixture.role_of(name).await.unwrap()
     };
-    assert_eq!(role_of_new("first", &cast.admin, "SELECT 1").await, "admin");
     assert_eq!(
-        role_of_new("second", &cast.admin, "demoted").await,
+        role_of_new("first", &fixture.admin, "SELECT 1").await,
+        "admin"
+    );
+    assert_eq!(
+        role_of_new("second", &fixture.admin, "demoted").await,
         "member"
     );
-    cast.set_role(&cast.owner, "adam", "admin")
+    fixture
+        .set_role(&fixture.owner, "adam", "admin")
         .await
         .expect(200);
     let deactivated = "UPDATE users SET is_active = FALSE WHERE username = 'Adam'";
     assert_eq!(
-        role_of_new("third", &cast.admin, deactivated).await,
+        role_of_new("third", &fixture.admin, deactivated).await,
         "member"
     );
-    cast.set_role(&cast.owner, "mia", "admin").await.expect(200);
+    fixture
+        .set_role(&fixture.owner, "mia", "admin")
+        .await
+        .expect(200);
     let gone = "DELETE FROM users WHERE username = 'Mia'";
-    let (_, _) = cast.invited(&cast.member, "fifth@example.com", None).await;
-    assert_eq!(role_of_new("fourth", &cast.member, gone).await, "member");
-    let list = cast.get(&cast.owner, OF_TEAM).await.expect(200).json();
+    let (_, _) = fixture
+        .invited(&fixture.member, "fifth@example.com", None)
+        .await;
+    assert_eq!(role_of_new("fourth", &fixture.member, gone).await, "member");
+    let list = fixture
+        .get(&fixture.owner, OF_TEAM)
+        .await
+        .expect(200)
+        .json();
     let mut all = list["invitations"].as_array().unwrap().iter();
     let fifth = all.find(|i| i["email"] == "fifth@example.com").unwrap();
     assert_eq!(fifth["invited_by"], Value::Null);
@@ -484,15 +570,21 @@ async fn an_invitation_grants_admin_only_while_its_inviter_is_an_active_admin() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leaving_or_being_removed_revokes_the_members_invitations() {
-    let cast = Cast::assemble().await;
-    cast.give_address(&cast.admin, "adam@example.com", true);
-    let (_, friend) = cast.invited(&cast.admin, "friend@example.com", None).await;
-    let (_, himself) = cast.invited(&cast.owner, "Adam@example.com", None).await;
-    let (_, other) = cast.invited(&cast.owner, "other@example.com", None).await;
-    let audited = cast.audit_end();
-    cast.remove(&cast.owner, "adam").await.expect(204);
-    let audit = cast.audit_since(audited);
-    let revoked = format!("invitation.revoked - {}", cast.owner.id);
+    let fixture = TeamFixture::start().await;
+    fixture.give_address(&fixture.admin, "adam@example.com", true);
+    let (_, friend) = fixture
+        .invited(&fixture.admin, "friend@example.com", None)
+        .await;
+    let (_, himself) = fixture
+        .invited(&fixture.owner, "Adam@example.com", None)
+        .await;
+    let (_, other) = fixture
+        .invited(&fixture.owner, "other@example.com", None)
+        .await;
+    let audited = fixture.audit_end();
+    fixture.remove(&fixture.owner, "adam").await.expect(204);
+    let audit = fixture.audit_since(audited);
+    let revoked = format!("invitation.revoked - {}", fixture.owner.id);
     assert_eq!(
         audit.iter().filter(|entry| **entry == revoked).count(),
         2,
@@ -500,18 +592,23 @@ async fn leaving_or_being_removed_revokes_the_members_invitations() {
     );
     for token in [&friend, &himself] {
         refused(
-            cast.answer(&cast.admin, token).await,
+            fixture.answer(&fixture.admin, token).await,
             410,
             "invitation_gone",
         );
     }
-    cast.answer(&cast.stranger, &other).await.expect(200);
+    fixture.answer(&fixture.stranger, &other).await.expect(200);
 
-    cast.set_role(&cast.owner, "mia", "admin").await.expect(200);
-    let (_, token) = cast.invited(&cast.member, "friend@example.com", None).await;
-    cast.remove(&cast.member, "mia").await.expect(204);
+    fixture
+        .set_role(&fixture.owner, "mia", "admin")
+        .await
+        .expect(200);
+    let (_, token) = fixture
+        .invited(&fixture.member, "friend@example.com", None)
+        .await;
+    fixture.remove(&fixture.member, "mia").await.expect(204);
     refused(
-        cast.answer(&cast.admin, &token).await,
+        fixture.answer(&fixture.admin, &token).await,
         410,
         "invitation_gone",
     );
@@ -519,29 +616,34 @@ async fn leaving_or_being_removed_revokes_the_members_invitations() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_invitations_are_listed_for_the_callers_verified_address() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let own = async |who: &SignedIn, query: &str| {
         let path = format!("{OWN}{query}");
-        cast.get(who, &path).await.expect(200).json()
+        fixture.get(who, &path).await.expect(200).json()
     };
     let nothing = json!({ "invitations": [], "total": 0 });
-    assert_eq!(own(&cast.stranger, "").await, nothing);
+    assert_eq!(own(&fixture.stranger, "").await, nothing);
     let body =
         json!({ "username": "fay", "password": "correct horse", "email": "Fay@Example.com" });
-    let call = cast.identity.api.post("/api/auth/register").json(body);
+    let call = fixture.identity.api.post("/api/auth/register").json(body);
     let fay = signed_in(&call.send().await.expect(201).json());
-    cast.invited(&cast.owner, "fay@example.com", None).await;
-    cast.identity.hand.advance(Duration::seconds(1));
-    cast.create(&cast.owner, "band").await.expect(201);
+    fixture
+        .invited(&fixture.owner, "fay@example.com", None)
+        .await;
+    fixture.identity.hand.advance(Duration::seconds(1));
+    fixture.create(&fixture.owner, "band").await.expect(201);
     let body = json!({ "email": "FAY@example.com" });
-    cast.post(&cast.owner, "/api/teams/band/invite", body)
+    fixture
+        .post(&fixture.owner, "/api/teams/band/invite", body)
         .await
         .expect(200);
-    cast.invited(&cast.owner, "fay@example.org", None).await;
+    fixture
+        .invited(&fixture.owner, "fay@example.org", None)
+        .await;
 
     // An unverified address shows nothing.
     assert_eq!(own(&fay, "").await, nothing);
-    cast.give_address(&fay, "Fay@Example.com", true);
+    fixture.give_address(&fay, "Fay@Example.com", true);
     let list = own(&fay, "").await;
     let teams = list["invitations"].as_array().unwrap().iter();
     let teams: Vec<_> = teams.map(|i| i["team"]["slug"].as_str().unwrap()).collect();
@@ -549,20 +651,24 @@ async fn pending_invitations_are_listed_for_the_callers_verified_address() {
     let page = own(&fay, "?limit=1&offset=1").await;
     assert_eq!(page["invitations"][0], list["invitations"][1]);
     assert_eq!(page["total"], 2);
-    assert_eq!(own(&cast.stranger, "").await, nothing);
+    assert_eq!(own(&fixture.stranger, "").await, nothing);
     for query in ["?limit=0", "?limit=201", "?offset=-1", "?limit=x"] {
-        let reply = cast.get(&fay, &format!("{OWN}{query}")).await;
+        let reply = fixture.get(&fay, &format!("{OWN}{query}")).await;
         refused(reply, 400, "validation_failed");
     }
     // It accepts no invitation by id either; the tokens of the mails do.
-    cast.give_address(&fay, "Fay@Example.com", false);
+    fixture.give_address(&fay, "Fay@Example.com", false);
     let first = id(&list["invitations"][0]);
-    refused(cast.answer(&fay, first).await, 404, "invitation_not_found");
-    for token in cast.tokens() {
-        cast.answer(&fay, &token).await.expect(200);
+    refused(
+        fixture.answer(&fay, first).await,
+        404,
+        "invitation_not_found",
+    );
+    for token in fixture.tokens() {
+        fixture.answer(&fay, &token).await.expect(200);
     }
     assert_eq!(own(&fay, "").await, nothing);
-    let reply = cast
+    let reply = fixture
         .identity
         .api
         .get(&format!("{OWN}?limit=x"))
@@ -573,28 +679,28 @@ async fn pending_invitations_are_listed_for_the_callers_verified_address() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_teams_invitations_are_listed_by_status_and_in_pages() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let mut ids = Vec::new();
     for name in ["lapsed", "declined", "revoked", "accepted", "pending"] {
-        let (invitation, token) = cast
-            .invited(&cast.owner, &format!("{name}@example.com"), None)
+        let (invitation, token) = fixture
+            .invited(&fixture.owner, &format!("{name}@example.com"), None)
             .await;
         ids.push(id(&invitation).to_owned());
         match name {
-            "lapsed" => cast.identity.hand.advance(Duration::days(7)),
-            "declined" => drop(cast.decline(&cast.stranger, &token).await.expect(204)),
+            "lapsed" => fixture.identity.hand.advance(Duration::days(7)),
+            "declined" => drop(fixture.decline(&fixture.stranger, &token).await.expect(204)),
             "revoked" => {
                 let path = format!("{OF_TEAM}/{}", id(&invitation));
-                cast.delete(&cast.owner, &path).await.expect(204);
+                fixture.delete(&fixture.owner, &path).await.expect(204);
             }
-            "accepted" => drop(cast.answer(&cast.stranger, &token).await.expect(200)),
+            "accepted" => drop(fixture.answer(&fixture.stranger, &token).await.expect(200)),
             _ => {}
         }
-        cast.identity.hand.advance(Duration::seconds(1));
+        fixture.identity.hand.advance(Duration::seconds(1));
     }
     ids.reverse();
     let listed = async |query: &str| {
-        let list = cast.invitations(query).await;
+        let list = fixture.invitations(query).await;
         let rows = list["invitations"].as_array().unwrap().iter();
         let rows: Vec<_> = rows.map(|i| id(i).to_owned()).collect();
         (rows, list["total"].as_i64().unwrap())
@@ -607,26 +713,32 @@ async fn a_teams_invitations_are_listed_by_status_and_in_pages() {
     {
         let (rows, total) = listed(&format!("?status={status}")).await;
         assert_eq!((rows, total), (vec![ids[n].clone()], 1), "{status}");
-        let list = cast.invitations(&format!("?status={status}")).await;
+        let list = fixture.invitations(&format!("?status={status}")).await;
         assert_eq!(list["invitations"][0]["status"], *status);
     }
     for query in ["?status=open", "?limit=0", "?limit=201", "?offset=-1"] {
-        let reply = cast.get(&cast.admin, &format!("{OF_TEAM}{query}")).await;
+        let reply = fixture
+            .get(&fixture.admin, &format!("{OF_TEAM}{query}"))
+            .await;
         refused(reply, 400, "validation_failed");
-        let reply = cast.get(&cast.member, &format!("{OF_TEAM}{query}")).await;
+        let reply = fixture
+            .get(&fixture.member, &format!("{OF_TEAM}{query}"))
+            .await;
         refused(reply, 403, "forbidden");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_accounts_that_follow_one_invitation_link_one_joins() {
-    let cast = Cast::assemble().await;
-    let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
+    let fixture = TeamFixture::start().await;
+    let (_, token) = fixture
+        .invited(&fixture.owner, "one@example.com", None)
+        .await;
     let path = format!("/api/invitations/{token}");
     let mut answers = Vec::new();
     for n in 0..8 {
-        let somebody = cast.identity.register(&format!("somebody-{n}")).await;
-        let call = cast.identity.api.post(&path).bearer(&somebody.access);
+        let somebody = fixture.identity.register(&format!("somebody-{n}")).await;
+        let call = fixture.identity.api.post(&path).bearer(&somebody.access);
         answers.push(tokio::spawn(async move { call.send().await.status }));
     }
     let mut statuses = Vec::new();
@@ -635,34 +747,44 @@ async fn of_many_accounts_that_follow_one_invitation_link_one_joins() {
     }
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 410, 410, 410, 410, 410, 410, 410]);
-    assert_eq!(cast.roles().await.len(), 4);
+    assert_eq!(fixture.roles().await.len(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn following_an_invitation_link_on_many_devices_joins_once() {
-    let cast = Cast::assemble().await;
-    let (_, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
+    let fixture = TeamFixture::start().await;
+    let (_, token) = fixture
+        .invited(&fixture.owner, "sam@example.com", None)
+        .await;
     let path = format!("/api/invitations/{token}");
     let answers: Vec<_> = (0..8)
         .map(|_| {
-            let call = cast.identity.api.post(&path).bearer(&cast.stranger.access);
+            let call = fixture
+                .identity
+                .api
+                .post(&path)
+                .bearer(&fixture.stranger.access);
             tokio::spawn(async move { call.send().await.status })
         })
         .collect();
     for answer in answers {
         assert_eq!(answer.await.unwrap(), 200);
     }
-    assert_eq!(cast.roles().await.len(), 4);
+    assert_eq!(fixture.roles().await.len(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_invitations_of_one_address_create_one_with_one_valid_mail() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let asking: Vec<_> = (0..8)
         .map(|n| {
-            let by = if n % 2 == 0 { &cast.owner } else { &cast.admin };
+            let by = if n % 2 == 0 {
+                &fixture.owner
+            } else {
+                &fixture.admin
+            };
             let email = ["sam@example.com", "SAM@EXAMPLE.COM"][n / 4];
-            let call = cast.identity.api.post("/api/teams/crew/invite");
+            let call = fixture.identity.api.post("/api/teams/crew/invite");
             let call = call.bearer(&by.access).json(json!({ "email": email }));
             tokio::spawn(async move { call.send().await })
         })
@@ -674,12 +796,12 @@ async fn concurrent_invitations_of_one_address_create_one_with_one_valid_mail() 
     }
     ids.dedup();
     assert_eq!(ids.len(), 1);
-    assert_eq!(cast.invitations("?status=pending").await["total"], 1);
-    let tokens = cast.tokens();
+    assert_eq!(fixture.invitations("?status=pending").await["total"], 1);
+    let tokens = fixture.tokens();
     assert_eq!(tokens.len(), 8);
     let mut statuses = Vec::new();
     for token in tokens {
-        statuses.push(cast.decline(&cast.stranger, &token).await.status);
+        statuses.push(fixture.decline(&fixture.stranger, &token).await.status);
     }
     statuses.sort_unstable();
     assert_eq!(statuses, [204, 404, 404, 404, 404, 404, 404, 404]);
@@ -687,17 +809,19 @@ async fn concurrent_invitations_of_one_address_create_one_with_one_valid_mail() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_either_accepted_or_revoked_but_never_both() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     for _ in 0..6 {
-        let (invitation, token) = cast.invited(&cast.owner, "sam@example.com", None).await;
+        let (invitation, token) = fixture
+            .invited(&fixture.owner, "sam@example.com", None)
+            .await;
         let path = format!("{OF_TEAM}/{}", id(&invitation));
         let (joined, revoked) = tokio::join!(
-            cast.answer(&cast.stranger, &token),
-            cast.delete(&cast.admin, &path)
+            fixture.answer(&fixture.stranger, &token),
+            fixture.delete(&fixture.admin, &path)
         );
         match (joined.status, revoked.status) {
-            (200, 410) => drop(cast.remove(&cast.owner, "sam").await.expect(204)),
-            (410, 204) => assert!(!cast.joined(&cast.stranger).await),
+            (200, 410) => drop(fixture.remove(&fixture.owner, "sam").await.expect(204)),
+            (410, 204) => assert!(!fixture.joined(&fixture.stranger).await),
             both => panic!("{both:?}"),
         }
     }
@@ -705,42 +829,58 @@ async fn an_invitation_is_either_accepted_or_revoked_but_never_both() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_at_its_team_limit_can_accept_the_invitation_later() {
-    let cast = Cast::assemble_with(|config| config.teams.max_joined = 1).await;
-    cast.create(&cast.stranger, "others").await.expect(201);
-    let fay = cast.identity.register("Fay").await;
-    let body = json!({ "username": "fay" });
-    cast.post(&cast.stranger, "/api/teams/others/members", body)
+    let fixture = TeamFixture::start_with(|config| config.teams.max_joined = 1).await;
+    fixture
+        .create(&fixture.stranger, "others")
         .await
         .expect(201);
-    let (_, token) = cast.invited(&cast.owner, "fay@example.com", None).await;
-    refused(cast.answer(&fay, &token).await, 400, "validation_failed");
-    assert_eq!(cast.newest_status().await, "pending");
-    cast.delete(&fay, "/api/teams/others/members/fay")
+    let fay = fixture.identity.register("Fay").await;
+    let body = json!({ "username": "fay" });
+    fixture
+        .post(&fixture.stranger, "/api/teams/others/members", body)
+        .await
+        .expect(201);
+    let (_, token) = fixture
+        .invited(&fixture.owner, "fay@example.com", None)
+        .await;
+    refused(fixture.answer(&fay, &token).await, 400, "validation_failed");
+    assert_eq!(fixture.newest_status().await, "pending");
+    fixture
+        .delete(&fay, "/api/teams/others/members/fay")
         .await
         .expect(204);
-    cast.answer(&fay, &token).await.expect(200);
+    fixture.answer(&fay, &token).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_can_send_twenty_invitations_before_it_is_rate_limited() {
-    let cast = Cast::assemble_with(|config| config.rate_limits.enabled = Some(true)).await;
+    let fixture = TeamFixture::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     for n in 0..20 {
         // Invalid invitations do not count.
-        cast.invite(&cast.admin, "nobody", None).await.expect(400);
+        fixture
+            .invite(&fixture.admin, "nobody", None)
+            .await
+            .expect(400);
         let email = format!("somebody-{n}@example.com");
-        cast.invite(&cast.admin, &email, None).await.expect(200);
+        fixture
+            .invite(&fixture.admin, &email, None)
+            .await
+            .expect(200);
     }
-    let reply = cast.invite(&cast.admin, "one-more@example.com", None).await;
+    let reply = fixture
+        .invite(&fixture.admin, "one-more@example.com", None)
+        .await;
     let reply = refused(reply, 429, "rate_limited");
     let seconds: u64 = reply.header("retry-after").parse().unwrap();
     assert!((1..=180).contains(&seconds), "{seconds}");
-    assert_eq!(cast.tokens().len(), 20);
+    assert_eq!(fixture.tokens().len(), 20);
     refused(
-        cast.invite(&cast.member, "a@example.com", None).await,
+        fixture.invite(&fixture.member, "a@example.com", None).await,
         403,
         "forbidden",
     );
-    cast.invite(&cast.owner, "one-more@example.com", None)
+    fixture
+        .invite(&fixture.owner, "one-more@example.com", None)
         .await
         .expect(200);
 }

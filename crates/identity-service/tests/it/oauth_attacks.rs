@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use url::form_urlencoded::Serializer;
 
-use crate::oauth_kit::{CALLBACK, CHALLENGE, OAuth, SECRET, VERIFIER, answer};
+use crate::oauth_fixture::{CALLBACK, CHALLENGE, OAuth, SECRET, VERIFIER, answer};
 use crate::support::refused;
 
 /// Redirect URIs that must not match: they are compared exactly (RFC 9700 section 2.1, RFC 6749 section 3.1.2.3).

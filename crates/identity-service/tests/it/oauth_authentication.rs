@@ -4,8 +4,8 @@ use serde_json::json;
 use test_kit::ApiRequest;
 use url::form_urlencoded::byte_serialize;
 
-use crate::oauth_kit::OAuth;
-use crate::oauth_support::{Provider, Registered, basic, form};
+use crate::oauth_fixture::OAuth;
+use crate::provider_fixture::{Provider, Registered, basic, form};
 use crate::support::refused;
 
 const PATH: &str = "/api/oauth/introspect";

@@ -2,7 +2,7 @@ use chrono::Duration;
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::oauth_kit::{CALLBACK, CHALLENGE, OAuth, VERIFIER, answer, brought};
+use crate::oauth_fixture::{CALLBACK, CHALLENGE, OAuth, VERIFIER, answer, brought};
 use crate::support::{PASSWORD, refused};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -239,7 +239,7 @@ async fn prompt_and_max_age_can_require_one_new_sign_in() {
         let form = form.set("username", "ada").set("password", PASSWORD);
         let code = brought(&browser.submit(form).await)["code"].clone();
         let tokens = oauth.redeem("own", &code).await.expect(200).json();
-        let claims = crate::oauth_kit::claims(tokens["id_token"].as_str().unwrap());
+        let claims = crate::oauth_fixture::claims(tokens["id_token"].as_str().unwrap());
         let now = oauth.identity.clock.now().timestamp();
         assert_eq!(claims["auth_time"], now);
     }

@@ -7,7 +7,7 @@ use service_kit::config::CommaList;
 use test_kit::wait_until;
 
 use crate::admin_cli::run;
-use crate::oauth_support::{Provider, Registered};
+use crate::provider_fixture::{Provider, Registered};
 use crate::support::{PASSWORD, config, deps, refused, signed_in};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";

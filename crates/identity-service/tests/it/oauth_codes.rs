@@ -1,7 +1,7 @@
 use chrono::Duration;
 use serde_json::{Value, json};
 
-use crate::oauth_kit::{CALLBACK, OAuth, SECRET, VERIFIER, claims};
+use crate::oauth_fixture::{CALLBACK, OAuth, SECRET, VERIFIER, claims};
 use crate::support::{refused, signed_in};
 
 /// Returns the form of a valid exchange with some parameters replaced; `None` omits one.

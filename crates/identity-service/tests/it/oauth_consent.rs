@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use test_kit::ApiResponse;
 
 use crate::browser::{Browser, Page};
-use crate::oauth_kit::{CALLBACK, OAuth, SECRET, answer as answered, brought};
+use crate::oauth_fixture::{CALLBACK, OAuth, SECRET, answer as answered, brought};
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{SignedIn, refused, signed_in};
 

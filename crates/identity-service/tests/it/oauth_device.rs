@@ -3,7 +3,7 @@ use serde_json::Value;
 use test_kit::ApiResponse;
 
 use crate::browser::{Browser, Page};
-use crate::oauth_kit::{OAuth, SECRET, claims};
+use crate::oauth_fixture::{OAuth, SECRET, claims};
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{PASSWORD, refused, signed_in};
 

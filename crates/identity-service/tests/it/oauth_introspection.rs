@@ -1,8 +1,8 @@
 use chrono::Duration;
 use serde_json::json;
 
-use crate::attacks::decoded;
-use crate::oauth_support::Provider;
+use crate::forged_tokens::decoded;
+use crate::provider_fixture::Provider;
 use crate::support::{beginning, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 use chrono::Duration;
 use serde_json::Value;
 
-use crate::oauth_kit::{OAuth, SECRET, claims};
+use crate::oauth_fixture::{OAuth, SECRET, claims};
 use crate::support::{refused, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,7 +27,7 @@ async fn a_client_can_use_only_the_grant_types_it_is_registered_for() {
     );
     let path = OAuth::request("native", &[]);
     let reply = oauth.authorize(&path, &oauth.ada.access).await.expect(302);
-    let answer = crate::oauth_kit::answer(reply.header("location"));
+    let answer = crate::oauth_fixture::answer(reply.header("location"));
     assert_eq!(answer["error"], "unauthorized_client");
     // Sessions and codes from before work again with their grant type.
     oauth

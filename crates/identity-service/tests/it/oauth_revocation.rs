@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::oauth_support::{Provider, Registered};
+use crate::provider_fixture::{Provider, Registered};
 use crate::support::{SignedIn, refused};
 
 async fn is_over(provider: &Provider, client: &Registered, given: &SignedIn) {

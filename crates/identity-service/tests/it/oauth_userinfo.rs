@@ -1,7 +1,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::oauth_support::Provider;
+use crate::provider_fixture::Provider;
 use crate::support::{beginning, refused, signed_in};
 
 const PATH: &str = "/api/oauth/userinfo";
@@ -66,9 +66,9 @@ async fn a_placeholder_address_is_never_a_claim() {
             assert!(told.get(claim).is_none(), "{told}");
         }
     }
-    let oauth = crate::oauth_kit::OAuth::start().await;
+    let oauth = crate::oauth_fixture::OAuth::start().await;
     let pair = oauth.tokens("web", "openid email").await;
-    let id = crate::oauth_kit::claims(pair["id_token"].as_str().unwrap());
+    let id = crate::oauth_fixture::claims(pair["id_token"].as_str().unwrap());
     for claim in ["email", "email_verified"] {
         assert!(id.get(claim).is_none(), "{id}");
     }

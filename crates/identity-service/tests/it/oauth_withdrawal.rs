@@ -4,8 +4,8 @@ use chrono::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::oauth_kit::{OAuth, claims};
-use crate::oauth_support::Provider;
+use crate::oauth_fixture::{OAuth, claims};
+use crate::provider_fixture::Provider;
 
 /// Returns the clients that lost access, event by event.
 fn shut_out(events: &[Value]) -> Vec<Value> {

@@ -99,8 +99,8 @@ fn query_parameters(description: &Value) -> Vec<(String, String, String, String)
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_parameter_that_is_repeated_or_has_another_type_is_refused_by_name() {
-    let cast = crate::cast::Cast::assemble().await;
-    let identity = &cast.identity;
+    let fixture = crate::team_fixture::TeamFixture::start().await;
+    let identity = &fixture.identity;
     identity.sql("UPDATE users SET role = 'SUPERADMIN' WHERE id = 1");
     let sign_in = async || {
         let reply = identity.login("olga", crate::support::PASSWORD).await;

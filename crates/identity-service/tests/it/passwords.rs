@@ -3,7 +3,7 @@ use serde_json::json;
 
 use crate::admin_api::superadmin;
 use crate::browser::Browser;
-use crate::owners::OTHER;
+use crate::credential_helpers::OTHER;
 use crate::support::{Identity, PASSWORD, refused, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]

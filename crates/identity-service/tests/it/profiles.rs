@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use test_kit::images::{gif, jpeg, png, seen};
 use test_kit::{ApiResponse, FakePage, FakeWebServer};
 
-use crate::oauth_kit::OAuth;
+use crate::oauth_fixture::OAuth;
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
 
 async fn put(identity: &Identity, user: &SignedIn, body: Value) -> ApiResponse {

@@ -7,7 +7,7 @@ use event_types::MailTemplate;
 use serde_json::json;
 use test_kit::{TestBackend, wait_until};
 
-use crate::owners::OTHER;
+use crate::credential_helpers::OTHER;
 use crate::support::{Identity, PASSWORD, refused, signed_in, texts};
 
 #[tokio::test(flavor = "multi_thread")]

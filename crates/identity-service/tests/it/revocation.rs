@@ -13,7 +13,7 @@ use service_kit::config::CommaList;
 use test_kit::{ApiClient, TestBackend, TestDb};
 use tokio::task::JoinHandle;
 
-use crate::owners::OTHER;
+use crate::credential_helpers::OTHER;
 use crate::support::{Identity, PASSWORD, SignedIn, config, count, deps, refused, signed_in};
 
 /// How long another process may still accept a revoked token.

@@ -212,7 +212,7 @@ async fn a_rotated_key_is_published_before_it_signs() {
         assert_eq!(kid(&login(api, "ada").await.access), old);
     }
     let reads = "signing_key_reads_total{algorithm=\"ES256\"}";
-    let before = replicas.apis[0].figure(reads).await;
+    let before = replicas.apis[0].metric(reads).await;
     replicas.hand.advance(TimeDelta::seconds(120));
     for api in &replicas.apis {
         let token = login(api, "ada").await.access;
@@ -220,7 +220,7 @@ async fn a_rotated_key_is_published_before_it_signs() {
         validate(&replicas.apis[0], &token).await.expect(200);
         validate(api, &ada.access).await.expect(200);
     }
-    assert_eq!(replicas.apis[0].figure(reads).await, before);
+    assert_eq!(replicas.apis[0].metric(reads).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -362,7 +362,7 @@ async fn a_flood_of_unknown_key_ids_causes_few_reads_and_delays_valid_tokens_onl
     };
     register(one, "ada").await;
     let reads = async || {
-        one.figure("signing_key_reads_total{algorithm=\"ES256\"}")
+        one.metric("signing_key_reads_total{algorithm=\"ES256\"}")
             .await
     };
     let (before, begun) = (reads().await, Instant::now());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::oauth_kit::OAuth;
+use crate::oauth_fixture::OAuth;
 use crate::support::{PASSWORD, signed_in};
 
 const SITE: &str = "https://mini.example.com";

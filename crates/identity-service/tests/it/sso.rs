@@ -1,7 +1,7 @@
 use test_kit::ApiResponse;
 use url::Url;
 
-use crate::oauth_kit::claims;
+use crate::oauth_fixture::claims;
 use crate::support::{Identity, SignedIn, refused, signed_in};
 
 const SITE: &str = "https://app.example.com";

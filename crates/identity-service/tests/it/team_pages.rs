@@ -1,11 +1,11 @@
 use serde_json::json;
 
 use crate::browser::{Browser, Page};
-use crate::cast::Cast;
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{PASSWORD, SignedIn};
+use crate::team_fixture::TeamFixture;
 
-/// One browser for each account of a cast.
+/// One browser for each account of a fixture.
 struct Browsers {
     owner: Browser,
     admin: Browser,
@@ -14,8 +14,8 @@ struct Browsers {
 }
 
 impl Browsers {
-    async fn of(cast: &Cast) -> Self {
-        let identity = &cast.identity;
+    async fn of(fixture: &TeamFixture) -> Self {
+        let identity = &fixture.identity;
         Self {
             owner: Browser::of(identity, "Olga").await,
             admin: Browser::of(identity, "Adam").await,
@@ -31,8 +31,8 @@ fn shows(page: &Page, words: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_is_created_and_changed_by_forms() {
-    let cast = Cast::assemble().await;
-    let mut browsers = Browsers::of(&cast).await;
+    let fixture = TeamFixture::start().await;
+    let mut browsers = Browsers::of(&fixture).await;
     let sam = &mut browsers.stranger;
     sam.get("/teams").await.says("You are not in a team yet");
     let form = sam.get("/teams/new").await.form("/teams/new");
@@ -62,14 +62,17 @@ async fn a_team_is_created_and_changed_by_forms() {
     let page = sam.submit(form).await.expect(200).says("Team saved.");
     assert_eq!(page.path, "/teams/labor?done=team-saved");
     sam.get("/teams/lab").await.expect(404);
-    let body = cast.get(&cast.stranger, "/api/teams/labor").await.json();
+    let body = fixture
+        .get(&fixture.stranger, "/api/teams/labor")
+        .await
+        .json();
     assert_eq!(body["team"]["description"], "we\nthink");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_decide_what_is_shown_and_what_is_allowed() {
-    let cast = Cast::assemble().await;
-    let mut browsers = Browsers::of(&cast).await;
+    let fixture = TeamFixture::start().await;
+    let mut browsers = Browsers::of(&fixture).await;
     let pages = [
         // Statuses for the owner, the admin, the member and the stranger.
         ("/teams/crew", [200, 200, 200, 404]),
@@ -107,21 +110,27 @@ async fn roles_decide_what_is_shown_and_what_is_allowed() {
         ("/teams/crew/members/mia/hand-over", ""),
         ("/teams/crew/delete", "slug=crew"),
     ];
-    let before = cast.audit_end();
+    let before = fixture.audit_end();
     for (path, fields) in posts {
         for (browser, status) in [(&mut browsers.member, 403), (&mut browsers.stranger, 404)] {
-            let reply = post(&cast, browser, path, fields).await;
+            let reply = post(&fixture, browser, path, fields).await;
             assert_eq!(reply, status, "{path}");
         }
     }
     for path in ["/teams/crew/members/mia/hand-over", "/teams/crew/delete"] {
-        let reply = post(&cast, &mut browsers.admin, path, "slug=crew").await;
+        let reply = post(&fixture, &mut browsers.admin, path, "slug=crew").await;
         assert_eq!(reply, 403, "{path}");
     }
     let settings = "name=The+Crew&slug=other";
-    let reply = post(&cast, &mut browsers.admin, "/teams/crew/settings", settings).await;
+    let reply = post(
+        &fixture,
+        &mut browsers.admin,
+        "/teams/crew/settings",
+        settings,
+    )
+    .await;
     assert_eq!(reply, 403);
-    assert_eq!(cast.audit_since(before), [""; 0]);
+    assert_eq!(fixture.audit_since(before), [""; 0]);
 
     let page = browsers.member.get("/teams/crew").await;
     assert!(!shows(&page, "Add members") && !shows(&page, "Settings") && shows(&page, "Leave"));
@@ -142,7 +151,7 @@ async fn roles_decide_what_is_shown_and_what_is_allowed() {
 }
 
 /// Sends a form that no page shows to the sender, with a CSRF token from another page.
-async fn post(cast: &Cast, browser: &mut Browser, path: &str, fields: &str) -> u16 {
+async fn post(fixture: &TeamFixture, browser: &mut Browser, path: &str, fields: &str) -> u16 {
     let token = browser.get("/teams/new").await.form("/teams/new");
     let token = token.value("csrf").unwrap().to_owned();
     let cookies: Vec<_> = browser
@@ -150,7 +159,7 @@ async fn post(cast: &Cast, browser: &mut Browser, path: &str, fields: &str) -> u
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    let call = cast.identity.api.post(path);
+    let call = fixture.identity.api.post(path);
     let call = call.header("cookie", cookies.join("; "));
     let call = call.header("accept", "text/html");
     let body = format!("csrf={token}&{fields}");
@@ -160,8 +169,8 @@ async fn post(cast: &Cast, browser: &mut Browser, path: &str, fields: &str) -> u
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_added_promoted_and_removed_by_forms() {
-    let cast = Cast::assemble().await;
-    let mut browsers = Browsers::of(&cast).await;
+    let fixture = TeamFixture::start().await;
+    let mut browsers = Browsers::of(&fixture).await;
     let adam = &mut browsers.admin;
     let form = adam
         .get("/teams/crew/people")
@@ -187,17 +196,17 @@ async fn members_are_added_promoted_and_removed_by_forms() {
     assert!(page.html.contains("id=\"role-error\""));
     let page = adam.submit(form.set("role", "admin")).await.expect(200);
     page.says("Role changed.");
-    assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
+    assert_eq!(fixture.role_of("Sam").await.as_deref(), Some("admin"));
 
     let form = adam.get(&format!("{path}/remove")).await;
     let form = form.form(&format!("{path}/remove"));
     let page = adam.submit(form.clone()).await.expect(200);
     page.says("Member removed.");
-    assert_eq!(cast.role_of("Sam").await, None);
+    assert_eq!(fixture.role_of("Sam").await, None);
     adam.submit(form).await.expect(404);
     // The owner cannot be removed.
     let path = "/teams/crew/members/olga/remove";
-    assert_eq!(post(&cast, adam, path, "").await, 403);
+    assert_eq!(post(&fixture, adam, path, "").await, 403);
     // Removing oneself is leaving.
     let path = "/teams/crew/members/Adam/remove";
     let form = adam.get(path).await.form(path);
@@ -207,15 +216,15 @@ async fn members_are_added_promoted_and_removed_by_forms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
-    let cast = Cast::assemble().await;
-    let mut browsers = Browsers::of(&cast).await;
+    let fixture = TeamFixture::start().await;
+    let mut browsers = Browsers::of(&fixture).await;
     let olga = &mut browsers.owner;
     let path = "/teams/crew/members/Mia/hand-over";
     let form = olga.get(path).await.says("becomes the owner").form(path);
     let page = olga.submit(form).await.expect(200);
     page.says("Ownership transferred.");
-    assert_eq!(cast.role_of("Mia").await.as_deref(), Some("owner"));
-    assert_eq!(cast.role_of("Olga").await.as_deref(), Some("admin"));
+    assert_eq!(fixture.role_of("Mia").await.as_deref(), Some("owner"));
+    assert_eq!(fixture.role_of("Olga").await.as_deref(), Some("admin"));
     let form = olga
         .get("/teams/crew/leave")
         .await
@@ -241,8 +250,8 @@ async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
-    let cast = Cast::assemble().await;
-    let mut browsers = Browsers::of(&cast).await;
+    let fixture = TeamFixture::start().await;
+    let mut browsers = Browsers::of(&fixture).await;
     let adam = &mut browsers.admin;
     let form = adam
         .get("/teams/crew/people")
@@ -264,23 +273,23 @@ async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
             .expect(200);
         page.says("Invitation sent.").says(email);
     }
-    assert_eq!(cast.tokens().len(), 2);
+    assert_eq!(fixture.tokens().len(), 2);
     let page = adam.get("/teams/crew/people").await;
     let withdraw = page.forms("/teams/crew/people/withdraw");
     assert_eq!(withdraw.len(), 2);
 
     // Sam has claimed the address, and then verifies it.
-    cast.give_address(&cast.stranger, "sam@example.com", false);
+    fixture.give_address(&fixture.stranger, "sam@example.com", false);
     let sam = &mut browsers.stranger;
     let page = sam.get("/teams").await;
     assert!(!page.text().contains("The Crew"));
-    cast.give_address(&cast.stranger, "sam@example.com", true);
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
     let page = sam.get("/teams").await;
     let accept = page.form("/teams/invitations/accept");
     let id = accept.value("id").unwrap().to_owned();
     // The invitation is Sam's, and others cannot find it.
     let (path, fields) = ("/teams/invitations/decline", format!("id={id}"));
-    let reply = post(&cast, &mut browsers.member, path, &fields).await;
+    let reply = post(&fixture, &mut browsers.member, path, &fields).await;
     assert_eq!(reply, 404);
     let sam = &mut browsers.stranger;
     let page = sam
@@ -289,7 +298,7 @@ async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
         .expect(200)
         .says("You joined the team.");
     assert_eq!(page.path, "/teams/crew?done=joined");
-    assert_eq!(cast.role_of("Sam").await.as_deref(), Some("member"));
+    assert_eq!(fixture.role_of("Sam").await.as_deref(), Some("member"));
 
     let adam = &mut browsers.admin;
     let page = adam.get("/teams/crew/people").await;
@@ -301,26 +310,30 @@ async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_declined_by_its_form() {
-    let cast = Cast::assemble().await;
-    cast.invite(&cast.owner, "sam@example.com", None)
+    let fixture = TeamFixture::start().await;
+    fixture
+        .invite(&fixture.owner, "sam@example.com", None)
         .await
         .expect(200);
-    cast.give_address(&cast.stranger, "sam@example.com", true);
-    let mut sam = Browser::of(&cast.identity, "Sam").await;
+    fixture.give_address(&fixture.stranger, "sam@example.com", true);
+    let mut sam = Browser::of(&fixture.identity, "Sam").await;
     let form = sam.get("/teams").await.form("/teams/invitations/decline");
     let page = sam.submit(form.clone()).await.expect(200);
     page.says("Invitation declined.");
     sam.submit(form).await.expect(410);
-    assert_eq!(cast.role_of("Sam").await, None);
+    assert_eq!(fixture.role_of("Sam").await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_from_users_are_escaped_on_every_page() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let name = "<script>alert(1)</script>\"'&";
     let body = json!({ "name": name, "slug": "odd", "description": name });
-    cast.post(&cast.owner, "/api/teams", body).await.expect(201);
-    let mut olga = Browser::of(&cast.identity, "Olga").await;
+    fixture
+        .post(&fixture.owner, "/api/teams", body)
+        .await
+        .expect(201);
+    let mut olga = Browser::of(&fixture.identity, "Olga").await;
     for path in [
         "/teams",
         "/teams/odd",
@@ -341,20 +354,22 @@ async fn names_from_users_are_escaped_on_every_page() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_is_refused_after_its_sender_has_lost_the_role() {
-    let cast = Cast::assemble().await;
-    let mut browsers = Browsers::of(&cast).await;
+    let fixture = TeamFixture::start().await;
+    let mut browsers = Browsers::of(&fixture).await;
     let form = browsers.admin.get("/teams/crew/people").await;
     let form = form
         .form("/teams/crew/people")
         .set("email", "eve@example.com");
-    cast.set_role(&cast.owner, "adam", "member")
+    fixture
+        .set_role(&fixture.owner, "adam", "member")
         .await
         .expect(200);
     browsers.admin.submit(form).await.expect(403);
-    assert_eq!(cast.tokens(), [""; 0]);
-    let gone: &SignedIn = &cast.admin;
+    assert_eq!(fixture.tokens(), [""; 0]);
+    let gone: &SignedIn = &fixture.admin;
     let body = json!({ "current_password": PASSWORD, "new_password": "battery staple" });
-    cast.post(gone, "/api/auth/password/change", body)
+    fixture
+        .post(gone, "/api/auth/password/change", body)
         .await
         .expect(204);
     browsers.admin.fetch("/teams/crew").await.expect(303);

@@ -1,46 +1,55 @@
 use serde_json::{Value, json};
 
-use crate::cast::Cast;
 use crate::support::refused;
+use crate::team_fixture::TeamFixture;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_bodies_of_the_team_endpoints_match_their_snapshots() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     insta::assert_json_snapshot!(
         "team_created",
-        cast.create(&cast.stranger, "Other")
+        fixture
+            .create(&fixture.stranger, "Other")
             .await
             .expect(201)
             .json()
     );
     insta::assert_json_snapshot!(
         "team_list",
-        cast.get(&cast.owner, "/api/teams").await.expect(200).json()
+        fixture
+            .get(&fixture.owner, "/api/teams")
+            .await
+            .expect(200)
+            .json()
     );
     insta::assert_json_snapshot!(
         "team_detail",
-        cast.get(&cast.member, "/api/teams/CREW")
+        fixture
+            .get(&fixture.member, "/api/teams/CREW")
             .await
             .expect(200)
             .json()
     );
     insta::assert_json_snapshot!(
         "member_list",
-        cast.get(&cast.member, "/api/teams/crew/members")
+        fixture
+            .get(&fixture.member, "/api/teams/crew/members")
             .await
             .expect(200)
             .json()
     );
     insta::assert_json_snapshot!(
         "member_updated",
-        cast.set_role(&cast.owner, "Mia", "ADMIN")
+        fixture
+            .set_role(&fixture.owner, "Mia", "ADMIN")
             .await
             .expect(200)
             .json()
     );
     insta::assert_json_snapshot!(
         "member_added",
-        cast.add(&cast.owner, "sam", Some("Member"))
+        fixture
+            .add(&fixture.owner, "sam", Some("Member"))
             .await
             .expect(201)
             .json()
@@ -49,26 +58,26 @@ async fn the_bodies_of_the_team_endpoints_match_their_snapshots() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_team_list_contains_only_the_callers_teams_and_has_an_alias() {
-    let cast = Cast::assemble().await;
-    cast.create(&cast.stranger, "other").await.expect(201);
-    for who in [&cast.owner, &cast.admin, &cast.member] {
-        let list = cast.get(who, "/api/teams").await.expect(200).json();
+    let fixture = TeamFixture::start().await;
+    fixture.create(&fixture.stranger, "other").await.expect(201);
+    for who in [&fixture.owner, &fixture.admin, &fixture.member] {
+        let list = fixture.get(who, "/api/teams").await.expect(200).json();
         assert_eq!(list["teams"].as_array().unwrap().len(), 1);
         assert_eq!(list["teams"][0]["member_count"], 3);
         assert_eq!(
-            cast.get(who, "/api/user/teams").await.expect(200).json(),
+            fixture.get(who, "/api/user/teams").await.expect(200).json(),
             list
         );
     }
-    let list = cast
-        .get(&cast.stranger, "/api/teams")
+    let list = fixture
+        .get(&fixture.stranger, "/api/teams")
         .await
         .expect(200)
         .json();
     assert_eq!(list["teams"][0]["slug"], "other");
     for path in ["/api/teams", "/api/user/teams"] {
         refused(
-            cast.identity.api.get(path).send().await,
+            fixture.identity.api.get(path).send().await,
             401,
             "authentication_required",
         );
@@ -77,13 +86,18 @@ async fn the_team_list_contains_only_the_callers_teams_and_has_an_alias() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_team_needs_a_name_and_a_free_slug() {
-    let cast = Cast::assemble().await;
-    refused(cast.create(&cast.member, "CREW").await, 409, "slug_taken");
+    let fixture = TeamFixture::start().await;
+    refused(
+        fixture.create(&fixture.member, "CREW").await,
+        409,
+        "slug_taken",
+    );
     let post = async |body: Value| {
-        cast.identity
+        fixture
+            .identity
             .api
             .post("/api/teams")
-            .bearer(&cast.member.access)
+            .bearer(&fixture.member.access)
             .json(body)
             .send()
             .await
@@ -107,7 +121,8 @@ async fn a_new_team_needs_a_name_and_a_free_slug() {
     }
     let body = json!({ "name": "Fine", "slug": "fine" });
     refused(
-        cast.identity
+        fixture
+            .identity
             .api
             .post("/api/teams")
             .json(body.clone())
@@ -119,24 +134,24 @@ async fn a_new_team_needs_a_name_and_a_free_slug() {
     let team = post(body).await.expect(201).json()["team"].clone();
     assert_eq!(
         (&team["description"], &team["owner_id"]),
-        (&Value::Null, &json!(cast.member.id))
+        (&Value::Null, &json!(fixture.member.id))
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_of_others_is_answered_like_one_that_does_not_exist() {
-    let cast = Cast::assemble().await;
-    let stranger = &cast.stranger;
+    let fixture = TeamFixture::start().await;
+    let stranger = &fixture.stranger;
     for slug in ["crew", "nothing", "no%20slug", "a%2Fb"] {
         let path = format!("/api/teams/{slug}");
-        refused(cast.get(stranger, &path).await, 404, "team_not_found");
+        refused(fixture.get(stranger, &path).await, 404, "team_not_found");
         refused(
-            cast.get(stranger, &format!("{path}/members")).await,
+            fixture.get(stranger, &format!("{path}/members")).await,
             404,
             "team_not_found",
         );
         // The body is not even read.
-        let add = cast
+        let add = fixture
             .identity
             .api
             .post(&format!("{path}/members"))
@@ -145,7 +160,7 @@ async fn a_team_of_others_is_answered_like_one_that_does_not_exist() {
             .send()
             .await;
         refused(add, 404, "team_not_found");
-        let put = cast
+        let put = fixture
             .identity
             .api
             .put(&format!("{path}/members/mia"))
@@ -155,7 +170,8 @@ async fn a_team_of_others_is_answered_like_one_that_does_not_exist() {
             .await;
         refused(put, 404, "team_not_found");
         refused(
-            cast.identity
+            fixture
+                .identity
                 .api
                 .delete(&format!("{path}/members/mia"))
                 .bearer(&stranger.access)
@@ -166,12 +182,13 @@ async fn a_team_of_others_is_answered_like_one_that_does_not_exist() {
         );
     }
     refused(
-        cast.identity.api.get("/api/teams/crew").send().await,
+        fixture.identity.api.get("/api/teams/crew").send().await,
         401,
         "authentication_required",
     );
     refused(
-        cast.identity
+        fixture
+            .identity
             .api
             .get("/api/teams/crew/members")
             .send()
@@ -180,7 +197,8 @@ async fn a_team_of_others_is_answered_like_one_that_does_not_exist() {
         "authentication_required",
     );
     refused(
-        cast.identity
+        fixture
+            .identity
             .api
             .delete("/api/teams/crew/members/mia")
             .send()
@@ -192,117 +210,129 @@ async fn a_team_of_others_is_answered_like_one_that_does_not_exist() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_added_by_admins_and_the_owner() {
-    let cast = Cast::assemble().await;
-    refused(cast.add(&cast.member, "sam", None).await, 403, "forbidden");
+    let fixture = TeamFixture::start().await;
     refused(
-        cast.add(&cast.member, "nobody", None).await,
+        fixture.add(&fixture.member, "sam", None).await,
         403,
         "forbidden",
     );
     refused(
-        cast.add(&cast.admin, "nobody", None).await,
+        fixture.add(&fixture.member, "nobody", None).await,
+        403,
+        "forbidden",
+    );
+    refused(
+        fixture.add(&fixture.admin, "nobody", None).await,
         404,
         "user_not_found",
     );
     refused(
-        cast.add(&cast.admin, "Mia", None).await,
+        fixture.add(&fixture.admin, "Mia", None).await,
         409,
         "already_member",
     );
     refused(
-        cast.add(&cast.admin, "olga", Some("member")).await,
+        fixture.add(&fixture.admin, "olga", Some("member")).await,
         409,
         "already_member",
     );
     refused(
-        cast.add(&cast.admin, "sam", Some("boss")).await,
+        fixture.add(&fixture.admin, "sam", Some("boss")).await,
         400,
         "validation_failed",
     );
     refused(
-        cast.add(&cast.owner, "sam", Some("owner")).await,
+        fixture.add(&fixture.owner, "sam", Some("owner")).await,
         400,
         "validation_failed",
     );
-    cast.identity
+    fixture
+        .identity
         .sql("UPDATE users SET is_active = FALSE WHERE username = 'Sam'");
     refused(
-        cast.add(&cast.admin, "sam", None).await,
+        fixture.add(&fixture.admin, "sam", None).await,
         404,
         "user_not_found",
     );
-    cast.identity
+    fixture
+        .identity
         .sql("UPDATE users SET is_active = TRUE WHERE username = 'Sam'");
-    cast.add(&cast.admin, "sam", Some("Admin"))
+    fixture
+        .add(&fixture.admin, "sam", Some("Admin"))
         .await
         .expect(201);
     assert_eq!(
-        cast.roles().await.last().unwrap(),
+        fixture.roles().await.last().unwrap(),
         &("Sam".to_owned(), "admin".to_owned())
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_are_changed_by_admins_and_never_above_their_own() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     refused(
-        cast.set_role(&cast.member, "mia", "admin").await,
+        fixture.set_role(&fixture.member, "mia", "admin").await,
         403,
         "forbidden",
     );
     refused(
-        cast.set_role(&cast.admin, "olga", "member").await,
+        fixture.set_role(&fixture.admin, "olga", "member").await,
         403,
         "forbidden",
     );
     refused(
-        cast.set_role(&cast.admin, "mia", "owner").await,
+        fixture.set_role(&fixture.admin, "mia", "owner").await,
         403,
         "forbidden",
     );
     refused(
-        cast.set_role(&cast.admin, "adam", "owner").await,
+        fixture.set_role(&fixture.admin, "adam", "owner").await,
         403,
         "forbidden",
     );
     refused(
-        cast.set_role(&cast.admin, "sam", "member").await,
+        fixture.set_role(&fixture.admin, "sam", "member").await,
         404,
         "member_not_found",
     );
     refused(
-        cast.set_role(&cast.admin, "no%20one", "member").await,
+        fixture.set_role(&fixture.admin, "no%20one", "member").await,
         404,
         "member_not_found",
     );
     refused(
-        cast.set_role(&cast.admin, "mia", "").await,
+        fixture.set_role(&fixture.admin, "mia", "").await,
         400,
         "validation_failed",
     );
     refused(
-        cast.set_role(&cast.owner, "olga", "admin").await,
+        fixture.set_role(&fixture.owner, "olga", "admin").await,
         409,
         "last_owner",
     );
-    cast.set_role(&cast.owner, "olga", "owner")
+    fixture
+        .set_role(&fixture.owner, "olga", "owner")
         .await
         .expect(200);
-    let put = cast
+    let put = fixture
         .identity
         .api
         .put("/api/teams/crew/members/mia")
-        .bearer(&cast.admin.access)
+        .bearer(&fixture.admin.access)
         .json(json!({}))
         .send()
         .await;
     refused(put, 400, "validation_failed");
-    cast.set_role(&cast.admin, "mia", "admin").await.expect(200);
-    cast.set_role(&cast.admin, "adam", "member")
+    fixture
+        .set_role(&fixture.admin, "mia", "admin")
+        .await
+        .expect(200);
+    fixture
+        .set_role(&fixture.admin, "adam", "member")
         .await
         .expect(200);
     refused(
-        cast.set_role(&cast.admin, "mia", "member").await,
+        fixture.set_role(&fixture.admin, "mia", "member").await,
         403,
         "forbidden",
     );
@@ -310,82 +340,108 @@ async fn roles_are_changed_by_admins_and_never_above_their_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn giving_a_member_the_owner_role_transfers_the_team() {
-    let cast = Cast::assemble().await;
-    let reply = cast
-        .set_role(&cast.owner, "mia", "Owner")
+    let fixture = TeamFixture::start().await;
+    let reply = fixture
+        .set_role(&fixture.owner, "mia", "Owner")
         .await
         .expect(200)
         .json();
     assert_eq!(reply["member"]["role"], "owner");
     let expected = [("Olga", "admin"), ("Adam", "admin"), ("Mia", "owner")];
     assert_eq!(
-        cast.roles().await,
+        fixture.roles().await,
         expected.map(|(name, role)| (name.to_owned(), role.to_owned()))
     );
-    let team = cast
-        .get(&cast.member, "/api/teams/crew")
+    let team = fixture
+        .get(&fixture.member, "/api/teams/crew")
         .await
         .expect(200)
         .json();
     assert_eq!(
         (&team["team"]["owner_id"], &team["my_role"]),
-        (&json!(cast.member.id), &json!("owner"))
+        (&json!(fixture.member.id), &json!("owner"))
     );
     refused(
-        cast.set_role(&cast.owner, "mia", "member").await,
+        fixture.set_role(&fixture.owner, "mia", "member").await,
         403,
         "forbidden",
     );
-    cast.remove(&cast.owner, "olga").await.expect(204);
+    fixture.remove(&fixture.owner, "olga").await.expect(204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_cannot_be_transferred_to_an_inactive_account() {
-    let cast = Cast::assemble().await;
-    cast.identity
+    let fixture = TeamFixture::start().await;
+    fixture
+        .identity
         .sql("UPDATE users SET is_active = FALSE WHERE username_lower = 'mia'");
     refused(
-        cast.set_role(&cast.owner, "mia", "owner").await,
+        fixture.set_role(&fixture.owner, "mia", "owner").await,
         404,
         "member_not_found",
     );
-    let team = cast.get(&cast.owner, "/api/teams/crew").await.json();
+    let team = fixture.get(&fixture.owner, "/api/teams/crew").await.json();
     assert_eq!(team["my_role"], "owner");
-    cast.remove(&cast.owner, "mia").await.expect(204);
+    fixture.remove(&fixture.owner, "mia").await.expect(204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_removed_by_admins_and_leave_by_themselves() {
-    let cast = Cast::assemble().await;
-    cast.add(&cast.owner, "sam", None).await.expect(201);
-    refused(cast.remove(&cast.member, "sam").await, 403, "forbidden");
-    refused(cast.remove(&cast.member, "nobody").await, 403, "forbidden");
+    let fixture = TeamFixture::start().await;
+    fixture.add(&fixture.owner, "sam", None).await.expect(201);
     refused(
-        cast.remove(&cast.admin, "nobody").await,
+        fixture.remove(&fixture.member, "sam").await,
+        403,
+        "forbidden",
+    );
+    refused(
+        fixture.remove(&fixture.member, "nobody").await,
+        403,
+        "forbidden",
+    );
+    refused(
+        fixture.remove(&fixture.admin, "nobody").await,
         404,
         "member_not_found",
     );
-    refused(cast.remove(&cast.admin, "olga").await, 403, "forbidden");
-    refused(cast.remove(&cast.owner, "olga").await, 409, "last_owner");
-    let reply = cast.remove(&cast.admin, "SAM").await.expect(204);
+    refused(
+        fixture.remove(&fixture.admin, "olga").await,
+        403,
+        "forbidden",
+    );
+    refused(
+        fixture.remove(&fixture.owner, "olga").await,
+        409,
+        "last_owner",
+    );
+    let reply = fixture.remove(&fixture.admin, "SAM").await.expect(204);
     assert!(reply.body.is_empty());
     refused(
-        cast.get(&cast.stranger, "/api/teams/crew").await,
+        fixture.get(&fixture.stranger, "/api/teams/crew").await,
         404,
         "team_not_found",
     );
-    cast.remove(&cast.member, "mia").await.expect(204);
-    cast.remove(&cast.admin, "adam").await.expect(204);
-    refused(cast.remove(&cast.owner, "olga").await, 409, "last_owner");
-    let list = cast.get(&cast.owner, "/api/teams").await.expect(200).json();
+    fixture.remove(&fixture.member, "mia").await.expect(204);
+    fixture.remove(&fixture.admin, "adam").await.expect(204);
+    refused(
+        fixture.remove(&fixture.owner, "olga").await,
+        409,
+        "last_owner",
+    );
+    let list = fixture
+        .get(&fixture.owner, "/api/teams")
+        .await
+        .expect(200)
+        .json();
     assert_eq!(list["teams"][0]["member_count"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_member_list_is_paged() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let page = async |query: &str| {
-        cast.get(&cast.member, &format!("/api/teams/crew/members{query}"))
+        fixture
+            .get(&fixture.member, &format!("/api/teams/crew/members{query}"))
             .await
     };
     let body = page("?limit=2&offset=1").await.expect(200).json();
@@ -411,7 +467,8 @@ async fn the_member_list_is_paged() {
         refused(page(query).await, 400, "validation_failed");
     }
     refused(
-        cast.get(&cast.stranger, "/api/teams/crew/members?limit=x")
+        fixture
+            .get(&fixture.stranger, "/api/teams/crew/members?limit=x")
             .await,
         404,
         "team_not_found",
@@ -420,36 +477,45 @@ async fn the_member_list_is_paged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_who_left_can_return_only_by_an_invitation() {
-    let cast = Cast::assemble().await;
-    cast.remove(&cast.member, "mia").await.expect(204);
+    let fixture = TeamFixture::start().await;
+    fixture.remove(&fixture.member, "mia").await.expect(204);
     let leave = "/api/teams/crew/leave";
-    cast.post(&cast.admin, leave, json!({})).await.expect(204);
+    fixture
+        .post(&fixture.admin, leave, json!({}))
+        .await
+        .expect(204);
     for (name, role) in [("mia", None), ("Mia", Some("admin")), ("adam", None)] {
-        let reply = cast.add(&cast.owner, name, role).await;
+        let reply = fixture.add(&fixture.owner, name, role).await;
         let reply = refused(reply, 409, "member_left");
         assert!(reply.text().contains("invite"), "{}", reply.text());
-        assert_eq!(cast.role_of(name).await, None);
+        assert_eq!(fixture.role_of(name).await, None);
     }
     // Another team can add them, and an invitation brings them back as ordinary members.
-    cast.create(&cast.owner, "other").await.expect(201);
+    fixture.create(&fixture.owner, "other").await.expect(201);
     let body = json!({ "username": "mia" });
     let path = "/api/teams/other/members";
-    cast.post(&cast.owner, path, body).await.expect(201);
-    let (_, token) = cast.invited(&cast.owner, "mia@example.com", None).await;
-    cast.answer(&cast.member, &token).await.expect(200);
-    assert_eq!(cast.role_of("Mia").await.as_deref(), Some("member"));
+    fixture.post(&fixture.owner, path, body).await.expect(201);
+    let (_, token) = fixture
+        .invited(&fixture.owner, "mia@example.com", None)
+        .await;
+    fixture.answer(&fixture.member, &token).await.expect(200);
+    assert_eq!(fixture.role_of("Mia").await.as_deref(), Some("member"));
     // A member who was removed has not left.
-    cast.remove(&cast.owner, "mia").await.expect(204);
-    cast.add(&cast.owner, "mia", None).await.expect(201);
+    fixture.remove(&fixture.owner, "mia").await.expect(204);
+    fixture.add(&fixture.owner, "mia", None).await.expect(201);
     refused(
-        cast.add(&cast.owner, "mia", None).await,
+        fixture.add(&fixture.owner, "mia", None).await,
         409,
         "already_member",
     );
     // Leaving a second time counts like the first.
-    cast.remove(&cast.member, "mia").await.expect(204);
-    refused(cast.add(&cast.owner, "mia", None).await, 409, "member_left");
-    let mut olga = crate::browser::Browser::of(&cast.identity, "Olga").await;
+    fixture.remove(&fixture.member, "mia").await.expect(204);
+    refused(
+        fixture.add(&fixture.owner, "mia", None).await,
+        409,
+        "member_left",
+    );
+    let mut olga = crate::browser::Browser::of(&fixture.identity, "Olga").await;
     let page = olga.get("/teams/crew/people").await;
     let form = page.form("/teams/crew/people/add");
     let page = olga.submit(form.set("username", "mia")).await.expect(409);
@@ -458,17 +524,20 @@ async fn a_member_who_left_can_return_only_by_an_invitation() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_who_leaves_while_being_added_stays_out() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     for _ in 0..6 {
-        let leave = cast.remove(&cast.member, "mia");
-        let adds =
-            futures_util::future::join_all((0..4).map(|_| cast.add(&cast.owner, "mia", None)));
+        let leave = fixture.remove(&fixture.member, "mia");
+        let adds = futures_util::future::join_all(
+            (0..4).map(|_| fixture.add(&fixture.owner, "mia", None)),
+        );
         let (left, adds) = futures_util::future::join(leave, adds).await;
         left.expect(204);
         assert!(adds.iter().all(|add| add.status == 409));
-        assert_eq!(cast.role_of("Mia").await, None);
-        let (_, token) = cast.invited(&cast.owner, "mia@example.com", None).await;
-        cast.answer(&cast.member, &token).await.expect(200);
+        assert_eq!(fixture.role_of("Mia").await, None);
+        let (_, token) = fixture
+            .invited(&fixture.owner, "mia@example.com", None)
+            .await;
+        fixture.answer(&fixture.member, &token).await.expect(200);
     }
 }
 
@@ -497,9 +566,9 @@ async fn without_direct_add_members_join_only_by_invitation() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_transfers_leave_one_owner_and_concurrent_adds_one_member() {
-    let cast = Cast::assemble().await;
+    let fixture = TeamFixture::start().await;
     let handovers = ["adam", "mia"].map(|name| {
-        let (api, token) = (cast.identity.api.clone(), cast.owner.access.clone());
+        let (api, token) = (fixture.identity.api.clone(), fixture.owner.access.clone());
         tokio::spawn(async move {
             let path = format!("/api/teams/crew/members/{name}");
             api.put(&path)
@@ -516,7 +585,8 @@ async fn concurrent_transfers_leave_one_owner_and_concurrent_adds_one_member() {
     }
     assert_eq!(handed, 1);
     assert_eq!(
-        cast.roles()
+        fixture
+            .roles()
             .await
             .iter()
             .filter(|(_, role)| role == "owner")
@@ -526,7 +596,7 @@ async fn concurrent_transfers_leave_one_owner_and_concurrent_adds_one_member() {
 
     let adds: Vec<_> = (0..8)
         .map(|_| {
-            let (api, token) = (cast.identity.api.clone(), cast.owner.access.clone());
+            let (api, token) = (fixture.identity.api.clone(), fixture.owner.access.clone());
             tokio::spawn(async move {
                 api.post("/api/teams/crew/members")
                     .bearer(&token)

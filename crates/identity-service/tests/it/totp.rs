@@ -9,7 +9,7 @@ use totp_rs::{Builder, Secret};
 use crate::admin_api::superadmin;
 use crate::admin_cli::run;
 use crate::browser::Browser;
-use crate::owners::OTHER;
+use crate::credential_helpers::OTHER;
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
 
 /// An authenticator app.

@@ -99,7 +99,7 @@ impl From<DeadLetterError> for Failure {
                     "{PREFIX}__BROKER__URL must be an amqp:// or amqps:// URL; for the standalone, use `holdfast admin notifier`"
                 ));
             }
-            DeadLetterError::Away(_) => format!("check {PREFIX}__BROKER__URL"),
+            DeadLetterError::Unavailable(_) => format!("check {PREFIX}__BROKER__URL"),
             DeadLetterError::NoQueue(_) => {
                 format!("start the notifier once, or set {PREFIX}__BROKER__PREFIX to its value")
             }

@@ -1,8 +1,8 @@
 //! Administration from the command line of the machine, beside a running notifier or without one.
 
 mod context;
+mod dead_letters;
 mod deliveries;
-mod parked;
 
 use std::process::ExitCode;
 
@@ -27,8 +27,8 @@ pub struct AdminArgs {
 #[derive(Debug, Subcommand)]
 enum AdminCommand {
     /// List, show, replay or drop dead letters: events that a consumer could not read
-    #[command(subcommand)]
-    Parked(parked::ParkedCommand),
+    #[command(subcommand, name = "parked")]
+    DeadLetters(dead_letters::Command),
     /// List, show or retry deliveries: chat messages, mails and webhook calls
     Deliveries(deliveries::DeliveriesArgs),
 }
@@ -51,7 +51,7 @@ async fn execute(
 ) -> Result<ExitCode, Failure> {
     let context = Context::open(config, caller, args.json).await?;
     match args.command {
-        AdminCommand::Parked(command) => parked::run(&context, command).await,
+        AdminCommand::DeadLetters(command) => dead_letters::run(&context, command).await,
         AdminCommand::Deliveries(args) => deliveries::run(&context, args).await,
     }
 }

@@ -11,24 +11,24 @@ use crate::SOURCE;
 use crate::delivery::{DeliveryRow, FinalState, number};
 
 /// The most notifications in one event.
-const NOTICES: usize = 100;
+const MAX_NOTIFICATIONS: usize = 100;
 
-/// Returns the events that report how a project's deliveries ended: one per [`NOTICES`] notifications, and one per test.
+/// Returns the events about how a project's deliveries ended: one per [`MAX_NOTIFICATIONS`], and one per test.
 pub(super) fn events(
     rows: &[DeliveryRow],
-    ending: FinalState,
+    state: FinalState,
     reason: &str,
     at: DateTime<Utc>,
 ) -> QueryResult<Vec<NewOutboxRow>> {
     let mut events = Vec::new();
-    let mut notices = Vec::new();
+    let mut notifications = Vec::new();
     for row in rows {
         let session_id = row.session_id.as_deref().unwrap_or_default();
         let (Ok(event_id), Ok(session_id)) = (row.id.parse(), session_id.parse()) else {
             // Does not happen: the notifier itself stores both as UUIDs.
             continue;
         };
-        let notice = match Kind::of(&row.kind) {
+        let notification = match Kind::of(&row.kind) {
             Kind::Plan => NotifiedEvent::of::<SessionStarted>(event_id, session_id),
             Kind::Finished => NotifiedEvent::of::<SessionSubmitted>(event_id, session_id),
             Kind::Abandoned => NotifiedEvent::of::<SessionAbandoned>(event_id, session_id),
@@ -36,7 +36,7 @@ pub(super) fn events(
                 let tested = ChatTested {
                     test_id: session_id,
                     project_id: number(&row.destination_id),
-                    outcome: ending.name().to_owned(),
+                    outcome: state.name().to_owned(),
                     reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
                     at,
                 };
@@ -44,22 +44,22 @@ pub(super) fn events(
                 continue;
             }
         };
-        notices.push((row, notice));
+        notifications.push((row, notification));
     }
-    for some in notices.chunks(NOTICES) {
-        events.extend(ended(some, ending, reason, at)?);
+    for chunk in notifications.chunks(MAX_NOTIFICATIONS) {
+        events.extend(ended_event(chunk, state, reason, at)?);
     }
     Ok(events)
 }
 
-fn ended(
-    notices: &[(&DeliveryRow, NotifiedEvent)],
-    ending: FinalState,
+fn ended_event(
+    reported: &[(&DeliveryRow, NotifiedEvent)],
+    state: FinalState,
     reason: &str,
     at: DateTime<Utc>,
 ) -> QueryResult<Option<NewOutboxRow>> {
-    let (rows, notices): (Vec<&DeliveryRow>, Vec<NotifiedEvent>) = notices.iter().cloned().unzip();
-    let mut also = notices.into_iter();
+    let (rows, events): (Vec<&DeliveryRow>, Vec<NotifiedEvent>) = reported.iter().cloned().unzip();
+    let mut also = events.into_iter();
     let (Some(row), Some(first)) = (rows.first(), also.next()) else {
         return Ok(None);
     };
@@ -72,24 +72,22 @@ fn ended(
         also: also.collect(),
     };
     let reason = reason.to_owned();
-    match ending {
+    match state {
         FinalState::Delivered => event(&rows, at, &NotificationDelivered { notification }),
-        FinalState::Failed => event(
-            &rows,
-            at,
-            &NotificationFailed {
+        FinalState::Failed => {
+            let failed = NotificationFailed {
                 notification,
                 reason,
-            },
-        ),
-        FinalState::Skipped => event(
-            &rows,
-            at,
-            &NotificationSkipped {
+            };
+            event(&rows, at, &failed)
+        }
+        FinalState::Skipped => {
+            let skipped = NotificationSkipped {
                 notification,
                 reason,
-            },
-        ),
+            };
+            event(&rows, at, &skipped)
+        }
     }
     .map(Some)
 }

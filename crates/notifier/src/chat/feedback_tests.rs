@@ -22,7 +22,7 @@ fn numbers(row: &NewOutboxRow) -> Vec<u128> {
         return vec![tested.test_id.as_u128()];
     }
     let delivered: NotificationDelivered = event.data_as().unwrap();
-    let number = |notice: NotifiedEvent| notice.event_id.as_u128();
+    let number = |notification: NotifiedEvent| notification.event_id.as_u128();
     delivered.notification.events().map(number).collect()
 }
 
@@ -36,16 +36,16 @@ fn an_outcome_event_holds_at_most_a_hundred_notifications_and_tests_have_their_o
     };
     let rows: Vec<DeliveryRow> = (1..=253).map(|number| row(number, kind(number))).collect();
     let events = events(&rows, FinalState::Delivered, "", DateTime::UNIX_EPOCH).unwrap();
-    let (tests, notices): (Vec<_>, Vec<_>) = events
+    let (tests, notifications): (Vec<_>, Vec<_>) = events
         .iter()
         .partition(|event| event.routing_key == ChatTested::TYPE);
-    let told = |events: Vec<&NewOutboxRow>| events.into_iter().map(numbers).collect::<Vec<_>>();
-    assert_eq!(told(tests), [[7], [101], [253]]);
-    let notices = told(notices);
-    let lengths: Vec<usize> = notices.iter().map(Vec::len).collect();
+    let all = |events: Vec<&NewOutboxRow>| events.into_iter().map(numbers).collect::<Vec<_>>();
+    assert_eq!(all(tests), [[7], [101], [253]]);
+    let notifications = all(notifications);
+    let lengths: Vec<usize> = notifications.iter().map(Vec::len).collect();
     assert_eq!(lengths, [100, 100, 50]);
     let others: Vec<u128> = (1..=252)
         .filter(|number| ![7, 101].contains(number))
         .collect();
-    assert_eq!(notices.concat(), others, "each once, in their order");
+    assert_eq!(notifications.concat(), others, "each once, in their order");
 }

@@ -1,17 +1,17 @@
 //! Messages about sessions in a team's chat.
 //!
-//! `intake` decodes events, and `arrivals` stores them as deliveries. `queries` lets ends wait for their plans.
-//! `digest` joins due deliveries into one message, `sender` posts it, and `feedback` reports the outcome. `addresses`
-//! paces the messages of projects that share an address, for each process.
+//! `consumer` decodes events, and `store` stores them as deliveries. `queries` lets ends wait for their plans.
+//! `digest` joins due deliveries into one message, `sender` posts it, and `feedback` reports the outcome. `pacing`
+//! delays the messages of projects that share an address, for each process.
 
-mod addresses;
-mod arrivals;
+mod consumer;
 mod digest;
 mod feedback;
-mod intake;
 mod model;
+mod pacing;
 mod queries;
 mod sender;
+mod store;
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::IntegrationDisabled;
 
-pub(crate) use addresses::AddressPacer;
-pub(crate) use intake::consume;
+pub(crate) use consumer::consume;
+pub(crate) use pacing::AddressPacer;
 pub(crate) use sender::ChatSender;
 
 use crate::SOURCE;
@@ -52,13 +52,13 @@ impl ChatMedium {
             lease: Duration::from_secs(30),
             interval: config.interval(),
             retry_wait: |tries| Some(message_wait(tries)),
-            patience: None,
+            disable_after: None,
             locked_for: None,
             keeps_payload: false,
             digest: DIGEST,
             reasons: Reasons {
                 unknown: "The project's chat settings did not arrive",
-                resting: "The chat asked not to be called for longer than that",
+                retry_after: "The chat asked not to be called for longer than that",
                 disabled: "The project's chat is switched off",
                 removed: Some(NO_CHAT),
             },

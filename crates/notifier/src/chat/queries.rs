@@ -10,7 +10,7 @@ use super::model::Kind;
 use crate::schema::deliveries;
 
 /// Delays ends until `at` if their plan has not arrived.
-pub(super) fn hold_ends(db: &mut Db, ids: &[String], at: NaiveDateTime) -> QueryResult<()> {
+pub(super) fn delay_ends(db: &mut Db, ids: &[String], at: NaiveDateTime) -> QueryResult<()> {
     let plans = diesel::alias!(deliveries as plans);
     let plan = plans
         .filter(
@@ -37,12 +37,12 @@ pub(super) fn release_ends(
     let is_end = deliveries::kind
         .eq(Kind::Finished.name())
         .or(deliveries::kind.eq(Kind::Abandoned.name()));
-    let held = deliveries::table
+    let delayed = deliveries::table
         .filter(deliveries::session_id.eq_any(sessions))
         .filter(is_end)
         .filter(deliveries::settled_at.is_null())
         .filter(deliveries::attempts.eq(0));
-    diesel::update(held)
+    diesel::update(delayed)
         .set(deliveries::next_attempt_at.eq(now))
         .execute(db)
         .map(drop)

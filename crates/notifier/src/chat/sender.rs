@@ -3,26 +3,26 @@ use secrecy::ExposeSecret;
 use service_kit::guard::{GuardError, GuardedClient, GuardedResponse};
 use service_kit::seal::Sealer;
 
-use super::addresses::AddressPacer;
 use super::model::Kind;
+use super::pacing::AddressPacer;
 use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow};
-use crate::providers::{self, ChatAdapter, ChatRequest, Notice, PostOutcome};
-use crate::reach::forbidden;
+use crate::forbidden_address::forbidden_reason;
+use crate::providers::{self, ChatAdapter, ChatRequest, Notification, PostOutcome};
 
 /// Decrypts the address of a chat and posts to it. The address is in plain text only here.
 #[derive(Debug, Clone)]
 pub(crate) struct ChatSender {
     guard: GuardedClient,
     sealer: Sealer,
-    addresses: AddressPacer,
+    pacer: AddressPacer,
 }
 
 impl ChatSender {
-    pub(crate) fn new(guard: GuardedClient, sealer: Sealer, addresses: AddressPacer) -> Self {
+    pub(crate) fn new(guard: GuardedClient, sealer: Sealer, pacer: AddressPacer) -> Self {
         Self {
             guard,
             sealer,
-            addresses,
+            pacer,
         }
     }
 
@@ -38,36 +38,36 @@ impl ChatSender {
                 return not_now(reason);
             }
         };
-        let read = attempt.deliveries.iter().map(read);
-        let Ok(notices) = read.collect::<Result<Vec<Notice>, _>>() else {
+        let decode = attempt.deliveries.iter().map(decode);
+        let Ok(notifications) = decode.collect::<Result<Vec<Notification>, _>>() else {
             return AttemptOutcome::Refused("The event cannot be read any more".to_owned());
         };
-        let channel = notices.last().map(Notice::channel).unwrap_or_default();
-        let call = providers::call(&destination, channel, &attempt.message_id, &notices);
+        let channel = notifications.last().map_or("", Notification::channel);
+        let call = providers::call(&destination, channel, &attempt.message_id, &notifications);
         let Some(call) = call else {
             return not_now("the chat is not reached by such an address".to_owned());
         };
-        if let Err(turn) = self.addresses.enter(&destination, attempt.number()) {
-            return AttemptOutcome::NotItsTurn(turn);
+        if let Err(free_at) = self.pacer.take_slot(&destination, attempt.number()) {
+            return AttemptOutcome::AddressBusy(free_at);
         }
-        let answered = self.make(&call).await;
-        if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
+        let result = self.post(&call).await;
+        if let Some(reason) = result.as_ref().err().copied().and_then(forbidden_reason) {
             log::warn!(
-                "the chat of project {} is not called: {why}",
+                "the chat of project {} is not called: {reason}",
                 attempt.number()
             );
         }
-        let answer = judge(providers::chat(destination.provider), answered);
-        if let AttemptOutcome::Later {
+        let outcome = classify(providers::chat(destination.provider), result);
+        if let AttemptOutcome::Retry {
             wait: Some(wait), ..
-        } = &answer
+        } = &outcome
         {
-            self.addresses.close(&destination, *wait);
+            self.pacer.block(&destination, *wait);
         }
-        answer
+        outcome
     }
 
-    async fn make(&self, call: &ChatRequest) -> Result<GuardedResponse, GuardError> {
+    async fn post(&self, call: &ChatRequest) -> Result<GuardedResponse, GuardError> {
         let url = self.guard.check_url(&call.url)?;
         let (method, bearer) = (call.method.clone(), call.bearer.as_ref());
         self.guard.send_json(method, &url, &call.body, bearer).await
@@ -86,53 +86,53 @@ impl ChatSender {
 }
 
 /// Decodes the notification of a row.
-fn read(row: &DeliveryRow) -> serde_json::Result<Notice> {
+fn decode(row: &DeliveryRow) -> serde_json::Result<Notification> {
     let payload = row.payload.as_deref().unwrap_or_default();
     match Kind::of(&row.kind) {
-        Kind::Plan => serde_json::from_str(payload).map(Notice::Planned),
-        Kind::Finished => serde_json::from_str(payload).map(Notice::Finished),
-        Kind::Abandoned => serde_json::from_str(payload).map(Notice::Abandoned),
-        Kind::Test => serde_json::from_str(payload).map(Notice::Test),
+        Kind::Plan => serde_json::from_str(payload).map(Notification::Planned),
+        Kind::Finished => serde_json::from_str(payload).map(Notification::Finished),
+        Kind::Abandoned => serde_json::from_str(payload).map(Notification::Abandoned),
+        Kind::Test => serde_json::from_str(payload).map(Notification::Test),
     }
 }
 
-/// The answer for problems that the operator can fix: a missing key, a setting, an older version.
+/// The outcome for problems that the operator can fix: a missing key, a setting, an older version.
 fn not_now(reason: String) -> AttemptOutcome {
-    AttemptOutcome::Later {
+    AttemptOutcome::Retry {
         reason,
         wait: None,
-        maybe_taken: false,
+        maybe_accepted: false,
     }
 }
 
-fn judge(chat: &dyn ChatAdapter, answered: Result<GuardedResponse, GuardError>) -> AttemptOutcome {
-    let answer = match answered {
-        Ok(answer) => answer,
+fn classify(chat: &dyn ChatAdapter, sent: Result<GuardedResponse, GuardError>) -> AttemptOutcome {
+    let response = match sent {
+        Ok(response) => response,
         Err(error @ GuardError::InvalidUrl) => {
             return AttemptOutcome::Gone(format!("The chat address cannot be called: {error}"));
         }
         Err(error) => {
-            if let Some(why) = forbidden(error) {
-                return not_now(format!("The chat address is not called: {why}"));
+            if let Some(reason) = forbidden_reason(error) {
+                return not_now(format!("The chat address is not called: {reason}"));
             }
             let unsure = matches!(error, GuardError::Timeout | GuardError::Broken);
-            let maybe_taken = unsure && !chat.is_idempotent();
-            return AttemptOutcome::Later {
+            let maybe_accepted = unsure && !chat.is_idempotent();
+            return AttemptOutcome::Retry {
                 reason: format!("The chat gave no answer: {error}"),
                 wait: None,
-                maybe_taken,
+                maybe_accepted,
             };
         }
     };
-    let (sense, advice) = chat.judge(&answer);
-    let reason = format!("The chat answered {}{advice}", answer.status);
-    match sense {
-        PostOutcome::Taken => AttemptOutcome::Delivered,
+    let (outcome, hint) = chat.classify(&response);
+    let reason = format!("The chat answered {}{hint}", response.status);
+    match outcome {
+        PostOutcome::Accepted => AttemptOutcome::Delivered,
         PostOutcome::Gone => AttemptOutcome::Gone(reason),
-        PostOutcome::Later => AttemptOutcome::Later {
+        PostOutcome::Retry => AttemptOutcome::Retry {
             reason,
-            wait: chat.asked_wait(&answer),
-            maybe_taken: false,
+            wait: chat.retry_after(&response),
+            maybe_accepted: false,
         },
         PostOutcome::Refused => AttemptOutcome::Refused(reason),
     }
@@ -147,44 +147,44 @@ mod tests {
     use super::*;
     use crate::providers::chat;
 
-    fn answered(status: u16) -> AttemptOutcome {
-        let answer = GuardedResponse {
+    fn outcome_of(status: u16) -> AttemptOutcome {
+        let response = GuardedResponse {
             status,
             retry_after: Some(Duration::from_secs(7)),
             body: Vec::new(),
             complete: true,
         };
-        judge(chat(Slack), Ok(answer))
+        classify(chat(Slack), Ok(response))
     }
 
     #[test]
     fn each_response_of_a_chat_leads_to_its_outcome() {
-        assert_eq!(answered(204), AttemptOutcome::Delivered);
-        assert!(matches!(answered(404), AttemptOutcome::Gone(_)));
-        assert!(matches!(answered(400), AttemptOutcome::Refused(_)));
+        assert_eq!(outcome_of(204), AttemptOutcome::Delivered);
+        assert!(matches!(outcome_of(404), AttemptOutcome::Gone(_)));
+        assert!(matches!(outcome_of(400), AttemptOutcome::Refused(_)));
         let wait = Some(Duration::from_secs(7));
         assert!(
-            matches!(answered(429), AttemptOutcome::Later { wait: asked, maybe_taken: false, .. } if asked == wait)
+            matches!(outcome_of(429), AttemptOutcome::Retry { wait: named, maybe_accepted: false, .. } if named == wait)
         );
-        for (error, maybe_taken) in [
+        for (error, maybe_accepted) in [
             (GuardError::Timeout, true),
             (GuardError::Broken, true),
             (GuardError::Connect, false),
         ] {
             assert!(
-                matches!(judge(chat(Slack), Err(error)), AttemptOutcome::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
+                matches!(classify(chat(Slack), Err(error)), AttemptOutcome::Retry { maybe_accepted: maybe, .. } if maybe == maybe_accepted)
             );
             // A Matrix room shows a repeated message once.
             assert!(matches!(
-                judge(chat(Matrix), Err(error)),
-                AttemptOutcome::Later {
-                    maybe_taken: false,
+                classify(chat(Matrix), Err(error)),
+                AttemptOutcome::Retry {
+                    maybe_accepted: false,
                     ..
                 }
             ));
         }
         assert!(matches!(
-            judge(chat(Slack), Err(GuardError::InvalidUrl)),
+            classify(chat(Slack), Err(GuardError::InvalidUrl)),
             AttemptOutcome::Gone(_)
         ));
         for (error, setting) in [
@@ -194,10 +194,10 @@ mod tests {
             ),
             (GuardError::SchemeNotAllowed, "NOTIFIER__HTTP__ALLOW_PLAIN"),
         ] {
-            let answer = judge(chat(Slack), Err(error));
+            let outcome = classify(chat(Slack), Err(error));
             assert!(
-                matches!(&answer, AttemptOutcome::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
-                "{answer:?}"
+                matches!(&outcome, AttemptOutcome::Retry { reason, maybe_accepted: false, .. } if reason.contains(setting)),
+                "{outcome:?}"
             );
         }
     }

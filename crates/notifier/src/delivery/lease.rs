@@ -21,11 +21,11 @@ impl<M: Medium> Transitions<'_, M> {
             return Ok(Vec::new());
         }
         let due_ids: Vec<&str> = due.iter().map(|row| row.id.as_str()).collect();
-        let expired = deliveries::with_expired(self.db, M::NAME, &due_ids, self.at())?;
+        let expired = deliveries::list_with_expired(self.db, M::NAME, &due_ids, self.at())?;
         for destination in due.iter().filter(|row| row.lease_owner.is_some()) {
             // The process that held the lease died, perhaps after the receiver had answered.
-            let abandoned = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
-            self.tally.possible_duplicates += abandoned;
+            let reopened = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
+            self.counts.possible_duplicates += reopened;
         }
         let (at, digest) = (self.at(), self.medium.policy().digest);
         let free = due
@@ -36,14 +36,14 @@ impl<M: Medium> Transitions<'_, M> {
         for destination in due {
             let has_expired = expired.contains(&destination.id);
             let ready = ready.remove(&destination.id).unwrap_or_default();
-            attempts.extend(self.proceed(destination, has_expired, ready)?);
+            attempts.extend(self.next_attempt(destination, has_expired, ready)?);
         }
-        self.start(&attempts, owner)?;
+        self.start_attempts(&attempts, owner)?;
         Ok(attempts)
     }
 
     /// Leases the destinations of these attempts, and marks the deliveries as being sent.
-    fn start(&mut self, attempts: &[Attempt], owner: &str) -> QueryResult<()> {
+    fn start_attempts(&mut self, attempts: &[Attempt], owner: &str) -> QueryResult<()> {
         if attempts.is_empty() {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl<M: Medium> Transitions<'_, M> {
     }
 
     /// Ends deliveries that need no attempt. Then returns the next message, or releases the destination.
-    fn proceed(
+    fn next_attempt(
         &mut self,
         destination: DestinationRow,
         has_expired: bool,
@@ -73,7 +73,7 @@ impl<M: Medium> Transitions<'_, M> {
             _ => None,
         };
         if has_expired {
-            self.give_up(&destination)?;
+            self.fail_expired(&destination)?;
         }
         if let Some(reason) = skipped {
             self.skip(&destination, reason)?;
@@ -111,12 +111,12 @@ impl<M: Medium> Transitions<'_, M> {
     }
 
     /// Fails expired deliveries. Those that were never attempted get a reason.
-    fn give_up(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+    fn fail_expired(&mut self, destination: &DestinationRow) -> QueryResult<()> {
         let at = self.at();
         let reasons = self.medium.policy().reasons;
-        let rests = destination.is_active() && destination.free_at > at;
-        let untried = if rests {
-            reasons.resting
+        let is_delayed = destination.is_active() && destination.free_at > at;
+        let untried = if is_delayed {
+            reasons.retry_after
         } else {
             reasons.unknown
         };

@@ -29,7 +29,7 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
     }
 
     /// Returns how long no attempt may be made.
-    fn closed_for(&self) -> Duration {
+    fn blocked_for(&self) -> Duration {
         Duration::ZERO
     }
 

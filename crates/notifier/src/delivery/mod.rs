@@ -1,27 +1,27 @@
 //! Deliveries of every medium: a chat message, a mail, a webhook call.
 //!
 //! `state` is their state machine. Inside a transaction, `lease` selects what to send, and `transitions` applies
-//! outcomes to rows; `ledger` opens the transactions. `scheduler` lets the [`Medium`] make the attempts and stores
+//! outcomes to rows; `store` opens the transactions. `scheduler` lets the [`Medium`] make the attempts and stores
 //! their outcomes; `outage` tracks outages of the database. One process leases a destination at a time. So a
 //! destination that hangs delays only itself, and pacing and `Retry-After` apply to all replicas together.
 
+mod backoff;
 mod lease;
-mod ledger;
 mod medium;
 mod model;
 mod outage;
 mod queries;
 mod scheduler;
 mod state;
+mod store;
 mod transitions;
-mod waits;
 
 use std::sync::Arc;
 
 use broker::ConsumerHandle;
 use tokio::sync::Notify;
 
-pub(crate) use ledger::{DeliveryStore, Shared};
+pub(crate) use backoff::{call_wait, destination_wait, message_wait};
 pub(crate) use medium::{DeliveryOutcome, Medium, Report};
 #[cfg(test)]
 pub(crate) use model::delivery_row;
@@ -32,8 +32,8 @@ pub(crate) use model::{
 pub(crate) use queries::destinations::expect;
 pub(crate) use scheduler::ShutdownSignal;
 pub(crate) use state::{AttemptOutcome, FinalState, LOCKED, PENDING, Policy, Reasons};
+pub(crate) use store::{DeliveryStore, StoreContext};
 pub(crate) use transitions::{TransitionCounts, Transitions};
-pub(crate) use waits::{call_wait, destination_wait, message_wait};
 
 use scheduler::Scheduler;
 
@@ -47,12 +47,12 @@ pub(crate) struct DeliveryRunner {
 impl DeliveryRunner {
     /// Starts to make attempts. `wake` is signalled when there is something to send.
     pub(crate) fn start<M: Medium>(
-        ledger: DeliveryStore<M>,
+        store: DeliveryStore<M>,
         wake: Arc<Notify>,
         consumer: ConsumerHandle,
     ) -> Self {
         Self {
-            scheduler: Scheduler::spawn(ledger, wake),
+            scheduler: Scheduler::spawn(store, wake),
             consumer,
         }
     }

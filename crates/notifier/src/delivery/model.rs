@@ -191,15 +191,15 @@ pub(crate) struct HttpReply {
 /// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AttemptReport {
-    pub(crate) answer: AttemptOutcome,
+    pub(crate) outcome: AttemptOutcome,
     /// Set where the medium reports it.
     pub(crate) reply: Option<HttpReply>,
 }
 
 impl From<AttemptOutcome> for AttemptReport {
-    fn from(answer: AttemptOutcome) -> Self {
+    fn from(outcome: AttemptOutcome) -> Self {
         Self {
-            answer,
+            outcome,
             reply: None,
         }
     }

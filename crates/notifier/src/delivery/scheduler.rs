@@ -9,29 +9,29 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
-use super::outage::{Outage, Unwritten};
+use super::outage::{Outage, PendingOutcome};
 
 /// How often the database is read without a wake, because another process may have left work.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// The longest delay of a look after the one before, so that destinations that become due meanwhile are leased together.
-const GATHER: Duration = Duration::from_millis(20);
+/// The longest delay of a poll after the one before, so that destinations that become due meanwhile are leased together.
+const COALESCE: Duration = Duration::from_millis(20);
 
 /// How long to wait when due work could not be leased.
-const LOCKED: Duration = Duration::from_millis(10);
+const LOCKED_POLL: Duration = Duration::from_millis(10);
 
-/// How often to look while nothing may be leased because outcomes wait for the database.
-const HELD: Duration = Duration::from_millis(100);
+/// How often to poll while nothing may be leased because outcomes wait for the database.
+const BLOCKED_POLL: Duration = Duration::from_millis(100);
 
 /// How often waiting deliveries are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
 /// The most jobs that are leased in one transaction.
-const AT_A_TIME: usize = 32;
+const MAX_LEASED: usize = 32;
 
 /// The most attempts to store an outcome that the database will never accept. After them, the job is done again when
 /// its lease has expired, and counted as a possible duplicate.
-const LASTING_TRIES: u32 = 7;
+const MAX_PERMANENT_FAILURES: u32 = 7;
 
 /// How often a warning says that an outcome is still not stored.
 const WARN_EVERY: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ pub(crate) struct SchedulerTimings {
     pub(crate) grace: Duration,
 }
 
-const PACE: SchedulerTimings = SchedulerTimings {
+const TIMINGS: SchedulerTimings = SchedulerTimings {
     write: Duration::from_secs(1),
     answer: Duration::from_secs(15),
     refused: Duration::from_secs(600),
@@ -68,15 +68,15 @@ pub(crate) trait JobQueue: Clone + Send + Sync + 'static {
     /// One unit of work, leased to this process.
     type Job: Send + Sync + 'static;
     /// The outcome of a job.
-    type Answer: Send + Sync;
+    type Outcome: Send + Sync;
     /// What consecutive jobs share.
     type Connection: Default + Send;
 
     /// The name of the jobs in logs.
     const NAME: &'static str;
 
-    /// Returns how many more jobs may start while `busy` are running.
-    fn room(&self, busy: usize) -> usize;
+    /// Returns how many more jobs may start beside the `running` ones.
+    fn capacity(&self, running: usize) -> usize;
 
     /// Returns the time until something is due; none when nothing waits. It does not write.
     fn next_due(&self) -> impl Future<Output = Result<Option<Duration>, DbError>> + Send;
@@ -85,18 +85,18 @@ pub(crate) trait JobQueue: Clone + Send + Sync + 'static {
     fn lease(&self, limit: i64) -> impl Future<Output = Result<Vec<Self::Job>, DbError>> + Send;
 
     /// Does a job, within its lease. When the process stops, it ends early if that is safe.
-    fn act(
+    fn run(
         &self,
         connection: &mut Self::Connection,
         job: &Self::Job,
         stopping: &ShutdownSignal,
-    ) -> impl Future<Output = Self::Answer> + Send;
+    ) -> impl Future<Output = Self::Outcome> + Send;
 
     /// Stores the outcome of a job.
-    fn settle(
+    fn record(
         &self,
         job: &Self::Job,
-        answer: &Self::Answer,
+        outcome: &Self::Outcome,
     ) -> impl Future<Output = Result<(), DbError>> + Send;
 
     /// Whether the next job uses the same connection.
@@ -105,7 +105,7 @@ pub(crate) trait JobQueue: Clone + Send + Sync + 'static {
     fn close(&self, connection: Self::Connection) -> impl Future<Output = ()> + Send;
 
     /// Counts waiting deliveries, and deletes old rows.
-    fn keep_house(&self) -> impl Future<Output = Result<(), DbError>> + Send;
+    fn housekeep(&self) -> impl Future<Output = Result<(), DbError>> + Send;
 }
 
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Scheduler {
         let worker = Worker {
             work,
             stopping: ShutdownSignal(stopping),
-            pace: PACE,
+            timings: TIMINGS,
             outage: Arc::default(),
         };
         let task = tokio::spawn(worker.run(wake));
@@ -156,92 +156,92 @@ impl ShutdownSignal {
 struct Worker<W> {
     work: W,
     stopping: ShutdownSignal,
-    pace: SchedulerTimings,
+    timings: SchedulerTimings,
     outage: Arc<Outage>,
 }
 
 impl<W: JobQueue> Worker<W> {
     async fn run(self, wake: Arc<Notify>) {
-        let mut runs = JoinSet::new();
+        let mut running = JoinSet::new();
         // Also at once, to find the work that a crashed process has left.
         let mut housekeeping = interval(COUNT_EVERY);
         housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut look_at, mut gathered_at) = (Instant::now(), Instant::now());
+        let (mut poll_at, mut coalesce_until) = (Instant::now(), Instant::now());
         loop {
-            let room = self.work.room(runs.len());
-            if room > 0 && Instant::now() >= self.outage.not_before(look_at) {
-                gathered_at = Instant::now() + GATHER;
-                look_at = Instant::now() + self.look(room, &mut runs).await;
+            let capacity = self.work.capacity(running.len());
+            if capacity > 0 && Instant::now() >= self.outage.not_before(poll_at) {
+                coalesce_until = Instant::now() + COALESCE;
+                poll_at = Instant::now() + self.poll(capacity, &mut running).await;
             }
-            let room = self.work.room(runs.len()) > 0;
+            let capacity = self.work.capacity(running.len()) > 0;
             tokio::select! {
                 biased;
                 () = self.stopping.wait() => break,
-                _ = housekeeping.tick() => self.keep_house().await,
-                Some(_) = runs.join_next(), if !runs.is_empty() => {
-                    while runs.try_join_next().is_some() {}
-                    look_at = look_at.min(gathered_at);
+                _ = housekeeping.tick() => self.housekeep().await,
+                Some(_) = running.join_next(), if !running.is_empty() => {
+                    while running.try_join_next().is_some() {}
+                    poll_at = poll_at.min(coalesce_until);
                 }
-                () = wake.notified() => look_at = look_at.min(gathered_at),
-                () = sleep_until(self.outage.not_before(look_at)), if room => {}
+                () = wake.notified() => poll_at = poll_at.min(coalesce_until),
+                () = sleep_until(self.outage.not_before(poll_at)), if capacity => {}
             }
         }
-        while runs.join_next().await.is_some() {}
+        while running.join_next().await.is_some() {}
         // Due work that was not leased waits for the next process.
-        if let Ok(Err(error)) = timeout(LOOK_EVERY, self.work.next_due()).await {
+        if let Ok(Err(error)) = timeout(POLL_EVERY, self.work.next_due()).await {
             log::debug!("the {} that are due were not released: {error}", W::NAME);
         }
     }
 
-    /// Leases due work and returns the wait before the next look.
-    async fn look(&self, room: usize, runs: &mut JoinSet<()>) -> Duration {
-        let limit = i64::try_from(room.min(AT_A_TIME)).unwrap_or(i64::MAX);
+    /// Leases due work and returns the wait before the next poll.
+    async fn poll(&self, capacity: usize, running: &mut JoinSet<()>) -> Duration {
+        let limit = i64::try_from(capacity.min(MAX_LEASED)).unwrap_or(i64::MAX);
         let began = Instant::now();
-        let looked = async {
+        let polled = async {
             // This query detects the end of an outage.
             let due = self.work.next_due().await?;
-            self.outage.answered(self.pace);
-            if self.outage.holds() {
-                return Ok(Err(Some(HELD)));
+            self.outage.record_answer(self.timings);
+            if self.outage.blocks_leasing() {
+                return Ok(Err(Some(BLOCKED_POLL)));
             }
             match due {
                 Some(Duration::ZERO) => {
                     let jobs = self.work.lease(limit).await?;
-                    self.outage.answered(self.pace);
+                    self.outage.record_answer(self.timings);
                     Ok(Ok(jobs))
                 }
                 other => Ok(Err(other)),
             }
         };
-        let looked: Result<_, DbError> = looked.await;
-        if looked.is_err() {
-            self.outage.failed(began);
+        let polled: Result<_, DbError> = polled.await;
+        if polled.is_err() {
+            self.outage.record_failure(began);
         }
-        match looked {
+        match polled {
             // Locked by another process, or released. The row has the next due time, and is read again soon.
-            Ok(Ok(jobs)) if jobs.is_empty() => LOCKED,
+            Ok(Ok(jobs)) if jobs.is_empty() => LOCKED_POLL,
             Ok(Ok(jobs)) => {
-                let some_left = jobs.len() >= room.min(AT_A_TIME);
+                let full = jobs.len() >= capacity.min(MAX_LEASED);
                 for job in jobs {
-                    runs.spawn(self.clone().work_off(job));
+                    running.spawn(self.clone().run_jobs(job));
                 }
-                if some_left { Duration::ZERO } else { GATHER }
+                if full { Duration::ZERO } else { COALESCE }
             }
-            Ok(Err(due)) => due.unwrap_or(LOOK_EVERY).min(LOOK_EVERY),
+            Ok(Err(due)) => due.unwrap_or(POLL_EVERY).min(POLL_EVERY),
             Err(error) => {
                 log::warn!("{} are delayed by the database: {error}", W::NAME);
-                LOOK_EVERY
+                POLL_EVERY
             }
         }
     }
 
     /// Does a job, and further ones for as long as they share its connection.
-    async fn work_off(self, first: W::Job) {
+    async fn run_jobs(self, first: W::Job) {
         let mut connection = W::Connection::default();
         let mut next = Some(first);
         while let Some(job) = next {
-            let answer = self.work.act(&mut connection, &job, &self.stopping).await;
-            self.write_down(&job, &answer).await;
+            let outcome = self.work.run(&mut connection, &job, &self.stopping).await;
+            self.store_outcome(&job, &outcome).await;
             next = self.next().await;
         }
         self.work.close(connection).await;
@@ -249,7 +249,7 @@ impl<W: JobQueue> Worker<W> {
 
     /// Leases the next job for the same connection, unless outcomes wait: it may be one of theirs.
     async fn next(&self) -> Option<W::Job> {
-        if self.stopping.is_set() || self.outage.holds() || !self.work.keeps_connection() {
+        if self.stopping.is_set() || self.outage.blocks_leasing() || !self.work.keeps_connection() {
             return None;
         }
         self.work.lease(1).await.ok()?.pop()
@@ -257,54 +257,54 @@ impl<W: JobQueue> Worker<W> {
 
     /// Retries for as long as the database is unavailable. Only this process knows the outcome, and another one would
     /// repeat the job.
-    async fn write_down(&self, job: &W::Job, answer: &W::Answer) {
-        let (mut pause, mut lasting) = (self.pace.write / 16, 0);
-        let (mut waits, mut refused, mut stops, mut warned) = (None, None, None, None);
+    async fn store_outcome(&self, job: &W::Job, outcome: &W::Outcome) {
+        let (mut backoff, mut permanent_failures) = (self.timings.write / 16, 0);
+        let (mut pending, mut refused_at, mut stop_at, mut warned_at) = (None, None, None, None);
         loop {
             let began = Instant::now();
-            let mut patience = self.pace.answer;
+            let mut answer_timeout = self.timings.answer;
             if self.stopping.is_set() {
-                let stops = *stops.get_or_insert(began);
-                let rest = self.pace.stop.saturating_sub(began - stops);
-                if rest.is_zero() {
+                let stop_at = *stop_at.get_or_insert(began);
+                let remaining = self.timings.stop.saturating_sub(began - stop_at);
+                if remaining.is_zero() {
                     return;
                 }
-                patience = patience.min(rest);
+                answer_timeout = answer_timeout.min(remaining);
             }
-            let settling = self.work.settle(job, answer);
-            let error = match timeout(patience, settling).await {
-                Ok(Ok(())) => return self.outage.answered(self.pace),
+            let recording = self.work.record(job, outcome);
+            let error = match timeout(answer_timeout, recording).await {
+                Ok(Ok(())) => return self.outage.record_answer(self.timings),
                 Ok(Err(error)) => error,
                 Err(_) => DbError::Unreachable("no answer in time".to_owned()),
             };
-            if warned.is_none_or(|at: Instant| at.elapsed() >= WARN_EVERY) {
-                warned = Some(began);
+            if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_EVERY) {
+                warned_at = Some(began);
                 let name = W::NAME;
                 log::warn!("the outcome of one of the {name} is not stored yet: {error}");
             }
             if error.is_lasting() {
-                lasting += 1;
-                if lasting >= LASTING_TRIES {
+                permanent_failures += 1;
+                if permanent_failures >= MAX_PERMANENT_FAILURES {
                     return;
                 }
             } else {
-                waits.get_or_insert_with(|| Unwritten::new(&self.outage));
-                let answers =
-                    matches!(error, DbError::Query(_)) || self.outage.answered_since(began);
-                if !answers {
-                    refused = None;
-                } else if refused.get_or_insert(began).elapsed() >= self.pace.refused {
+                pending.get_or_insert_with(|| PendingOutcome::new(&self.outage));
+                let is_answering =
+                    matches!(error, DbError::Query(_)) || self.outage.has_answered_since(began);
+                if !is_answering {
+                    refused_at = None;
+                } else if refused_at.get_or_insert(began).elapsed() >= self.timings.refused {
                     return;
                 }
-                self.outage.failed(began);
+                self.outage.record_failure(began);
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(self.pace.write);
+            sleep(backoff).await;
+            backoff = (backoff * 2).min(self.timings.write);
         }
     }
 
-    async fn keep_house(&self) {
-        if let Err(error) = self.work.keep_house().await {
+    async fn housekeep(&self) {
+        if let Err(error) = self.work.housekeep().await {
             log::debug!("housekeeping of the {} failed: {error}", W::NAME);
         }
     }

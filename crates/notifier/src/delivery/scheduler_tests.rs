@@ -23,10 +23,10 @@ struct Jobs(Arc<State>);
 
 struct State {
     /// The number of queries that fail before there are any jobs.
-    away: AtomicU32,
+    unavailable: AtomicU32,
     /// The number of attempts to store an outcome that fail, and how.
-    unwritten: AtomicU32,
-    how: How,
+    failing_records: AtomicU32,
+    failure: Failure,
     jobs: AtomicU32,
     events: mpsc::UnboundedSender<Event>,
 }
@@ -34,8 +34,8 @@ struct State {
 type Event = (&'static str, Instant);
 
 #[derive(Clone, Copy, PartialEq)]
-enum How {
-    Away,
+enum Failure {
+    Unavailable,
     /// It never answers.
     Silent,
     /// It will never accept the outcome.
@@ -45,12 +45,12 @@ enum How {
 }
 
 impl Jobs {
-    fn tell(&self, event: &'static str) {
+    fn record_event(&self, event: &'static str) {
         self.0.events.send((event, Instant::now())).unwrap();
     }
 }
 
-fn fails(counter: &AtomicU32) -> bool {
+fn take_failure(counter: &AtomicU32) -> bool {
     let less = |left: u32| left.checked_sub(1);
     counter
         .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
@@ -59,18 +59,18 @@ fn fails(counter: &AtomicU32) -> bool {
 
 impl JobQueue for Jobs {
     type Job = ();
-    type Answer = ();
+    type Outcome = ();
     type Connection = ();
 
     const NAME: &'static str = "tests";
 
-    fn room(&self, busy: usize) -> usize {
-        2_usize.saturating_sub(busy)
+    fn capacity(&self, running: usize) -> usize {
+        2_usize.saturating_sub(running)
     }
 
     async fn next_due(&self) -> Result<Option<Duration>, DbError> {
-        if fails(&self.0.away) {
-            self.tell("away");
+        if take_failure(&self.0.unavailable) {
+            self.record_event("unavailable");
             return Err(DbError::Busy);
         }
         let left = self.0.jobs.load(Ordering::SeqCst) > 0;
@@ -79,23 +79,23 @@ impl JobQueue for Jobs {
 
     async fn lease(&self, _: i64) -> Result<Vec<()>, DbError> {
         self.0.jobs.fetch_sub(1, Ordering::SeqCst);
-        self.tell("leased");
+        self.record_event("leased");
         Ok(vec![()])
     }
 
-    async fn act(&self, (): &mut (), (): &(), _: &ShutdownSignal) {}
+    async fn run(&self, (): &mut (), (): &(), _: &ShutdownSignal) {}
 
-    async fn settle(&self, (): &(), (): &()) -> Result<(), DbError> {
-        if !fails(&self.0.unwritten) {
-            self.tell("written");
+    async fn record(&self, (): &(), (): &()) -> Result<(), DbError> {
+        if !take_failure(&self.0.failing_records) {
+            self.record_event("written");
             return Ok(());
         }
-        self.tell("not written");
-        match self.0.how {
-            How::Away => Err(DbError::Unreachable("away".to_owned())),
-            How::Silent => std::future::pending().await,
-            How::Refused => Err(DbError::from(Error::RollbackTransaction)),
-            How::Lasting => {
+        self.record_event("not written");
+        match self.0.failure {
+            Failure::Unavailable => Err(DbError::Unreachable("unavailable".to_owned())),
+            Failure::Silent => std::future::pending().await,
+            Failure::Refused => Err(DbError::from(Error::RollbackTransaction)),
+            Failure::Lasting => {
                 let cause = Box::new(std::io::Error::other("unlucky"));
                 Err(DbError::from(Error::SerializationError(cause)))
             }
@@ -108,7 +108,7 @@ impl JobQueue for Jobs {
 
     async fn close(&self, (): ()) {}
 
-    async fn keep_house(&self) -> Result<(), DbError> {
+    async fn housekeep(&self) -> Result<(), DbError> {
         Ok(())
     }
 }
@@ -117,28 +117,28 @@ impl JobQueue for Jobs {
 struct Stage {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    told: mpsc::UnboundedReceiver<Event>,
+    events: mpsc::UnboundedReceiver<Event>,
 }
 
 impl Stage {
-    fn set(away: u32, unwritten: u32, how: How) -> Self {
-        let (events, told) = mpsc::unbounded_channel();
+    fn set(unavailable: u32, failing_records: u32, failure: Failure) -> Self {
+        let (sender, events) = mpsc::unbounded_channel();
         let state = State {
-            away: away.into(),
-            unwritten: unwritten.into(),
-            how,
+            unavailable: unavailable.into(),
+            failing_records: failing_records.into(),
+            failure,
             jobs: 2.into(),
-            events,
+            events: sender,
         };
         let (stop, stopping) = watch::channel(false);
         let worker = Worker {
             work: Jobs(Arc::new(state)),
             stopping: ShutdownSignal(stopping),
-            pace: FAST,
+            timings: FAST,
             outage: Arc::default(),
         };
         let task = tokio::spawn(worker.run(Arc::new(Notify::new())));
-        Self { stop, task, told }
+        Self { stop, task, events }
     }
 
     /// Returns all events up to and including `last`.
@@ -146,7 +146,7 @@ impl Stage {
         let mut seen = Vec::new();
         let all = async {
             while seen.last().is_none_or(|(event, _)| *event != last) {
-                seen.push(self.told.recv().await.unwrap());
+                seen.push(self.events.recv().await.unwrap());
             }
         };
         timeout(Duration::from_secs(20), all).await.unwrap();
@@ -160,7 +160,7 @@ fn count(seen: &[Event], what: &str) -> usize {
 
 #[tokio::test]
 async fn an_outcome_is_recorded_after_any_outage_and_nothing_is_leased_before() {
-    let mut stage = Stage::set(0, 200, How::Away);
+    let mut stage = Stage::set(0, 200, Failure::Unavailable);
     let seen = stage.until("written").await;
     assert_eq!(
         (count(&seen, "leased"), count(&seen, "not written")),
@@ -171,7 +171,7 @@ async fn an_outcome_is_recorded_after_any_outage_and_nothing_is_leased_before() 
 
 #[tokio::test]
 async fn a_silent_database_is_asked_again() {
-    let mut stage = Stage::set(0, 2, How::Silent);
+    let mut stage = Stage::set(0, 2, Failure::Silent);
     let mut seen = stage.until("written").await;
     seen.extend(stage.until("written").await);
     assert_eq!(count(&seen, "not written"), 2);
@@ -179,8 +179,8 @@ async fn a_silent_database_is_asked_again() {
 
 #[tokio::test]
 async fn an_outcome_that_the_database_never_accepts_is_dropped() {
-    let mut stage = Stage::set(0, u32::MAX, How::Lasting);
-    let tries = usize::try_from(2 * LASTING_TRIES).unwrap();
+    let mut stage = Stage::set(0, u32::MAX, Failure::Lasting);
+    let tries = usize::try_from(2 * MAX_PERMANENT_FAILURES).unwrap();
     let mut seen = Vec::new();
     while count(&seen, "not written") < tries {
         seen.extend(stage.until("not written").await);
@@ -188,12 +188,12 @@ async fn an_outcome_that_the_database_never_accepts_is_dropped() {
     stage.stop.send(true).unwrap();
     stage.task.await.unwrap();
     assert_eq!(count(&seen, "leased"), 2);
-    assert_eq!(stage.told.recv().await, None);
+    assert_eq!(stage.events.recv().await, None);
 }
 
 #[tokio::test]
 async fn a_refused_outcome_delays_new_leases_for_a_limited_time() {
-    let mut stage = Stage::set(0, u32::MAX, How::Refused);
+    let mut stage = Stage::set(0, u32::MAX, Failure::Refused);
     stage.until("leased").await;
     let seen = stage.until("leased").await;
     let [(first, from), .., (_, to)] = seen.as_slice() else {
@@ -205,7 +205,7 @@ async fn a_refused_outcome_delays_new_leases_for_a_limited_time() {
 
 #[tokio::test]
 async fn an_unrecorded_outcome_does_not_prevent_a_stop() {
-    let mut stage = Stage::set(0, u32::MAX, How::Away);
+    let mut stage = Stage::set(0, u32::MAX, Failure::Unavailable);
     stage.until("not written").await;
     stage.stop.send(true).unwrap();
     let stopped = timeout(Duration::from_secs(20), stage.task).await;
@@ -215,12 +215,12 @@ async fn an_unrecorded_outcome_does_not_prevent_a_stop() {
 #[tokio::test]
 async fn after_a_long_outage_leasing_waits_until_others_have_recorded_their_outcomes() {
     // After a failed query, the next one follows a second later.
-    let mut stage = Stage::set(2, 0, How::Away);
+    let mut stage = Stage::set(2, 0, Failure::Unavailable);
     let seen = stage.until("leased").await;
-    let [.., (away, last), (leased, at)] = seen.as_slice() else {
+    let [.., (unavailable, last), (leased, at)] = seen.as_slice() else {
         panic!("{seen:?}");
     };
-    assert_eq!((*away, *leased), ("away", "leased"));
+    assert_eq!((*unavailable, *leased), ("unavailable", "leased"));
     // The successful query a second later, and then the grace period.
-    assert!(*at >= *last + LOOK_EVERY + FAST.grace);
+    assert!(*at >= *last + POLL_EVERY + FAST.grace);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{NaiveDateTime, TimeDelta};
 
-use super::waits::{destination_wait, message_wait};
+use super::backoff::{destination_wait, message_wait};
 
 /// Waits for its first or next attempt.
 pub(crate) const PENDING: &str = "pending";
@@ -40,12 +40,12 @@ pub(crate) enum AttemptOutcome {
     /// The other side has accepted the message.
     Delivered,
     /// The attempt failed, and a later one may succeed.
-    Later {
+    Retry {
         reason: String,
         /// The wait that the other side asked for.
         wait: Option<Duration>,
         /// Whether the message may have been accepted nevertheless.
-        maybe_taken: bool,
+        maybe_accepted: bool,
     },
     /// The other side will never accept this message.
     Refused(String),
@@ -54,7 +54,7 @@ pub(crate) enum AttemptOutcome {
     /// The operator has to fix something first.
     NeedsOperator(String),
     /// There was no attempt, because the shared address is busy until then.
-    NotItsTurn(NaiveDateTime),
+    AddressBusy(NaiveDateTime),
     /// There was no attempt, because the server is unavailable or the process stops.
     NotAttempted(Option<String>),
 }
@@ -69,7 +69,7 @@ pub(crate) struct Policy {
     /// Returns the wait after this number of attempts; none after the last one.
     pub(crate) retry_wait: fn(i64) -> Option<Duration>,
     /// A destination that fails for this long, without a success in between, is disabled.
-    pub(crate) patience: Option<TimeDelta>,
+    pub(crate) disable_after: Option<TimeDelta>,
     /// If set, a blocked delivery is locked and its expiry extended by this time.
     pub(crate) locked_for: Option<Duration>,
     /// Whether payloads are kept for replays of settled deliveries.
@@ -85,7 +85,7 @@ pub(crate) struct Reasons {
     /// Expired because the settings of the destination did not arrive.
     pub(crate) unknown: &'static str,
     /// Expired because the other side asked for a longer wait.
-    pub(crate) resting: &'static str,
+    pub(crate) retry_after: &'static str,
     pub(crate) disabled: &'static str,
     /// The reason for skipping deliveries to a removed destination. Without one, they are deleted.
     pub(crate) removed: Option<&'static str>,
@@ -122,7 +122,7 @@ pub(crate) enum DeliveryTransition {
     /// Retried now, in a message of its own.
     Split(String),
     /// Waits again as if there had been no attempt; due at that time, if one is given.
-    PutBack(Option<NaiveDateTime>, Option<String>),
+    Requeue(Option<NaiveDateTime>, Option<String>),
     /// Locked until its key is there: retried at the first time, expired at the second one.
     Lock(NaiveDateTime, NaiveDateTime, String),
 }
@@ -132,9 +132,9 @@ pub(crate) enum DeliveryTransition {
 pub(crate) enum DestinationTransition {
     None,
     /// It works.
-    Heard,
+    Succeed,
     /// It is not called until then.
-    Rest(NaiveDateTime),
+    Delay(NaiveDateTime),
     /// It has failed once more, and is not called until then.
     Fail(NaiveDateTime),
     /// It is disabled, and its owner is told the reason.
@@ -147,30 +147,30 @@ const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 pub(crate) fn transition(
     policy: &Policy,
     facts: &AttemptFacts,
-    answer: &AttemptOutcome,
+    outcome: &AttemptOutcome,
 ) -> Transition {
     let (now, unchanged) = (facts.now, DestinationTransition::None);
-    let (delivery, destination) = match answer {
+    let (delivery, destination) = match outcome {
         AttemptOutcome::Delivered => (
             DeliveryTransition::End(FinalState::Delivered, None),
-            DestinationTransition::Heard,
+            DestinationTransition::Succeed,
         ),
         // The other side may refuse only one of them, so each is sent on its own.
         AttemptOutcome::Refused(reason) if facts.is_digest => {
             (DeliveryTransition::Split(reason.clone()), unchanged)
         }
         AttemptOutcome::Refused(reason) => (failed(reason), unchanged),
-        AttemptOutcome::NotItsTurn(turn) if facts.is_current => (
-            DeliveryTransition::PutBack(None, None),
-            DestinationTransition::Rest(*turn),
+        AttemptOutcome::AddressBusy(until) if facts.is_current => (
+            DeliveryTransition::Requeue(None, None),
+            DestinationTransition::Delay(*until),
         ),
-        AttemptOutcome::NotItsTurn(_) => (DeliveryTransition::PutBack(None, None), unchanged),
+        AttemptOutcome::AddressBusy(_) => (DeliveryTransition::Requeue(None, None), unchanged),
         AttemptOutcome::NotAttempted(reason) => (
-            DeliveryTransition::PutBack(Some(now), reason.clone()),
+            DeliveryTransition::Requeue(Some(now), reason.clone()),
             unchanged,
         ),
         AttemptOutcome::NeedsOperator(reason) => blocked(policy, facts, reason),
-        AttemptOutcome::Later { reason, .. } | AttemptOutcome::Gone(reason)
+        AttemptOutcome::Retry { reason, .. } | AttemptOutcome::Gone(reason)
             if !facts.is_current =>
         {
             (DeliveryTransition::Retry(now, reason.clone()), unchanged)
@@ -179,8 +179,8 @@ pub(crate) fn transition(
             failed(reason),
             DestinationTransition::Disable(reason.clone()),
         ),
-        AttemptOutcome::Later { reason, wait, .. } => {
-            later(policy, facts, reason, wait.unwrap_or_default())
+        AttemptOutcome::Retry { reason, wait, .. } => {
+            retry_later(policy, facts, reason, wait.unwrap_or_default())
         }
     };
     Transition {
@@ -199,38 +199,38 @@ fn blocked(
     reason: &str,
 ) -> (DeliveryTransition, DestinationTransition) {
     let at = facts.now + message_wait(facts.tries);
-    let rest = DestinationTransition::Rest(facts.now + destination_wait(facts.tries));
+    let delay = DestinationTransition::Delay(facts.now + destination_wait(facts.tries));
     let next = match policy.locked_for {
         None => DeliveryTransition::Retry(at, reason.to_owned()),
         Some(time) => {
             DeliveryTransition::Lock(at, facts.give_up_at.max(at + time), reason.to_owned())
         }
     };
-    (next, rest)
+    (next, delay)
 }
 
-fn later(
+fn retry_later(
     policy: &Policy,
     facts: &AttemptFacts,
     reason: &str,
-    asked: Duration,
+    least: Duration,
 ) -> (DeliveryTransition, DestinationTransition) {
     let now = facts.now;
-    let asked = asked.min(LONGEST_WAIT);
-    let since = facts.failing_since.unwrap_or(now);
+    let least = least.min(LONGEST_WAIT);
+    let failing_since = facts.failing_since.unwrap_or(now);
     if policy
-        .patience
-        .is_some_and(|patience| now - since >= patience)
+        .disable_after
+        .is_some_and(|disable_after| now - failing_since >= disable_after)
     {
-        let days = (now - since).num_days();
-        let why = format!("It has failed for {days} days, at last so: {reason}");
-        return (failed(reason), DestinationTransition::Disable(why));
+        let days = (now - failing_since).num_days();
+        let text = format!("It has failed for {days} days, at last so: {reason}");
+        return (failed(reason), DestinationTransition::Disable(text));
     }
-    let rest = DestinationTransition::Fail(now + asked.max(destination_wait(facts.failures + 1)));
-    let again = (policy.retry_wait)(facts.tries).map(|wait| now + wait.max(asked));
-    match again.filter(|again| *again < facts.give_up_at) {
-        Some(again) => (DeliveryTransition::Retry(again, reason.to_owned()), rest),
-        None => (failed(reason), rest),
+    let delay = DestinationTransition::Fail(now + least.max(destination_wait(facts.failures + 1)));
+    let next = (policy.retry_wait)(facts.tries).map(|wait| now + wait.max(least));
+    match next.filter(|next| *next < facts.give_up_at) {
+        Some(next) => (DeliveryTransition::Retry(next, reason.to_owned()), delay),
+        None => (failed(reason), delay),
     }
 }
 

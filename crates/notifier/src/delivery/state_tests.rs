@@ -2,11 +2,11 @@ use chrono::DateTime;
 use proptest::prelude::*;
 
 use super::*;
-use crate::delivery::waits::call_wait;
+use crate::delivery::backoff::call_wait;
 
 const REASONS: Reasons = Reasons {
     unknown: "unknown",
-    resting: "resting",
+    retry_after: "retry after",
     disabled: "disabled",
     removed: None,
 };
@@ -15,7 +15,7 @@ const POLICY: Policy = Policy {
     lease: Duration::from_secs(30),
     interval: Duration::ZERO,
     retry_wait: call_wait,
-    patience: Some(TimeDelta::days(5)),
+    disable_after: Some(TimeDelta::days(5)),
     locked_for: None,
     keeps_payload: false,
     digest: 20,
@@ -39,19 +39,19 @@ fn facts() -> AttemptFacts {
 }
 
 fn later(wait: u64) -> AttemptOutcome {
-    AttemptOutcome::Later {
+    AttemptOutcome::Retry {
         reason: "busy".to_owned(),
         wait: Some(Duration::from_secs(wait)),
-        maybe_taken: false,
+        maybe_accepted: false,
     }
 }
 
 fn after(
     facts: AttemptFacts,
-    answer: &AttemptOutcome,
+    outcome: &AttemptOutcome,
 ) -> (DeliveryTransition, DestinationTransition) {
-    let then = transition(&POLICY, &facts, answer);
-    (then.delivery, then.destination)
+    let next = transition(&POLICY, &facts, outcome);
+    (next.delivery, next.destination)
 }
 
 fn retry(seconds: i64) -> DeliveryTransition {
@@ -60,15 +60,15 @@ fn retry(seconds: i64) -> DeliveryTransition {
 
 #[test]
 fn a_failure_is_retried_after_the_requested_wait_until_attempts_run_out() {
-    let rest = |seconds| DestinationTransition::Fail(now() + TimeDelta::seconds(seconds));
-    assert_eq!(after(facts(), &later(0)), (retry(5), rest(2)));
-    assert_eq!(after(facts(), &later(60)), (retry(60), rest(60)));
+    let delay = |seconds| DestinationTransition::Fail(now() + TimeDelta::seconds(seconds));
+    assert_eq!(after(facts(), &later(0)), (retry(5), delay(2)));
+    assert_eq!(after(facts(), &later(60)), (retry(60), delay(60)));
     let last = AttemptFacts {
         tries: 10,
         failures: 9,
         ..facts()
     };
-    assert_eq!(after(last, &later(0)), (failed("busy"), rest(60)));
+    assert_eq!(after(last, &later(0)), (failed("busy"), delay(60)));
     let too_late = AttemptFacts {
         give_up_at: now() + TimeDelta::seconds(5),
         ..facts()
@@ -81,15 +81,15 @@ fn a_destination_is_disabled_when_it_is_gone_or_has_failed_for_days() {
     let gone = AttemptOutcome::Gone("gone".to_owned());
     let disabled = DestinationTransition::Disable("gone".to_owned());
     assert_eq!(after(facts(), &gone), (failed("gone"), disabled));
-    let long = AttemptFacts {
+    let failing = AttemptFacts {
         failing_since: Some(now() - TimeDelta::days(5)),
         ..facts()
     };
-    let (next, DestinationTransition::Disable(why)) = after(long, &later(0)) else {
+    let (delivery, DestinationTransition::Disable(reason)) = after(failing, &later(0)) else {
         panic!("it is on");
     };
-    assert_eq!(next, failed("busy"));
-    assert!(why.ends_with("at last so: busy"), "{why}");
+    assert_eq!(delivery, failed("busy"));
+    assert!(reason.ends_with("at last so: busy"), "{reason}");
 }
 
 #[test]
@@ -130,21 +130,21 @@ fn a_refusal_ends_one_delivery_and_splits_a_digest() {
 #[test]
 fn a_problem_for_the_operator_is_no_failure_of_the_destination() {
     let blocked = AttemptOutcome::NeedsOperator("busy".to_owned());
-    let rest = DestinationTransition::Rest(now() + TimeDelta::seconds(2));
-    assert_eq!(after(facts(), &blocked), (retry(2), rest.clone()));
+    let delay = DestinationTransition::Delay(now() + TimeDelta::seconds(2));
+    assert_eq!(after(facts(), &blocked), (retry(2), delay.clone()));
     let day = Duration::from_secs(86_400);
-    let locks = Policy {
+    let locking_policy = Policy {
         locked_for: Some(day),
         ..POLICY
     };
-    let over = AttemptFacts {
+    let expired = AttemptFacts {
         give_up_at: now(),
         ..facts()
     };
     let at = now() + TimeDelta::seconds(2);
     let locked = DeliveryTransition::Lock(at, at + day, "busy".to_owned());
-    let then = transition(&locks, &over, &blocked);
-    assert_eq!((then.delivery, then.destination), (locked, rest));
+    let next = transition(&locking_policy, &expired, &blocked);
+    assert_eq!((next.delivery, next.destination), (locked, delay));
 }
 
 proptest! {
@@ -157,12 +157,12 @@ proptest! {
             failing_since: Some(now() - TimeDelta::days(days)),
             ..facts()
         };
-        for answer in [AttemptOutcome::NotItsTurn(now()), AttemptOutcome::NotAttempted(None)] {
-            let (next, _) = after(facts, &answer);
-            prop_assert!(matches!(next, DeliveryTransition::PutBack(..)), "{next:?}");
+        for outcome in [AttemptOutcome::AddressBusy(now()), AttemptOutcome::NotAttempted(None)] {
+            let (delivery, _) = after(facts, &outcome);
+            prop_assert!(matches!(delivery, DeliveryTransition::Requeue(..)), "{delivery:?}");
         }
-        let (next, effect) = after(facts, &AttemptOutcome::NeedsOperator("key".to_owned()));
-        prop_assert!(matches!(next, DeliveryTransition::Retry(..)), "{next:?}");
-        prop_assert!(matches!(effect, DestinationTransition::Rest(_)), "{effect:?}");
+        let (delivery, destination) = after(facts, &AttemptOutcome::NeedsOperator("key".to_owned()));
+        prop_assert!(matches!(delivery, DeliveryTransition::Retry(..)), "{delivery:?}");
+        prop_assert!(matches!(destination, DestinationTransition::Delay(_)), "{destination:?}");
     }
 }

@@ -11,7 +11,7 @@ use super::model::{
     ACTIVE, Attempt, AttemptReport, DISABLED, DeliveryRow, DestinationRow, HttpReply, NewDelivery,
     REMOVED, Settings, UNKNOWN,
 };
-use super::queries::deliveries::{self, Return};
+use super::queries::deliveries::{self, RetryUpdate};
 use super::queries::destinations;
 use super::state::{
     AttemptFacts, AttemptOutcome, DeliveryTransition, DestinationTransition, FinalState, LOCKED,
@@ -35,7 +35,7 @@ pub(crate) struct FinishedAttempt<M> {
     pub(crate) medium: M,
     pub(crate) now: DateTime<Utc>,
     pub(crate) attempt: Attempt,
-    pub(crate) answered: AttemptReport,
+    pub(crate) report: AttemptReport,
     /// The process that leased the destination.
     pub(crate) owner: Arc<str>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct FinishedAttempt<M> {
 pub(crate) struct Transitions<'a, M> {
     pub(crate) db: &'a mut Db,
     pub(crate) medium: &'a M,
-    pub(crate) tally: TransitionCounts,
+    pub(crate) counts: TransitionCounts,
     pub(crate) now: DateTime<Utc>,
     /// The events that report the changes.
     pub(crate) events: Vec<NewOutboxRow>,
@@ -61,13 +61,13 @@ impl<M: Medium> Transitions<'_, M> {
         let mut transitions = Transitions {
             db,
             medium,
-            tally: TransitionCounts::default(),
+            counts: TransitionCounts::default(),
             now,
             events: Vec::new(),
         };
         let done = work(&mut transitions)?;
         let Transitions {
-            db, events, tally, ..
+            db, events, counts, ..
         } = transitions;
         outbox::insert_all(db, &events)?;
         let has_events = !events.is_empty();
@@ -75,7 +75,7 @@ impl<M: Medium> Transitions<'_, M> {
             done,
             TransitionCounts {
                 has_events,
-                ..tally
+                ..counts
             },
         ))
     }
@@ -125,18 +125,14 @@ impl<M: Medium> Transitions<'_, M> {
     }
 
     /// Releases destinations until they have something to do again. The destination of a single delivery is deleted with it.
-    pub(super) fn release(&mut self, held: &[DestinationRow]) -> QueryResult<()> {
-        let (gone, others): (Vec<_>, Vec<_>) =
-            held.iter().partition(|it| self.deletes_deliveries_to(it));
-        for destination in gone {
-            destinations::release_until(
-                self.db,
-                M::NAME,
-                &destination.id,
-                Some(self.now.naive_utc()),
-            )?;
+    pub(super) fn release(&mut self, leased: &[DestinationRow]) -> QueryResult<()> {
+        let (removed, others): (Vec<_>, Vec<_>) =
+            leased.iter().partition(|it| self.deletes_deliveries_to(it));
+        let at = self.at();
+        for destination in removed {
+            destinations::release_until(self.db, M::NAME, &destination.id, Some(at))?;
         }
-        destinations::release(self.db, M::NAME, &others, self.now.naive_utc())?;
+        destinations::release(self.db, M::NAME, &others, at)?;
         if M::ONE_EACH {
             destinations::delete_idle(self.db, M::NAME, &others)?;
         }
@@ -145,67 +141,63 @@ impl<M: Medium> Transitions<'_, M> {
 
     /// Records the outcomes of attempts at different destinations and releases these. A process that has lost its
     /// lease can record only that the message was delivered; everything else is up to the current owner.
-    pub(crate) fn conclude(&mut self, conclusions: &[FinishedAttempt<M>]) -> QueryResult<()> {
-        let ids = conclusions
+    pub(crate) fn record_outcomes(&mut self, attempts: &[FinishedAttempt<M>]) -> QueryResult<()> {
+        let ids = attempts
             .iter()
-            .map(|over| over.attempt.destination_id.clone());
+            .map(|finished| finished.attempt.destination_id.clone());
         let locked = destinations::lock(self.db, M::NAME, &ids.collect())?;
         let mut locked: HashMap<_, _> = locked
             .into_iter()
             .map(|row| (row.id.clone(), row))
             .collect();
-        let (mut delivered, mut held) = (Vec::new(), Vec::new());
-        for over in conclusions {
+        let (mut delivered, mut leased) = (Vec::new(), Vec::new());
+        for finished in attempts {
             let FinishedAttempt {
                 attempt,
-                answered,
+                report,
                 owner,
                 ..
-            } = over;
+            } = finished;
             let Some(mut destination) = locked.remove(&attempt.destination_id) else {
                 continue;
             };
-            let is_ours = destination.lease_owner.as_deref() == Some(&**owner)
+            let is_owner = destination.lease_owner.as_deref() == Some(&**owner)
                 && destination.due_at == Some(attempt.lease_ends);
-            if !is_ours && answered.answer != AttemptOutcome::Delivered {
+            if !is_owner && report.outcome != AttemptOutcome::Delivered {
                 continue;
             }
-            if let AttemptOutcome::Later {
-                maybe_taken: true, ..
-            } = answered.answer
+            if let AttemptOutcome::Retry {
+                maybe_accepted: true,
+                ..
+            } = report.outcome
             {
-                self.tally.possible_duplicates += attempt.deliveries.len();
+                self.counts.possible_duplicates += attempt.deliveries.len();
             }
             let facts = self.facts(attempt, &destination);
-            let then = transition(self.medium.policy(), &facts, &answered.answer);
-            match then.delivery {
-                DeliveryTransition::End(FinalState::Delivered, _) => delivered.push(over),
-                next => self.apply(attempt, next, answered.reply)?,
+            let transition = transition(self.medium.policy(), &facts, &report.outcome);
+            match transition.delivery {
+                DeliveryTransition::End(FinalState::Delivered, _) => delivered.push(finished),
+                change => self.apply(attempt, change, report.reply)?,
             }
-            if is_ours {
-                self.affect(&mut destination, then.destination)?;
-                held.push(destination);
+            if is_owner {
+                self.apply_to(&mut destination, transition.destination)?;
+                leased.push(destination);
             }
         }
-        self.deliver(&delivered)?;
-        self.release(&held)
+        self.end_delivered(&delivered)?;
+        self.release(&leased)
     }
 
     /// Ends delivered rows, and reports each message separately.
-    fn deliver(&mut self, delivered: &[&FinishedAttempt<M>]) -> QueryResult<()> {
+    fn end_delivered(&mut self, delivered: &[&FinishedAttempt<M>]) -> QueryResult<()> {
         let rows = delivered
             .iter()
-            .flat_map(|over| ids(&over.attempt.deliveries));
+            .flat_map(|finished| ids(&finished.attempt.deliveries));
         let steps = self.store_end(&rows.collect::<Vec<_>>(), FinalState::Delivered, None)?;
-        for over in delivered {
+        for finished in delivered {
+            let (rows, reply) = (&finished.attempt.deliveries, finished.report.reply);
             let outcome = DeliveryOutcome::Ended(FinalState::Delivered);
-            self.report(
-                &over.attempt.deliveries,
-                &steps,
-                outcome,
-                None,
-                over.answered.reply,
-            )?;
+            self.report(rows, &steps, outcome, None, reply)?;
         }
         Ok(())
     }
@@ -226,54 +218,49 @@ impl<M: Medium> Transitions<'_, M> {
     fn apply(
         &mut self,
         attempt: &Attempt,
-        next: DeliveryTransition,
+        change: DeliveryTransition,
         reply: Option<HttpReply>,
     ) -> QueryResult<()> {
         let rows = &attempt.deliveries;
-        let (state, at, give_up_at, reason) = match next {
-            DeliveryTransition::End(ending, reason) => {
-                return self.end(rows, ending, reason.as_deref(), reply);
+        let (state, at, give_up_at, reason) = match change {
+            DeliveryTransition::End(state, reason) => {
+                return self.end(rows, state, reason.as_deref(), reply);
             }
             DeliveryTransition::Split(reason) => {
                 return deliveries::split(self.db, &ids(rows), self.now.naive_utc(), &reason);
             }
-            DeliveryTransition::PutBack(at, reason) => {
+            DeliveryTransition::Requeue(at, reason) => {
                 let message = rows.first().and_then(|row| row.message_id.as_deref());
-                return deliveries::put_back(self.db, &ids(rows), message, at, reason.as_deref());
+                return deliveries::requeue(self.db, &ids(rows), message, at, reason.as_deref());
             }
             DeliveryTransition::Retry(at, reason) => (PENDING, at, attempt.give_up_at(), reason),
             DeliveryTransition::Lock(at, give_up_at, reason) => (LOCKED, at, give_up_at, reason),
         };
-        let back = Return {
+        let update = RetryUpdate {
             state,
             at,
             give_up_at,
             reason: &reason,
         };
-        let steps = deliveries::retry(self.db, &ids(rows), &back)?;
-        self.tally.retries += 1;
-        self.report(
-            rows,
-            &steps,
-            DeliveryOutcome::Retried(at),
-            Some(&reason),
-            reply,
-        )
+        let steps = deliveries::retry(self.db, &ids(rows), &update)?;
+        self.counts.retries += 1;
+        let outcome = DeliveryOutcome::Retried(at);
+        self.report(rows, &steps, outcome, Some(&reason), reply)
     }
 
-    fn affect(
+    fn apply_to(
         &mut self,
         destination: &mut DestinationRow,
-        effect: DestinationTransition,
+        change: DestinationTransition,
     ) -> QueryResult<()> {
         let mut free_at = self.at() + self.medium.policy().interval;
-        match effect {
+        match change {
             DestinationTransition::None => {}
-            DestinationTransition::Heard => {
+            DestinationTransition::Succeed => {
                 destination.failures = 0;
                 destination.failing_since = None;
             }
-            DestinationTransition::Rest(until) => free_at = until,
+            DestinationTransition::Delay(until) => free_at = until,
             DestinationTransition::Fail(until) => {
                 destination.failures += 1;
                 destination
@@ -292,7 +279,7 @@ impl<M: Medium> Transitions<'_, M> {
         destinations::disable(self.db, M::NAME, &destination.id, self.now.naive_utc())?;
         DISABLED.clone_into(&mut destination.state);
         destination.sealed = None;
-        self.tally.disabled += 1;
+        self.counts.disabled += 1;
         let event = self.medium.report_disabled(destination, reason, self.now)?;
         self.events.extend(event);
         Ok(())
@@ -302,27 +289,27 @@ impl<M: Medium> Transitions<'_, M> {
     pub(super) fn end(
         &mut self,
         rows: &[DeliveryRow],
-        ending: FinalState,
+        state: FinalState,
         reason: Option<&str>,
         reply: Option<HttpReply>,
     ) -> QueryResult<()> {
-        let steps = self.store_end(&ids(rows), ending, reason)?;
-        self.report(rows, &steps, DeliveryOutcome::Ended(ending), reason, reply)
+        let steps = self.store_end(&ids(rows), state, reason)?;
+        self.report(rows, &steps, DeliveryOutcome::Ended(state), reason, reply)
     }
 
     /// Ends deliveries and returns the steps of those that had not already ended.
     fn store_end(
         &mut self,
         ids: &[&str],
-        ending: FinalState,
+        state: FinalState,
         reason: Option<&str>,
     ) -> QueryResult<HashMap<String, i64>> {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let (keep, at) = (self.medium.policy().keeps_payload, self.at());
-        let steps = deliveries::end(self.db, ids, ending, reason, keep, at)?;
-        self.tally.ended.push((ending, steps.len()));
+        let (keep_payload, at) = (self.medium.policy().keeps_payload, self.at());
+        let steps = deliveries::end(self.db, ids, state, reason, keep_payload, at)?;
+        self.counts.ended.push((state, steps.len()));
         Ok(steps)
     }
 
@@ -330,18 +317,13 @@ impl<M: Medium> Transitions<'_, M> {
     pub(crate) fn report_ended(
         &mut self,
         rows: &[DeliveryRow],
-        ending: FinalState,
+        state: FinalState,
         reason: &str,
     ) -> QueryResult<()> {
-        self.tally.ended.push((ending, rows.len()));
+        self.counts.ended.push((state, rows.len()));
         let steps = rows.iter().map(|row| (row.id.clone(), row.step)).collect();
-        self.report(
-            rows,
-            &steps,
-            DeliveryOutcome::Ended(ending),
-            Some(reason),
-            None,
-        )
+        let outcome = DeliveryOutcome::Ended(state);
+        self.report(rows, &steps, outcome, Some(reason), None)
     }
 
     fn report(

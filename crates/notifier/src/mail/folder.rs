@@ -14,22 +14,22 @@ const NAME: &str = "mail";
 pub(super) struct Folder(DataDir);
 
 impl Folder {
-    pub(super) fn new(home: DataDir) -> Self {
-        Self(home)
+    pub(super) fn new(data_folder: DataDir) -> Self {
+        Self(data_folder)
     }
 
     /// Stores a mail completely or not at all, readable for the owner of the process only. The same name again
     /// replaces the same mail. The error is a sentence.
-    pub(super) async fn put(&self, name: String, bytes: Vec<u8>) -> Result<(), String> {
-        let home = self.0.clone();
-        let put = move || {
-            let folder = home.folder().map_err(|error| error.to_string())?;
+    pub(super) async fn write(&self, name: String, bytes: Vec<u8>) -> Result<(), String> {
+        let data_folder = self.0.clone();
+        let task = move || {
+            let folder = data_folder.folder().map_err(|error| error.to_string())?;
             let folder = data_dir::resolve(Some(&folder.join(NAME)));
             let folder = folder.map_err(|error| error.to_string())?;
             write(&folder, &name, &bytes).map_err(|error| format!("{}: {error}", folder.display()))
         };
-        let put = tokio::task::spawn_blocking(put).await;
-        put.unwrap_or_else(|_| Err("the process is stopping".to_owned()))
+        let written = tokio::task::spawn_blocking(task).await;
+        written.unwrap_or_else(|_| Err("the process is stopping".to_owned()))
     }
 }
 
@@ -58,12 +58,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_mail_file_is_private_and_replaced_as_a_whole() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = Folder::new(DataDir::new(Some(home.path())));
+        let data_folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new(DataDir::new(Some(data_folder.path())));
         for bytes in [b"first".to_vec(), b"again".to_vec()] {
-            folder.put("a.eml".to_owned(), bytes).await.unwrap();
+            folder.write("a.eml".to_owned(), bytes).await.unwrap();
         }
-        let path = home.path().join(NAME);
+        let path = data_folder.path().join(NAME);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(&path.join("a.eml"))), (0o700, 0o600));
         assert_eq!(fs::read(path.join("a.eml")).unwrap(), b"again");
@@ -72,11 +72,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_error_for_a_folder_that_cannot_be_created_names_it() {
-        let home = tempfile::tempdir().unwrap();
-        fs::write(home.path().join(NAME), "a file").unwrap();
-        let folder = Folder::new(DataDir::new(Some(home.path())));
+        let data_folder = tempfile::tempdir().unwrap();
+        fs::write(data_folder.path().join(NAME), "a file").unwrap();
+        let folder = Folder::new(DataDir::new(Some(data_folder.path())));
         let error = folder
-            .put("a.eml".to_owned(), Vec::new())
+            .write("a.eml".to_owned(), Vec::new())
             .await
             .unwrap_err();
         assert!(error.contains("mail"), "{error}");

@@ -1,13 +1,13 @@
 //! Sending of mails.
 //!
-//! `intake` stores each mail as a delivery, still sealed. `sender` decrypts it, composes it (`letter`, `message`),
-//! and sends it to the mail server (`smtp`) or writes it to a `folder`. `gate` stops all mails while the server is
+//! `consumer` stores each mail as a delivery, still sealed. `sender` decrypts it, composes it (`content`, `message`),
+//! and sends it to the mail server (`smtp`) or writes it to a `folder`. `breaker` stops all mails while the server is
 //! unavailable.
 
+mod breaker;
+mod consumer;
+mod content;
 mod folder;
-mod gate;
-mod intake;
-mod letter;
 mod message;
 mod queries;
 mod sender;
@@ -27,13 +27,13 @@ pub(crate) use smtp::SmtpServer;
 
 use crate::config::{Config, PREFIX};
 use crate::delivery::{
-    Attempt, AttemptReport, DeliveryRunner, DeliveryStore, Medium, Policy, Reasons, Shared,
-    ShutdownSignal, message_wait,
+    Attempt, AttemptReport, DeliveryRunner, DeliveryStore, Medium, Policy, Reasons, ShutdownSignal,
+    StoreContext, message_wait,
 };
 use crate::metrics::DeliveryMetrics;
+use breaker::MailServerBreaker;
+use consumer::MailConsumer;
 use folder::Folder;
-use gate::MailServerBreaker;
-use intake::Intake;
 use sender::{Connection, MailSender, MailTransport};
 use smtp::SmtpClient;
 
@@ -42,44 +42,44 @@ const CONNECTIONS: usize = 4;
 
 /// The longest duration of an attempt, as a multiple of the configured timeout: two for offering the mail, and one
 /// for its content.
-const LONGEST: u32 = 3;
+const ATTEMPT_TIMEOUTS: u32 = 3;
 
 /// The part of a lease, beyond the longest attempt, for storing the outcome.
-const SLACK: Duration = Duration::from_secs(60);
+const STORE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The reason of a mail that expired before its first attempt.
-const NEVER_TRIED: &str = "The mail server could not be reached in time";
+const NOT_ATTEMPTED: &str = "The mail server could not be reached in time";
 
 /// The medium of mails. Each mail is a destination of its own.
 #[derive(Clone)]
 struct MailMedium {
     policy: Policy,
     sender: MailSender,
-    gate: MailServerBreaker,
+    breaker: MailServerBreaker,
 }
 
 impl MailMedium {
-    fn new(config: &Config, sender: MailSender, gate: MailServerBreaker) -> Self {
+    fn new(config: &Config, sender: MailSender, breaker: MailServerBreaker) -> Self {
         let smtp = &config.smtp;
         let policy = Policy {
-            lease: smtp.patience() * LONGEST + SLACK,
+            lease: smtp.timeout() * ATTEMPT_TIMEOUTS + STORE_TIMEOUT,
             interval: Duration::ZERO,
             retry_wait: |tries| Some(message_wait(tries)),
-            patience: None,
+            disable_after: None,
             locked_for: Some(smtp.give_up_after()),
             keeps_payload: false,
             digest: 1,
             reasons: Reasons {
-                unknown: NEVER_TRIED,
-                resting: NEVER_TRIED,
-                disabled: NEVER_TRIED,
+                unknown: NOT_ATTEMPTED,
+                retry_after: NOT_ATTEMPTED,
+                disabled: NOT_ATTEMPTED,
                 removed: None,
             },
         };
         Self {
             policy,
             sender,
-            gate,
+            breaker,
         }
     }
 }
@@ -96,15 +96,18 @@ impl Medium for MailMedium {
     }
 
     fn at_once(&self) -> usize {
-        if self.gate.is_open() { CONNECTIONS } else { 1 }
+        match self.breaker.is_closed() {
+            true => CONNECTIONS,
+            false => 1,
+        }
     }
 
-    fn closed_for(&self) -> Duration {
-        self.gate.closed_for()
+    fn blocked_for(&self) -> Duration {
+        self.breaker.blocked_for()
     }
 
     fn keeps_connection(&self) -> bool {
-        self.gate.is_open()
+        self.breaker.is_closed()
     }
 
     async fn send(
@@ -113,8 +116,8 @@ impl Medium for MailMedium {
         attempt: &Attempt,
         stopping: &ShutdownSignal,
     ) -> AttemptReport {
-        let answer = self.sender.send(connection, &self.gate, attempt, stopping);
-        answer.await.into()
+        let sending = (self.sender).send(connection, &self.breaker, attempt, stopping);
+        sending.await.into()
     }
 
     async fn close(&self, connection: Connection) {
@@ -125,7 +128,7 @@ impl Medium for MailMedium {
 /// The sender address and the transport, before anything is started.
 pub(crate) struct MailService {
     from: Mailbox,
-    outlet: MailTransport,
+    transport: MailTransport,
 }
 
 impl MailService {
@@ -134,7 +137,7 @@ impl MailService {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let smtp = &config.smtp;
         let from = smtp.sender()?;
-        let outlet = match smtp.server()? {
+        let transport = match smtp.server()? {
             None => MailTransport::Folder(Folder::new(config.home())),
             Some(server) => {
                 let domain = from.email.domain();
@@ -144,13 +147,13 @@ impl MailService {
                         from.email
                     );
                 }
-                let smtp = SmtpClient::new(server, domain, smtp.patience());
+                let smtp = SmtpClient::new(server, domain, smtp.timeout());
                 MailTransport::Server(smtp.map_err(|cause| {
                     ConfigError::rule(format!("{PREFIX}__SMTP__URL: no TLS: {cause}"))
                 })?)
             }
         };
-        Ok(Self { from, outlet })
+        Ok(Self { from, transport })
     }
 
     /// Starts to consume and send mails.
@@ -159,17 +162,17 @@ impl MailService {
         config: &Config,
         sealer: Sealer,
         broker: &Broker,
-        figures: DeliveryMetrics,
-        shared: Shared,
+        metrics: DeliveryMetrics,
+        context: StoreContext,
     ) -> DeliveryRunner {
         let wake = Arc::new(Notify::new());
-        let gate = MailServerBreaker::new(shared.clock.clone(), Arc::clone(&wake));
-        let sender = MailSender::new(sealer.clone(), self.from.clone(), self.outlet);
-        let mails = MailMedium::new(config, sender, gate);
-        let ledger = DeliveryStore::new(mails, figures, shared);
+        let breaker = MailServerBreaker::new(context.clock.clone(), Arc::clone(&wake));
+        let sender = MailSender::new(sealer.clone(), self.from.clone(), self.transport);
+        let mails = MailMedium::new(config, sender, breaker);
+        let store = DeliveryStore::new(mails, metrics, context);
         let give_up_after = config.smtp.give_up_after();
         // An earlier run could not decrypt them, and the operator may have added the key.
-        let locked = ledger.write(move |transitions| {
+        let locked = store.write(move |transitions| {
             let now = transitions.at();
             queries::try_locked(transitions.db, now, now + give_up_after)
         });
@@ -178,13 +181,13 @@ impl MailService {
             Ok(count) => log::info!("{count} mails that could not be opened will be retried"),
             Err(error) => log::warn!("mails are delayed by the database: {error}"),
         }
-        let intake = Intake {
+        let consumer = MailConsumer {
             sealer,
             from: self.from,
-            ledger: ledger.clone(),
+            store: store.clone(),
             wake: Arc::clone(&wake),
             give_up_after,
         };
-        DeliveryRunner::start(ledger, wake, intake.consume(broker))
+        DeliveryRunner::start(store, wake, consumer.consume(broker))
     }
 }

@@ -7,14 +7,14 @@ use secrecy::ExposeSecret;
 use service_kit::seal::{SealError, Sealer};
 use tokio::time::{sleep, timeout};
 
+use super::breaker::{BreakerEpoch, MailServerBreaker};
 use super::folder::Folder;
-use super::gate::{BreakerEpoch, MailServerBreaker};
 use super::message::{ComposedMail, compose};
-use super::smtp::{ServerHealth, SmtpClient, SmtpFailure, SmtpSession, Step, verdict};
+use super::smtp::{ServerHealth, SmtpClient, SmtpFailure, SmtpSession, Step, classify_failure};
 use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow, ShutdownSignal};
 
 /// How long a stopping process waits for the response to a mail that has been sent.
-const LAST_WORD: Duration = Duration::from_secs(8);
+const FINAL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Decrypts, composes and sends mails. Recipient and content are in plain text only here.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct MailSender(Arc<Inner>);
 struct Inner {
     sealer: Sealer,
     from: Mailbox,
-    outlet: MailTransport,
+    transport: MailTransport,
 }
 
 /// The transport of mails.
@@ -41,11 +41,11 @@ pub(super) struct Connection {
 }
 
 impl MailSender {
-    pub(super) fn new(sealer: Sealer, from: Mailbox, outlet: MailTransport) -> Self {
+    pub(super) fn new(sealer: Sealer, from: Mailbox, transport: MailTransport) -> Self {
         Self(Arc::new(Inner {
             sealer,
             from,
-            outlet,
+            transport,
         }))
     }
 
@@ -53,7 +53,7 @@ impl MailSender {
     pub(super) async fn send(
         &self,
         connection: &mut Connection,
-        gate: &MailServerBreaker,
+        breaker: &MailServerBreaker,
         attempt: &Attempt,
         stopping: &ShutdownSignal,
     ) -> AttemptOutcome {
@@ -62,25 +62,25 @@ impl MailSender {
         };
         let mail = match self.open(row) {
             Ok(mail) => mail,
-            Err(answer) => return answer,
+            Err(outcome) => return outcome,
         };
         let composed = match compose(&mail, &self.0.from, &row.id, row.created_at.and_utc()) {
             Ok(composed) => composed,
-            Err(unfit) => {
-                return AttemptOutcome::Refused(format!("The mail cannot be sent: {unfit}"));
+            Err(error) => {
+                return AttemptOutcome::Refused(format!("The mail cannot be sent: {error}"));
             }
         };
-        let round = gate.round();
-        match &self.0.outlet {
-            MailTransport::Folder(folder) => keep(folder, gate, round, row, composed).await,
+        let epoch = breaker.epoch();
+        match &self.0.transport {
+            MailTransport::Folder(folder) => store(folder, breaker, epoch, row, composed).await,
             MailTransport::Server(smtp) => {
-                let call = MailAttempt {
+                let attempt = MailAttempt {
                     smtp,
-                    gate,
-                    round,
+                    breaker,
+                    epoch,
                     stopping,
                 };
-                call.deliver(connection, &composed).await
+                attempt.deliver(connection, &composed).await
             }
         }
     }
@@ -88,10 +88,10 @@ impl MailSender {
     fn open(&self, row: &DeliveryRow) -> Result<Mail, AttemptOutcome> {
         let context = MailRequested::seal_context(&row.kind);
         let sealed = row.payload.as_deref().unwrap_or_default();
-        let lost = || AttemptOutcome::Refused("The mail cannot be read any more".to_owned());
+        let unreadable = || AttemptOutcome::Refused("The mail cannot be read any more".to_owned());
         let opened = self.0.sealer.open(&context, sealed).map_err(|error| {
             let SealError::UnknownKey(_) = error else {
-                return lost();
+                return unreadable();
             };
             log::error!(
                 "the mail {} is delayed: it is {error}; set NOTIFIER__SECRETS__ENCRYPTION_KEY to the senders' key, \
@@ -100,7 +100,7 @@ impl MailSender {
             );
             AttemptOutcome::NeedsOperator(format!("The mail is {error}"))
         })?;
-        serde_json::from_slice(opened.expose_secret()).map_err(|_| lost())
+        serde_json::from_slice(opened.expose_secret()).map_err(|_| unreadable())
     }
 }
 
@@ -112,24 +112,24 @@ impl Connection {
     }
 }
 
-async fn keep(
+async fn store(
     folder: &Folder,
-    gate: &MailServerBreaker,
-    round: BreakerEpoch,
+    breaker: &MailServerBreaker,
+    epoch: BreakerEpoch,
     row: &DeliveryRow,
     composed: ComposedMail,
 ) -> AttemptOutcome {
     let at = row.created_at.format("%Y%m%dT%H%M%SZ");
     let name = format!("{at}-{}-{}.eml", row.kind, row.id);
-    match folder.put(name.clone(), composed.bytes).await {
+    match folder.write(name.clone(), composed.bytes).await {
         Ok(()) => {
-            gate.heard();
+            breaker.record_success();
             let id = row.request_id.as_deref().unwrap_or_default();
             log::info!(request_id:% = id; "no mail server is configured: stored the mail as {name}");
             AttemptOutcome::Delivered
         }
         Err(cause) => {
-            if gate.trouble(round) {
+            if breaker.record_failure(epoch) {
                 log::error!("mails are delayed: {cause}");
             }
             AttemptOutcome::NotAttempted(Some("The mail's file cannot be written".to_owned()))
@@ -140,8 +140,8 @@ async fn keep(
 /// One attempt to send a mail to the server.
 struct MailAttempt<'a> {
     smtp: &'a SmtpClient,
-    gate: &'a MailServerBreaker,
-    round: BreakerEpoch,
+    breaker: &'a MailServerBreaker,
+    epoch: BreakerEpoch,
     stopping: &'a ShutdownSignal,
 }
 
@@ -154,25 +154,25 @@ impl MailAttempt<'_> {
                 connection.session = None;
                 return AttemptOutcome::NotAttempted(None);
             }
-            offered = timeout(self.smtp.patience_to_offer(), self.offer(connection, mail)) => {
+            offered = timeout(self.smtp.offer_timeout(), self.offer(connection, mail)) => {
                 offered.unwrap_or(Err((Step::Connect, SmtpFailure::Silent)))
             }
         };
-        let handed_over = match (offered, &mut connection.session) {
+        let content_sent = match (offered, &mut connection.session) {
             (Ok(()), Some(session)) => tokio::select! {
-                handed_over = session.hand_over(mail) => handed_over,
-                () = self.last_word() => Err((Step::Content, SmtpFailure::Silent)),
+                content_sent = session.send_content(mail) => content_sent,
+                () = self.final_response_timeout() => Err((Step::Content, SmtpFailure::Silent)),
             },
             (Ok(()), None) => Err((Step::Connect, SmtpFailure::Silent)),
             (Err(failed), _) => Err(failed),
         };
         connection.used = true;
-        match handed_over {
+        match content_sent {
             Ok(()) => {
-                self.gate.heard();
+                self.breaker.record_success();
                 AttemptOutcome::Delivered
             }
-            Err((step, failure)) => self.conclude(connection, step, &failure).await,
+            Err((step, failure)) => self.handle_failure(connection, step, &failure).await,
         }
     }
 
@@ -198,35 +198,35 @@ impl MailAttempt<'_> {
         session.offer(mail).await
     }
 
-    async fn last_word(&self) {
+    async fn final_response_timeout(&self) {
         self.stopping.wait().await;
-        sleep(LAST_WORD).await;
+        sleep(FINAL_RESPONSE_TIMEOUT).await;
     }
 
-    async fn conclude(
+    async fn handle_failure(
         &self,
         connection: &mut Connection,
         step: Step,
         failure: &SmtpFailure,
     ) -> AttemptOutcome {
-        let verdict = verdict(step, failure);
-        if verdict.server == ServerHealth::Fine {
-            self.gate.heard();
+        let classified = classify_failure(step, failure);
+        if classified.server == ServerHealth::Healthy {
+            self.breaker.record_success();
             if let Some(mut session) = connection.session.take()
                 && session.reset().await
             {
                 connection.session = Some(session);
             }
-            return verdict.answer;
+            return classified.outcome;
         }
         connection.session = None;
-        if self.gate.trouble(self.round) {
-            let reason = match &verdict.answer {
+        if self.breaker.record_failure(self.epoch) {
+            let reason = match &classified.outcome {
                 AttemptOutcome::NotAttempted(Some(reason))
-                | AttemptOutcome::Later { reason, .. } => reason.as_str(),
+                | AttemptOutcome::Retry { reason, .. } => reason.as_str(),
                 _ => "the mail server has a problem",
             };
-            if verdict.server == ServerHealth::NeedsOperator {
+            if classified.server == ServerHealth::NeedsOperator {
                 log::error!(
                     "mails are delayed until NOTIFIER__SMTP__URL or the mail server is corrected: {reason}"
                 );
@@ -234,6 +234,6 @@ impl MailAttempt<'_> {
                 log::warn!("mails are delayed by the mail server: {reason}");
             }
         }
-        verdict.answer
+        classified.outcome
     }
 }

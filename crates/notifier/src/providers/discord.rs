@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use service_kit::guard::GuardedResponse;
 use url::Url;
 
-use super::answers::{self, NO_HOOK, PostOutcome};
-use super::article::{AccentColour, article};
+use super::content::{AccentColour, compose};
+use super::dialect::MarkupDialect;
 use super::escape::{Markup, quote};
+use super::responses::{self, NO_HOOK, PostOutcome};
 #[cfg(test)]
 use super::tests::limits::{is_escaped, texts};
-use super::tongue::MarkupDialect;
-use super::{ChatAdapter, Notice};
+use super::{ChatAdapter, Notification};
 
 /// Discord's limit is 4,096 characters for a description, and 6,000 for a whole embed.
 const NOTE_LIMIT: usize = 2_800;
@@ -30,11 +30,11 @@ const MARKDOWN: Markup = Markup {
 pub(super) struct Discord;
 
 impl MarkupDialect for Discord {
-    fn theirs(&self, text: &str, limit: usize) -> String {
+    fn escape(&self, text: &str, limit: usize) -> String {
         MARKDOWN.line(text, limit)
     }
 
-    fn strong(&self, escaped: &str) -> String {
+    fn bold(&self, escaped: &str) -> String {
         format!("**{escaped}**")
     }
 
@@ -45,8 +45,8 @@ impl MarkupDialect for Discord {
 }
 
 impl ChatAdapter for Discord {
-    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
-        match notices {
+    fn write(&self, notifications: &[Notification], _channel: &str) -> Value {
+        match notifications {
             [one] => message(one),
             several => digest(several),
         }
@@ -67,15 +67,15 @@ impl ChatAdapter for Discord {
         url.into()
     }
 
-    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
-        match answer.status {
+    fn classify(&self, response: &GuardedResponse) -> (PostOutcome, &'static str) {
+        match response.status {
             404 => (PostOutcome::Gone, NO_HOOK),
-            status => (answers::sense(status), ""),
+            status => (responses::classify_status(status), ""),
         }
     }
 
-    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
-        answers::asked_wait(answer, "retry_after", 1.0)
+    fn retry_after(&self, response: &GuardedResponse) -> Option<Duration> {
+        responses::retry_after(response, "retry_after", 1.0)
     }
 
     #[cfg(test)]
@@ -87,26 +87,26 @@ impl ChatAdapter for Discord {
     }
 }
 
-fn message(notice: &Notice) -> Value {
-    let article = article(notice);
-    let headline = Discord.say(&article.headline);
-    if article.facts.is_empty() {
+fn message(notification: &Notification) -> Value {
+    let content = compose(notification);
+    let headline = Discord.format_part(&content.headline);
+    if content.fields.is_empty() {
         return shown(&headline, None);
     }
-    let field = |(name, value): &(_, _)| json!({ "name": name, "value": Discord.say(value), "inline": true });
-    let fields: Vec<Value> = article.facts.iter().map(field).collect();
-    let mut embed = json!({ "color": article.mood.colour(), "fields": fields });
-    if let (false, Some(embed)) = (article.note.is_empty(), embed.as_object_mut()) {
-        let quoted = quote(&MARKDOWN.text(article.note, NOTE_LIMIT), NOTE_LINES);
+    let field = |(name, value): &(_, _)| json!({ "name": name, "value": Discord.format_part(value), "inline": true });
+    let fields: Vec<Value> = content.fields.iter().map(field).collect();
+    let mut embed = json!({ "color": content.colour.rgb(), "fields": fields });
+    if let (false, Some(embed)) = (content.note.is_empty(), embed.as_object_mut()) {
+        let quoted = quote(&MARKDOWN.text(content.note, NOTE_LIMIT), NOTE_LINES);
         embed.insert("description".to_owned(), quoted.into());
     }
     shown(&headline, Some(embed))
 }
 
-fn digest(notices: &[Notice]) -> Value {
-    let lines = Discord.digest_lines(notices, "• ", DIGEST).join("\n");
-    let embed = json!({ "color": AccentColour::Neutral.colour(), "description": lines });
-    shown(&Discord.digest_headline(notices.len()), Some(embed))
+fn digest(notifications: &[Notification]) -> Value {
+    let lines = Discord.digest_lines(notifications, "• ", DIGEST).join("\n");
+    let embed = json!({ "color": AccentColour::Neutral.rgb(), "description": lines });
+    shown(&Discord.digest_headline(notifications.len()), Some(embed))
 }
 
 fn shown(content: &str, embed: Option<Value>) -> Value {

@@ -8,11 +8,11 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use service_kit::guard::{GuardedResponse, Method};
 
-use super::answers::{self, PostOutcome};
-use super::article::article;
+use super::content::compose;
+use super::dialect::MarkupDialect;
 use super::escape::{Markup, quote};
-use super::tongue::MarkupDialect;
-use super::{ChatAdapter, ChatRequest, Notice};
+use super::responses::{self, PostOutcome};
+use super::{ChatAdapter, ChatRequest, Notification};
 
 /// An event has at most 64 KiB in total, and contains each text twice.
 const NOTE_LIMIT: usize = 2_800;
@@ -30,28 +30,28 @@ struct Text;
 struct Html;
 
 impl MarkupDialect for Text {
-    fn theirs(&self, text: &str, limit: usize) -> String {
+    fn escape(&self, text: &str, limit: usize) -> String {
         PLAIN.line(text, limit)
     }
 
-    fn strong(&self, escaped: &str) -> String {
+    fn bold(&self, escaped: &str) -> String {
         escaped.to_owned()
     }
 }
 
 impl MarkupDialect for Html {
-    fn theirs(&self, text: &str, limit: usize) -> String {
+    fn escape(&self, text: &str, limit: usize) -> String {
         html(&PLAIN.line(text, limit))
     }
 
-    fn strong(&self, escaped: &str) -> String {
+    fn bold(&self, escaped: &str) -> String {
         format!("<b>{escaped}</b>")
     }
 }
 
 impl ChatAdapter for Matrix {
-    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
-        match notices {
+    fn write(&self, notifications: &[Notification], _channel: &str) -> Value {
+        match notifications {
             [one] => message(one),
             several => digest(several),
         }
@@ -86,22 +86,22 @@ impl ChatAdapter for Matrix {
         true
     }
 
-    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
-        let code = answers::text(answer, "/errcode");
-        match answer.status {
+    fn classify(&self, response: &GuardedResponse) -> (PostOutcome, &'static str) {
+        let code = responses::text(response, "/errcode");
+        match response.status {
             401 => (PostOutcome::Gone, ": the access token is not valid"),
             403 if code == "M_FORBIDDEN" => (
                 PostOutcome::Gone,
                 ": the token's user may not post to the room",
             ),
             // The server is over a limit. This says nothing about the token or the room.
-            403 if code == "M_RESOURCE_LIMIT_EXCEEDED" => (PostOutcome::Later, ""),
-            status => (answers::sense(status), ""),
+            403 if code == "M_RESOURCE_LIMIT_EXCEEDED" => (PostOutcome::Retry, ""),
+            status => (responses::classify_status(status), ""),
         }
     }
 
-    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
-        answers::asked_wait(answer, "retry_after_ms", 0.001)
+    fn retry_after(&self, response: &GuardedResponse) -> Option<Duration> {
+        responses::retry_after(response, "retry_after_ms", 0.001)
     }
 
     #[cfg(test)]
@@ -110,19 +110,19 @@ impl ChatAdapter for Matrix {
         let ours =
             ["b", "blockquote", "ul", "li"].map(|tag| [format!("<{tag}>"), format!("</{tag}>")]);
         let strip = |text: String, tag: &String| text.replace(tag, "");
-        let theirs = ours
+        let user_text = ours
             .iter()
             .flatten()
             .fold(formatted.replace("<br>", ""), strip);
-        message["m.mentions"] == json!({}) && !theirs.contains(['<', '"'])
+        message["m.mentions"] == json!({}) && !user_text.contains(['<', '"'])
     }
 }
 
-fn message(notice: &Notice) -> Value {
-    let article = article(notice);
-    let (mut text, mut formatted) = (Text.summary(&article), Html.summary(&article));
-    if !article.note.is_empty() {
-        let note = PLAIN.text(article.note, NOTE_LIMIT);
+fn message(notification: &Notification) -> Value {
+    let content = compose(notification);
+    let (mut text, mut formatted) = (Text.summary(&content), Html.summary(&content));
+    if !content.note.is_empty() {
+        let note = PLAIN.text(content.note, NOTE_LIMIT);
         text = format!("{text}\n{}", quote(&note, NOTE_LINES));
         let lines: Vec<String> = note.lines().map(html).collect();
         formatted = format!("{formatted}<blockquote>{}</blockquote>", lines.join("<br>"));
@@ -131,25 +131,25 @@ fn message(notice: &Notice) -> Value {
 }
 
 /// Formats several notifications.
-fn digest(notices: &[Notice]) -> Value {
-    let lines = Text.digest_lines(notices, "", DIGEST);
-    let line = |(index, text): (usize, &String)| match notices.get(index) {
+fn digest(items: &[Notification]) -> Value {
+    let lines = Text.digest_lines(items, "", DIGEST);
+    let line = |(index, text): (usize, &String)| match items.get(index) {
         // The last line may contain the number of missing ones instead.
-        Some(notice) => match Text.room_of(text, &article(notice)) {
-            Some(room) => format!("<li>{}</li>", Html.digest_line(&article(notice), room)),
+        Some(item) => match Text.limits_of(text, &compose(item)) {
+            Some(limits) => format!("<li>{}</li>", Html.digest_line(&compose(item), limits)),
             None => format!("<li>{}</li>", html(text)),
         },
         None => format!("<li>{}</li>", html(text)),
     };
-    let items: String = lines.iter().enumerate().map(line).collect();
+    let list: String = lines.iter().enumerate().map(line).collect();
     let bullets: Vec<String> = lines.iter().map(|line| format!("• {line}")).collect();
     shown(
         &format!(
             "{}\n{}",
-            Text.digest_headline(notices.len()),
+            Text.digest_headline(items.len()),
             bullets.join("\n")
         ),
-        &format!("{}<ul>{items}</ul>", Html.digest_headline(notices.len())),
+        &format!("{}<ul>{list}</ul>", Html.digest_headline(items.len())),
     )
 }
 

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use service_kit::guard::GuardedResponse;
 
-use super::answers::{self, NO_HOOK, PostOutcome};
-use super::article::article;
+use super::content::compose;
+use super::dialect::MarkupDialect;
 use super::escape::{Markup, quote};
+use super::responses::{self, NO_HOOK, PostOutcome};
 #[cfg(test)]
 use super::tests::limits::{is_escaped, texts};
-use super::tongue::MarkupDialect;
-use super::{ChatAdapter, Notice};
+use super::{ChatAdapter, Notification};
 
 /// Mattermost's limit for a post is 16,383 characters; attachments may be longer.
 const NOTE_LIMIT: usize = 6_000;
@@ -27,34 +27,34 @@ const MARKDOWN: Markup = Markup {
 pub(super) struct Mattermost;
 
 impl MarkupDialect for Mattermost {
-    fn theirs(&self, text: &str, limit: usize) -> String {
+    fn escape(&self, text: &str, limit: usize) -> String {
         MARKDOWN.line(text, limit)
     }
 
-    fn strong(&self, escaped: &str) -> String {
+    fn bold(&self, escaped: &str) -> String {
         format!("**{escaped}**")
     }
 }
 
 impl ChatAdapter for Mattermost {
-    fn write(&self, notices: &[Notice], channel: &str) -> Value {
-        match notices {
+    fn write(&self, notifications: &[Notification], channel: &str) -> Value {
+        match notifications {
             [one] => message(one, channel),
             several => digest(several, channel),
         }
     }
 
-    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
-        let id = answers::text(answer, "/id");
-        match answer.status {
+    fn classify(&self, response: &GuardedResponse) -> (PostOutcome, &'static str) {
+        let id = responses::text(response, "/id");
+        match response.status {
             // Mattermost's response for an unknown incoming webhook.
             400 if id == "web.incoming_webhook.invalid.app_error" => (PostOutcome::Gone, NO_HOOK),
             403 | 404 if id.starts_with("web.incoming_webhook.channel") => {
-                let advice = ": the hook may not post to the project's channel";
-                (PostOutcome::Gone, advice)
+                let hint = ": the hook may not post to the project's channel";
+                (PostOutcome::Gone, hint)
             }
             404 => (PostOutcome::Gone, NO_HOOK),
-            status => (answers::sense(status), ""),
+            status => (responses::classify_status(status), ""),
         }
     }
 
@@ -65,26 +65,26 @@ impl ChatAdapter for Mattermost {
     }
 }
 
-fn message(notice: &Notice, channel: &str) -> Value {
-    let article = article(notice);
-    let headline = Mattermost.say(&article.headline);
-    if article.facts.is_empty() {
+fn message(notification: &Notification, channel: &str) -> Value {
+    let content = compose(notification);
+    let headline = Mattermost.format_part(&content.headline);
+    if content.fields.is_empty() {
         return shown(&headline, &[], channel);
     }
-    let field = |(title, value): &(_, _)| json!({ "title": title, "value": Mattermost.say(value), "short": true });
-    let fields: Vec<Value> = article.facts.iter().map(field).collect();
+    let field = |(title, value): &(_, _)| json!({ "title": title, "value": Mattermost.format_part(value), "short": true });
+    let fields: Vec<Value> = content.fields.iter().map(field).collect();
     let attachment = json!({
-        "fallback": Mattermost.summary(&article),
-        "color": format!("#{:06x}", article.mood.colour()),
-        "text": quote(&MARKDOWN.text(article.note, NOTE_LIMIT), NOTE_LINES),
+        "fallback": Mattermost.summary(&content),
+        "color": format!("#{:06x}", content.colour.rgb()),
+        "text": quote(&MARKDOWN.text(content.note, NOTE_LIMIT), NOTE_LINES),
         "fields": fields,
     });
     shown(&headline, &[attachment], channel)
 }
 
-fn digest(notices: &[Notice], channel: &str) -> Value {
-    let headline = Mattermost.digest_headline(notices.len());
-    let lines = Mattermost.digest_lines(notices, "- ", DIGEST).join("\n");
+fn digest(items: &[Notification], channel: &str) -> Value {
+    let headline = Mattermost.digest_headline(items.len());
+    let lines = Mattermost.digest_lines(items, "- ", DIGEST).join("\n");
     shown(&format!("{headline}\n\n{lines}"), &[], channel)
 }
 

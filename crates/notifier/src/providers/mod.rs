@@ -1,8 +1,8 @@
 //! The message format of each chat. All user input is untrusted: it is escaped, its mentions are disabled, and it is
 //! truncated to the chat's limits.
 
-mod answers;
-mod article;
+mod content;
+mod dialect;
 mod discord;
 mod escape;
 mod matrix;
@@ -10,13 +10,13 @@ mod mattermost;
 mod ms_teams;
 mod plain;
 mod provider;
+mod responses;
 mod rocket_chat;
 mod slack;
-mod tongue;
 mod zulip;
 
-pub(crate) use answers::PostOutcome;
-pub(crate) use provider::{ChatAdapter, ChatRequest, Notice};
+pub(crate) use provider::{ChatAdapter, ChatRequest, Notification};
+pub(crate) use responses::PostOutcome;
 
 use event_types::{ChatDestination, ChatProvider};
 
@@ -38,13 +38,13 @@ pub(crate) fn call(
     destination: &ChatDestination,
     channel: &str,
     transaction: &str,
-    notices: &[Notice],
+    notifications: &[Notification],
 ) -> Option<ChatRequest> {
-    if notices.is_empty() {
+    if notifications.is_empty() {
         return None;
     }
     let chat = chat(destination.provider);
-    let body = chat.write(notices, channel);
+    let body = chat.write(notifications, channel);
     chat.call(&destination.address, transaction, body)
 }
 

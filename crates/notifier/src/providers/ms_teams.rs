@@ -5,13 +5,13 @@
 use serde_json::{Value, json};
 use service_kit::guard::GuardedResponse;
 
-use super::answers::{self, PostOutcome};
-use super::article::article;
+use super::content::compose;
+use super::dialect::MarkupDialect;
 use super::escape::Markup;
+use super::responses::{self, PostOutcome};
 #[cfg(test)]
 use super::tests::limits::{is_apart, is_escaped, texts};
-use super::tongue::MarkupDialect;
-use super::{ChatAdapter, Notice};
+use super::{ChatAdapter, Notification};
 
 /// Teams accepts about 28 KB in total. A unit can be two characters of JSON, each of which is two bytes in UTF-16.
 const NOTE_LIMIT: usize = 2_800;
@@ -30,18 +30,18 @@ const MARKDOWN: Markup = Markup {
 pub(super) struct MsTeams;
 
 impl MarkupDialect for MsTeams {
-    fn theirs(&self, text: &str, limit: usize) -> String {
+    fn escape(&self, text: &str, limit: usize) -> String {
         MARKDOWN.line(text, limit)
     }
 
-    fn strong(&self, escaped: &str) -> String {
+    fn bold(&self, escaped: &str) -> String {
         format!("**{escaped}**")
     }
 }
 
 impl ChatAdapter for MsTeams {
-    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
-        let body = match notices {
+    fn write(&self, notifications: &[Notification], _channel: &str) -> Value {
+        let body = match notifications {
             [one] => message(one),
             several => digest(several),
         };
@@ -60,19 +60,19 @@ impl ChatAdapter for MsTeams {
         })
     }
 
-    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
-        match answer.status {
+    fn classify(&self, response: &GuardedResponse) -> (PostOutcome, &'static str) {
+        match response.status {
             // A deleted workflow has the same response.
-            400 if answers::text(answer, "/error/code") == "WorkflowTriggerIsNotEnabled" => (
+            400 if responses::text(response, "/error/code") == "WorkflowTriggerIsNotEnabled" => (
                 PostOutcome::Gone,
                 ": the workflow is turned off or was deleted",
             ),
             401 | 403 => {
-                let advice = ": the workflow must let anyone trigger it, and its address be whole";
-                (PostOutcome::Gone, advice)
+                let hint = ": the workflow must let anyone trigger it, and its address be whole";
+                (PostOutcome::Gone, hint)
             }
             404 => (PostOutcome::Gone, ": there is no such workflow any more"),
-            status => (answers::sense(status), ""),
+            status => (responses::classify_status(status), ""),
         }
     }
 
@@ -85,31 +85,31 @@ impl ChatAdapter for MsTeams {
     }
 }
 
-fn message(notice: &Notice) -> Vec<Value> {
-    let article = article(notice);
-    let mut body = vec![text_block(&MsTeams.say(&article.headline))];
-    if !article.facts.is_empty() {
-        let fact = |(title, value): &(_, _)| json!({ "title": title, "value": MsTeams.say(value) });
-        let facts: Vec<Value> = article.facts.iter().map(fact).collect();
-        body.push(json!({ "type": "FactSet", "facts": facts }));
+fn message(notification: &Notification) -> Vec<Value> {
+    let content = compose(notification);
+    let mut body = vec![text_block(&MsTeams.format_part(&content.headline))];
+    if !content.fields.is_empty() {
+        let fact = |(title, value): &(_, _)| json!({ "title": title, "value": MsTeams.format_part(value) });
+        let fields: Vec<Value> = content.fields.iter().map(fact).collect();
+        body.push(json!({ "type": "FactSet", "facts": fields }));
     }
-    if !article.note.is_empty() {
+    if !content.note.is_empty() {
         // Cards have no quotations. The background prevents users from imitating lines of the notifier.
-        let note = text_block(&note(article.note));
+        let note = text_block(&note(content.note));
         body.push(json!({ "type": "Container", "style": "emphasis", "items": [note] }));
     }
     body
 }
 
-fn digest(notices: &[Notice]) -> Vec<Value> {
-    let lines = MsTeams.digest_lines(notices, "• ", DIGEST);
-    let headline = MsTeams.digest_headline(notices.len());
+fn digest(notifications: &[Notification]) -> Vec<Value> {
+    let lines = MsTeams.digest_lines(notifications, "• ", DIGEST);
+    let headline = MsTeams.digest_headline(notifications.len());
     vec![text_block(&headline), text_block(&lines.join("\n\n"))]
 }
 
 /// Formats a note. Lines become paragraphs, because Teams ignores single line breaks. Indentation is cut: it would mean code.
-fn note(typed: &str) -> String {
-    let trimmed: Vec<&str> = typed.lines().map(str::trim).collect();
+fn note(input: &str) -> String {
+    let trimmed: Vec<&str> = input.lines().map(str::trim).collect();
     let escaped = MARKDOWN.text(&trimmed.join("\n"), NOTE_LIMIT);
     let mut lines: Vec<&str> = escaped.lines().take(NOTE_LINES).collect();
     if escaped.lines().nth(NOTE_LINES).is_some() {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn user_text_is_plain_text_in_a_card() {
-        for (typed, sent) in [
+        for (input, sent) in [
             ("*b* __i__ `c` \\", "\\*b\\* \\_\\_i\\_\\_ \\`c\\` \\\\"),
             ("- x", "\\- x"),
             ("# x - y", "\\# x - y"),
@@ -150,7 +150,7 @@ mod tests {
                 "https://t.example/a_b?x=1&y=2",
             ),
         ] {
-            assert_eq!(MsTeams.theirs(typed, 100), sent, "{typed}");
+            assert_eq!(MsTeams.escape(input, 100), sent, "{input}");
         }
         assert_eq!(note("a\n  - b\n\n\tc"), "a\n\n\\- b\n\n\n\nc");
         let long = note(&"x\n".repeat(70));
@@ -160,28 +160,28 @@ mod tests {
 
     #[test]
     fn a_disabled_workflow_counts_as_gone_with_advice_for_its_owner() {
-        let judged = |status, code: &str| {
-            let answer = GuardedResponse {
+        let outcome_of = |status, code: &str| {
+            let response = GuardedResponse {
                 status,
                 retry_after: None,
                 body: json!({ "error": { "code": code } }).to_string().into(),
                 complete: true,
             };
-            MsTeams.judge(&answer)
+            MsTeams.classify(&response)
         };
-        assert_eq!(judged(202, ""), (PostOutcome::Taken, ""));
-        assert_eq!(judged(429, ""), (PostOutcome::Later, ""));
-        assert_eq!(judged(413, ""), (PostOutcome::Refused, ""));
-        let mismatch = judged(400, "TriggerInputSchemaMismatch");
+        assert_eq!(outcome_of(202, ""), (PostOutcome::Accepted, ""));
+        assert_eq!(outcome_of(429, ""), (PostOutcome::Retry, ""));
+        assert_eq!(outcome_of(413, ""), (PostOutcome::Refused, ""));
+        let mismatch = outcome_of(400, "TriggerInputSchemaMismatch");
         assert_eq!(mismatch, (PostOutcome::Refused, ""));
-        for (status, code, advice) in [
+        for (status, code, hint) in [
             (400, "WorkflowTriggerIsNotEnabled", "turned off"),
             (401, "DirectApiAuthorizationRequired", "anyone"),
             (404, "WorkflowNotFound", "no such workflow"),
         ] {
-            let (sense, told) = judged(status, code);
-            assert_eq!(sense, PostOutcome::Gone, "{code}");
-            assert!(told.contains(advice), "{code}: {told}");
+            let (outcome, named) = outcome_of(status, code);
+            assert_eq!(outcome, PostOutcome::Gone, "{code}");
+            assert!(named.contains(hint), "{code}: {named}");
         }
     }
 }

@@ -3,10 +3,10 @@
 //! They support `*bold*` and `> quotations` but no backslash. So a character with a meaning is separated from the
 //! next one.
 
-use super::Notice;
-use super::article::article;
+use super::Notification;
+use super::content::compose;
+use super::dialect::MarkupDialect;
 use super::escape::{Markup, quote};
-use super::tongue::MarkupDialect;
 
 /// A chat of this kind.
 pub(super) struct Plain {
@@ -19,19 +19,19 @@ pub(super) struct Plain {
 const NOTE_LINES: usize = 60;
 
 impl MarkupDialect for Plain {
-    fn theirs(&self, text: &str, limit: usize) -> String {
+    fn escape(&self, text: &str, limit: usize) -> String {
         self.markup().line(text, limit)
     }
 
-    fn strong(&self, escaped: &str) -> String {
+    fn bold(&self, escaped: &str) -> String {
         format!("*{escaped}*")
     }
 }
 
 impl Plain {
     /// Formats one notification in full, or several as a digest.
-    pub(super) fn text(&self, notices: &[Notice]) -> String {
-        match notices {
+    pub(super) fn text(&self, notifications: &[Notification]) -> String {
+        match notifications {
             [one] => self.message(one),
             several => self.digest(several),
         }
@@ -44,19 +44,19 @@ impl Plain {
         }
     }
 
-    fn message(&self, notice: &Notice) -> String {
-        let article = article(notice);
-        let text = self.summary(&article);
-        if article.note.is_empty() {
+    fn message(&self, notification: &Notification) -> String {
+        let content = compose(notification);
+        let text = self.summary(&content);
+        if content.note.is_empty() {
             return text;
         }
-        let note = self.markup().text(article.note, self.note_limit);
+        let note = self.markup().text(content.note, self.note_limit);
         format!("{text}\n{}", quote(&note, NOTE_LINES))
     }
 
-    fn digest(&self, notices: &[Notice]) -> String {
-        let headline = self.digest_headline(notices.len());
-        let lines = self.digest_lines(notices, "• ", self.digest_limit);
+    fn digest(&self, notifications: &[Notification]) -> String {
+        let headline = self.digest_headline(notifications.len());
+        let lines = self.digest_lines(notifications, "• ", self.digest_limit);
         format!("{headline}\n{}", lines.join("\n"))
     }
 }

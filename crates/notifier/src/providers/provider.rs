@@ -9,11 +9,11 @@ use secrecy::SecretString;
 use serde_json::Value;
 use service_kit::guard::{GuardedResponse, Method};
 
-use super::answers::{self, PostOutcome};
+use super::responses::{self, PostOutcome};
 
 /// A notification for a team.
 #[derive(Debug, Clone)]
-pub(crate) enum Notice {
+pub(crate) enum Notification {
     /// A timer started.
     Planned(SessionStarted),
     /// A session was submitted.
@@ -34,7 +34,7 @@ pub(crate) struct ChatRequest {
     pub(crate) body: Value,
 }
 
-impl Notice {
+impl Notification {
     /// Returns the channel that the project had at the time of the event; "" if it had none.
     pub(crate) fn channel(&self) -> &str {
         let chat = match self {
@@ -50,7 +50,7 @@ impl Notice {
 /// The adapter of a chat: the format of its messages, its HTTP call and the meaning of its responses.
 pub(crate) trait ChatAdapter: Sync {
     /// Formats a message: one notification in full, or several as a digest.
-    fn write(&self, notices: &[Notice], channel: &str) -> Value;
+    fn write(&self, notifications: &[Notification], channel: &str) -> Value;
 
     /// Returns the URL to call for an incoming webhook.
     fn hook_url(&self, webhook_url: &str) -> String {
@@ -78,13 +78,13 @@ pub(crate) trait ChatAdapter: Sync {
 
     /// Classifies a response. The text is a hint for the owner, if the response says more than its status; it is
     /// appended to the status.
-    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
-        (answers::sense(answer.status), "")
+    fn classify(&self, response: &GuardedResponse) -> (PostOutcome, &'static str) {
+        (responses::classify_status(response.status), "")
     }
 
     /// Returns the wait that the chat asks for.
-    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
-        answer.retry_after
+    fn retry_after(&self, response: &GuardedResponse) -> Option<Duration> {
+        response.retry_after
     }
 
     /// Whether no user input has a meaning in this message.

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use service_kit::guard::GuardedResponse;
 
-use super::answers::{self, NO_HOOK, PostOutcome};
 use super::plain::Plain;
+use super::responses::{self, NO_HOOK, PostOutcome};
 #[cfg(test)]
 use super::tests::limits::is_apart;
-use super::{ChatAdapter, Notice};
+use super::{ChatAdapter, Notification};
 
 const TEXT: Plain = Plain {
     apart: "<[]|\\#:`!",
@@ -19,18 +19,18 @@ pub(super) struct RocketChat;
 
 impl ChatAdapter for RocketChat {
     /// A message may set a channel only if the integration's owner has allowed it, so it sets none.
-    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
-        json!({ "text": TEXT.text(notices) })
+    fn write(&self, notifications: &[Notification], _channel: &str) -> Value {
+        json!({ "text": TEXT.text(notifications) })
     }
 
-    fn judge(&self, answer: &GuardedResponse) -> (PostOutcome, &'static str) {
-        match answer.status {
+    fn classify(&self, response: &GuardedResponse) -> (PostOutcome, &'static str) {
+        match response.status {
             404 => (PostOutcome::Gone, NO_HOOK),
             // It is the integration's own channel, because no message sets another one.
-            400 if answers::text(answer, "/error") == "invalid-channel" => {
+            400 if responses::text(response, "/error") == "invalid-channel" => {
                 (PostOutcome::Gone, ": the hook's channel is gone")
             }
-            status => (answers::sense(status), ""),
+            status => (responses::classify_status(status), ""),
         }
     }
 

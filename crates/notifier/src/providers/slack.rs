@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::article::article;
+use super::content::compose;
+use super::dialect::MarkupDialect;
 use super::escape::{Markup, quote, units};
 #[cfg(test)]
 use super::tests::limits::texts;
-use super::tongue::MarkupDialect;
-use super::{ChatAdapter, Notice};
+use super::{ChatAdapter, Notification};
 
 /// Slack's limit is 3,000 characters for the text of a section, and 2,000 for a field.
 const NOTE_LIMIT: usize = 2_800;
@@ -28,11 +28,11 @@ const MRKDWN: Markup = Markup {
 pub(super) struct Slack;
 
 impl MarkupDialect for Slack {
-    fn theirs(&self, text: &str, limit: usize) -> String {
+    fn escape(&self, text: &str, limit: usize) -> String {
         MRKDWN.line(text, limit)
     }
 
-    fn strong(&self, escaped: &str) -> String {
+    fn bold(&self, escaped: &str) -> String {
         format!("*{escaped}*")
     }
 
@@ -47,8 +47,8 @@ impl MarkupDialect for Slack {
 }
 
 impl ChatAdapter for Slack {
-    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
-        match notices {
+    fn write(&self, notifications: &[Notification], _channel: &str) -> Value {
+        match notifications {
             [one] => message(one),
             several => digest(several),
         }
@@ -61,29 +61,29 @@ impl ChatAdapter for Slack {
     }
 }
 
-fn message(notice: &Notice) -> Value {
-    let article = article(notice);
-    let mut text = Slack.summary(&article);
-    let mut blocks = vec![section(&Slack.say(&article.headline))];
-    if !article.facts.is_empty() {
-        let fields = article.facts.iter().map(
-            |(name, value)| json!({ "type": "mrkdwn", "text": format!("*{name}*\n{}", Slack.say(value)) }),
+fn message(notification: &Notification) -> Value {
+    let content = compose(notification);
+    let mut text = Slack.summary(&content);
+    let mut blocks = vec![section(&Slack.format_part(&content.headline))];
+    if !content.fields.is_empty() {
+        let fields = content.fields.iter().map(
+            |(name, value)| json!({ "type": "mrkdwn", "text": format!("*{name}*\n{}", Slack.format_part(value)) }),
         );
         blocks.push(json!({ "type": "section", "fields": fields.collect::<Vec<_>>() }));
     }
-    if !article.note.is_empty() {
-        let quoted = quote(&MRKDWN.text(article.note, NOTE_LIMIT), NOTE_LINES);
+    if !content.note.is_empty() {
+        let quoted = quote(&MRKDWN.text(content.note, NOTE_LIMIT), NOTE_LINES);
         blocks.push(section(&quoted));
         text = format!("{text}\n{quoted}");
     }
     shown(&text, &blocks)
 }
 
-fn digest(notices: &[Notice]) -> Value {
-    let headline = Slack.digest_headline(notices.len());
+fn digest(notifications: &[Notification]) -> Value {
+    let headline = Slack.digest_headline(notifications.len());
     let mut texts: Vec<String> = vec![headline.clone()];
     let mut room = 0;
-    for line in Slack.digest_lines(notices, "• ", DIGEST) {
+    for line in Slack.digest_lines(notifications, "• ", DIGEST) {
         let cost = units(&line) + 1;
         match texts.last_mut() {
             Some(text) if cost <= room => {
@@ -98,7 +98,7 @@ fn digest(notices: &[Notice]) -> Value {
         room = room.saturating_sub(cost);
     }
     let blocks: Vec<Value> = texts.iter().map(|text| section(text)).collect();
-    let lines = Slack.digest_lines(notices, "• ", FALLBACK).join("\n");
+    let lines = Slack.digest_lines(notifications, "• ", FALLBACK).join("\n");
     shown(&format!("{headline}\n{lines}"), &blocks)
 }
 

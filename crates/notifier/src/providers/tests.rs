@@ -6,7 +6,7 @@
 
 mod digests;
 pub(super) mod limits;
-mod words;
+mod user_input;
 
 use event_types::{
     AddressKind, ChatAddress, ChatTestRequested, SessionAbandoned, SessionStarted, SessionSubmitted,
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use service_kit::guard::Method;
 
 use super::*;
-use words::Words;
+use user_input::UserInput;
 
 const HOOK: &str = "https://chat.example/hooks/secret?topic=focus";
 
@@ -34,15 +34,15 @@ fn destination(provider: ChatProvider) -> ChatDestination {
     ChatDestination { provider, address }
 }
 
-fn body(provider: ChatProvider, notices: &[Notice]) -> Value {
-    let call = call(&destination(provider), "#focus", "event-1", notices);
+fn body(provider: ChatProvider, notifications: &[Notification]) -> Value {
+    let call = call(&destination(provider), "#focus", "event-1", notifications);
     call.unwrap().body
 }
 
-fn shown(provider: ChatProvider, words: &Words) -> Value {
-    let messages = words.messages().into_iter();
+fn shown(provider: ChatProvider, input: &UserInput) -> Value {
+    let messages = input.messages().into_iter();
     messages
-        .map(|(name, notices)| (name.to_owned(), body(provider, &notices)))
+        .map(|(name, notifications)| (name.to_owned(), body(provider, &notifications)))
         .collect::<serde_json::Map<_, _>>()
         .into()
 }
@@ -51,17 +51,17 @@ fn shown(provider: ChatProvider, words: &Words) -> Value {
 fn each_chat_shows_the_session_and_the_users_text_as_it_was_typed() {
     for provider in ChatProvider::ALL {
         let name = provider.name();
-        insta::assert_json_snapshot!(name, shown(provider, &Words::ordinary()));
+        insta::assert_json_snapshot!(name, shown(provider, &UserInput::ordinary()));
         let hostile = format!("{name}_hostile");
-        insta::assert_json_snapshot!(hostile, shown(provider, &Words::hostile()));
+        insta::assert_json_snapshot!(hostile, shown(provider, &UserInput::hostile()));
     }
 }
 
 #[test]
 fn a_session_without_a_note_has_no_empty_quote() {
-    let mut words = Words::ordinary();
-    words.note = " \n\u{202e} ".to_owned();
-    let planned = [words.planned()];
+    let mut input = UserInput::ordinary();
+    input.note = " \n\u{202e} ".to_owned();
+    let planned = [input.planned()];
     assert_eq!(
         body(ChatProvider::Slack, &planned)["blocks"]
             .as_array()
@@ -82,17 +82,17 @@ fn a_session_without_a_note_has_no_empty_quote() {
 
 #[test]
 fn each_chat_is_called_with_its_own_url_method_and_credentials() {
-    let notices = [Words::ordinary().planned()];
-    let made = |provider| call(&destination(provider), "", "event-1", &notices).unwrap();
+    let notifications = [UserInput::ordinary().planned()];
+    let make = |provider| call(&destination(provider), "", "event-1", &notifications).unwrap();
     let hooks = ChatProvider::ALL.into_iter();
     for provider in hooks.filter(|it| !matches!(it, ChatProvider::Discord | ChatProvider::Matrix)) {
-        let call = made(provider);
+        let call = make(provider);
         assert_eq!((call.method, call.url.as_str()), (Method::POST, HOOK));
         assert!(call.bearer.is_none());
         assert_eq!(call.body.get("channel"), None, "none is named");
     }
-    assert_eq!(made(ChatProvider::Discord).url, format!("{HOOK}&wait=true"));
-    let call = made(ChatProvider::Matrix);
+    assert_eq!(make(ChatProvider::Discord).url, format!("{HOOK}&wait=true"));
+    let call = make(ChatProvider::Matrix);
     assert_eq!(call.method, Method::PUT);
     assert_eq!(
         call.url,
@@ -103,7 +103,7 @@ fn each_chat_is_called_with_its_own_url_method_and_credentials() {
 
 #[test]
 fn a_channel_is_never_a_single_user() {
-    let planned = [Words::ordinary().planned()];
+    let planned = [UserInput::ordinary().planned()];
     let to = |channel| {
         call(
             &destination(ChatProvider::Mattermost),
@@ -120,7 +120,7 @@ fn a_channel_is_never_a_single_user() {
 
 #[test]
 fn a_mismatched_address_or_an_empty_message_makes_no_call() {
-    let notices = [Words::ordinary().planned()];
+    let notifications = [UserInput::ordinary().planned()];
     for provider in ChatProvider::ALL {
         assert!(call(&destination(provider), "", "event-1", &[]).is_none());
         let other = match provider.address_kind() {
@@ -129,6 +129,6 @@ fn a_mismatched_address_or_an_empty_message_makes_no_call() {
         };
         let mut elsewhere = destination(other);
         elsewhere.provider = provider;
-        assert!(call(&elsewhere, "", "event-1", &notices).is_none());
+        assert!(call(&elsewhere, "", "event-1", &notifications).is_none());
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use service_kit::guard::GuardedResponse;
 
-use super::answers;
 use super::plain::Plain;
+use super::responses;
 #[cfg(test)]
 use super::tests::limits::is_apart;
-use super::{ChatAdapter, Notice};
+use super::{ChatAdapter, Notification};
 
 const TEXT: Plain = Plain {
     apart: "<[]|\\#:`*_~$!",
@@ -23,8 +23,8 @@ pub(super) struct Zulip;
 
 impl ChatAdapter for Zulip {
     /// The project's channel is the topic, unless the webhook's URL contains one.
-    fn write(&self, notices: &[Notice], channel: &str) -> Value {
-        let text = TEXT.text(notices);
+    fn write(&self, notifications: &[Notification], channel: &str) -> Value {
+        let text = TEXT.text(notifications);
         let topic: String = channel.trim().chars().take(TOPIC).collect();
         if topic.is_empty() {
             return json!({ "text": text });
@@ -32,8 +32,8 @@ impl ChatAdapter for Zulip {
         json!({ "text": text, "channel": topic })
     }
 
-    fn asked_wait(&self, answer: &GuardedResponse) -> Option<Duration> {
-        answers::asked_wait(answer, "retry-after", 1.0)
+    fn retry_after(&self, response: &GuardedResponse) -> Option<Duration> {
+        responses::retry_after(response, "retry-after", 1.0)
     }
 
     #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Webhook calls.
 //!
-//! The work-session service decides which webhook gets which event. `intake` stores each call as a delivery, `sender`
+//! The work-session service decides which webhook gets which event. `consumer` stores each call as a delivery, `sender`
 //! signs it (`signature`) and posts it. Each attempt is reported as an event.
 
-mod intake;
+mod consumer;
 mod queries;
 mod sender;
 mod signature;
@@ -15,7 +15,7 @@ use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::{WebhookAttempted, WebhookDisabled, WebhookOutcome};
 
-pub(crate) use intake::consume;
+pub(crate) use consumer::consume;
 pub(crate) use sender::WebhookSender;
 
 use crate::SOURCE;
@@ -29,13 +29,13 @@ const POLICY: Policy = Policy {
     lease: Duration::from_secs(30),
     interval: Duration::ZERO,
     retry_wait: call_wait,
-    patience: Some(TimeDelta::days(5)),
+    disable_after: Some(TimeDelta::days(5)),
     locked_for: None,
     keeps_payload: true,
     digest: 1,
     reasons: Reasons {
         unknown: "The webhook's settings did not arrive",
-        resting: "The receiver asked not to be called for longer than that",
+        retry_after: "The receiver asked not to be called for longer than that",
         disabled: "The webhook is switched off",
         removed: None,
     },

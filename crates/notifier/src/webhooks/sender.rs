@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::signature::sign;
 use crate::delivery::{Attempt, AttemptOutcome, AttemptReport, HttpReply};
-use crate::reach::forbidden;
+use crate::forbidden_address::forbidden_reason;
 
 /// Decrypts a webhook's target, signs the call and posts it. URL and secrets are in plain text only here.
 #[derive(Debug, Clone)]
@@ -51,14 +51,14 @@ impl WebhookSender {
             ("webhook-signature", &signature),
         ];
         let began = Instant::now();
-        let answered = match self.guard.check_url(&target.url) {
+        let result = match self.guard.check_url(&target.url) {
             Ok(url) => self.guard.post(&url, body.to_owned(), &headers).await,
             Err(error) => Err(error),
         };
-        if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
-            log::warn!("the webhook {} is not called: {why}", attempt.number());
+        if let Some(reason) = result.as_ref().err().copied().and_then(forbidden_reason) {
+            log::warn!("the webhook {} is not called: {reason}", attempt.number());
         }
-        judge(answered, began.elapsed())
+        classify(result, began.elapsed())
     }
 
     fn open(&self, attempt: &Attempt) -> Result<WebhookTarget, String> {
@@ -72,42 +72,42 @@ impl WebhookSender {
     }
 }
 
-/// The answer for problems that the operator can fix: a missing key or an older version.
+/// The outcome for problems that the operator can fix: a missing key or an older version.
 fn blocked(attempt: &Attempt, reason: &str) -> AttemptReport {
     let webhook = attempt.number();
     log::error!("the target of the webhook {webhook} cannot be used: {reason}");
     AttemptOutcome::NeedsOperator("The webhook's settings could not be read".to_owned()).into()
 }
 
-fn judge(answered: Result<GuardedResponse, GuardError>, took: Duration) -> AttemptReport {
-    let status = answered.as_ref().ok().map(|answer| answer.status);
+fn classify(result: Result<GuardedResponse, GuardError>, took: Duration) -> AttemptReport {
+    let status = result.as_ref().ok().map(|response| response.status);
     let reply = Some(HttpReply { status, took });
-    let answer = match answered {
+    let outcome = match result {
         Err(error @ GuardError::InvalidUrl) => {
             AttemptOutcome::Gone(format!("The address cannot be called: {error}"))
         }
-        Err(error) => AttemptOutcome::Later {
-            reason: match forbidden(error) {
-                Some(why) => format!("The address is not called: {why}"),
+        Err(error) => AttemptOutcome::Retry {
+            reason: match forbidden_reason(error) {
+                Some(reason) => format!("The address is not called: {reason}"),
                 None => format!("The receiver gave no answer: {error}"),
             },
             wait: None,
-            maybe_taken: matches!(error, GuardError::Timeout | GuardError::Broken),
+            maybe_accepted: matches!(error, GuardError::Timeout | GuardError::Broken),
         },
-        Ok(answer) => {
-            let reason = format!("The receiver answered {}", answer.status);
-            match answer.status {
+        Ok(response) => {
+            let reason = format!("The receiver answered {}", response.status);
+            match response.status {
                 200..=299 => AttemptOutcome::Delivered,
                 410 => AttemptOutcome::Gone(reason),
-                _ => AttemptOutcome::Later {
+                _ => AttemptOutcome::Retry {
                     reason,
-                    wait: answer.retry_after,
-                    maybe_taken: false,
+                    wait: response.retry_after,
+                    maybe_accepted: false,
                 },
             }
         }
     };
-    AttemptReport { answer, reply }
+    AttemptReport { outcome, reply }
 }
 
 #[cfg(test)]
@@ -116,14 +116,14 @@ mod tests {
 
     const TOOK: Duration = Duration::from_millis(3);
 
-    fn answered(status: u16) -> AttemptReport {
-        let answer = GuardedResponse {
+    fn outcome_of(status: u16) -> AttemptReport {
+        let response = GuardedResponse {
             status,
             retry_after: Some(Duration::from_secs(7)),
             body: Vec::new(),
             complete: true,
         };
-        judge(Ok(answer), TOOK)
+        classify(Ok(response), TOOK)
     }
 
     #[test]
@@ -133,18 +133,18 @@ mod tests {
                 status: Some(status),
                 took: TOOK,
             });
-            let answer = AttemptOutcome::Delivered;
-            assert_eq!(answered(status), AttemptReport { answer, reply });
+            let outcome = AttemptOutcome::Delivered;
+            assert_eq!(outcome_of(status), AttemptReport { outcome, reply });
         }
-        assert!(matches!(answered(410).answer, AttemptOutcome::Gone(_)));
+        assert!(matches!(outcome_of(410).outcome, AttemptOutcome::Gone(_)));
         for status in [301, 400, 401, 404, 429, 500, 503] {
-            let answer = answered(status).answer;
+            let outcome = outcome_of(status).outcome;
             assert!(
                 matches!(
-                    answer,
-                    AttemptOutcome::Later {
+                    outcome,
+                    AttemptOutcome::Retry {
                         wait: Some(_),
-                        maybe_taken: false,
+                        maybe_accepted: false,
                         ..
                     }
                 ),
@@ -156,14 +156,14 @@ mod tests {
             (GuardError::Broken, true),
             (GuardError::Connect, false),
         ] {
-            let answer = judge(Err(error), TOOK).answer;
+            let outcome = classify(Err(error), TOOK).outcome;
             assert!(
-                matches!(answer, AttemptOutcome::Later { maybe_taken, .. } if maybe_taken == maybe),
+                matches!(outcome, AttemptOutcome::Retry { maybe_accepted, .. } if maybe_accepted == maybe),
                 "{error}"
             );
         }
-        let answer = judge(Err(GuardError::InvalidUrl), TOOK).answer;
-        assert!(matches!(answer, AttemptOutcome::Gone(_)));
+        let outcome = classify(Err(GuardError::InvalidUrl), TOOK).outcome;
+        assert!(matches!(outcome, AttemptOutcome::Gone(_)));
         for (error, setting) in [
             (
                 GuardError::ForbiddenAddress,
@@ -171,10 +171,10 @@ mod tests {
             ),
             (GuardError::SchemeNotAllowed, "NOTIFIER__HTTP__ALLOW_PLAIN"),
         ] {
-            let answer = judge(Err(error), TOOK).answer;
+            let outcome = classify(Err(error), TOOK).outcome;
             assert!(
-                matches!(&answer, AttemptOutcome::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
-                "{answer:?}"
+                matches!(&outcome, AttemptOutcome::Retry { reason, maybe_accepted: false, .. } if reason.contains(setting)),
+                "{outcome:?}"
             );
         }
     }

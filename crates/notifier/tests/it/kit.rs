@@ -24,7 +24,7 @@ diesel::table! {
     destinations (medium, id) { medium -> Text, id -> Text, revision -> BigInt, state -> Text, }
 }
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) const KEY: [u8; 32] = [7; 32];
 
 /// A notifier with a database, a broker and a chat of its own, and a consumer of what it publishes.
@@ -35,9 +35,9 @@ pub(crate) struct Stage {
     pub(crate) config: Config,
     broker: Broker,
     notifier: Option<Running>,
-    words: Arc<Mutex<Vec<Event>>>,
-    _ear: ConsumerHandle,
-    _other: ConsumerHandle,
+    feedback: Arc<Mutex<Vec<Event>>>,
+    _feedback_consumer: ConsumerHandle,
+    _identity_consumer: ConsumerHandle,
     /// Dropped last.
     pub(crate) kit: TestBroker,
 }
@@ -58,8 +58,8 @@ impl Stage {
 
     /// Sets the chat of project 3.
     pub(crate) async fn connect(&self, settings: &serde_json::Value) {
-        self.tell(&sealed(3, 1, settings)).await;
-        self.taken_in(3, 1).await;
+        self.publish_event(&sealed(3, 1, settings)).await;
+        self.wait_until_stored(3, 1).await;
     }
 
     pub(crate) async fn set_with(clock: Clock, change: impl FnOnce(&mut Config)) -> Self {
@@ -78,14 +78,14 @@ impl Stage {
         change(&mut config);
         let broker = Broker::connect(&kit.url().parse().unwrap(), kit.prefix(), "test");
         let ready = async || (broker.state() != BrokerState::Disconnected).then_some(());
-        wait_until("the broker", PATIENCE, ready).await;
-        let words = Arc::<Mutex<Vec<Event>>>::default();
-        let heard = Arc::clone(&words);
-        let ear = broker.consume(
+        wait_until("the broker", TIMEOUT, ready).await;
+        let feedback = Arc::<Mutex<Vec<Event>>>::default();
+        let received = Arc::clone(&feedback);
+        let feedback_consumer = broker.consume(
             Queue::WorksessionFeedback,
             ConsumeOptions::default(),
             move |delivery| {
-                heard
+                received
                     .lock()
                     .unwrap()
                     .push(Event::decode(&delivery.body).unwrap());
@@ -93,7 +93,7 @@ impl Stage {
             },
         );
         // Some events go to this queue too, and none is confirmed before all consumers have it.
-        let other = broker.consume(
+        let identity_consumer = broker.consume(
             Queue::WorksessionIdentity,
             ConsumeOptions::default(),
             |_| async { Acknowledgement::Ack },
@@ -106,9 +106,9 @@ impl Stage {
             config,
             broker,
             notifier: None,
-            words,
-            _ear: ear,
-            _other: other,
+            feedback,
+            _feedback_consumer: feedback_consumer,
+            _identity_consumer: identity_consumer,
             kit,
         };
         stage.start().await;
@@ -116,11 +116,11 @@ impl Stage {
     }
 
     pub(crate) async fn start(&mut self) {
-        self.notifier = Some(self.another().await);
+        self.notifier = Some(self.start_process().await);
     }
 
     /// Starts another process on the same database.
-    pub(crate) async fn another(&self) -> Running {
+    pub(crate) async fn start_process(&self) -> Running {
         let deps = Deps {
             clock: self.clock.clone(),
             broker: self.broker.clone(),
@@ -136,8 +136,8 @@ impl Stage {
         ApiClient::new(self.notifier.as_ref().unwrap().base_url())
     }
 
-    pub(crate) async fn figure(&self, line: &str) -> u64 {
-        self.api().figure(line).await
+    pub(crate) async fn metric(&self, line: &str) -> u64 {
+        self.api().metric(line).await
     }
 
     pub(crate) fn pool(&self) -> Pool {
@@ -151,13 +151,13 @@ impl Stage {
     }
 
     /// Publishes an event, which must be confirmed; returns its id.
-    pub(crate) async fn tell<T: EventData>(&self, data: &T) -> Uuid {
+    pub(crate) async fn publish_event<T: EventData>(&self, data: &T) -> Uuid {
         let id = Uuid::now_v7();
-        self.tell_as(id, data).await;
+        self.publish_event_as(id, data).await;
         id
     }
 
-    pub(crate) async fn tell_as<T: EventData>(&self, id: Uuid, data: &T) {
+    pub(crate) async fn publish_event_as<T: EventData>(&self, id: Uuid, data: &T) {
         let event = Event::new(
             id,
             "test",
@@ -185,7 +185,7 @@ impl Stage {
                 routing_key: T::TYPE.to_owned(),
                 id: *id,
                 body: event.encode().unwrap().into_bytes().into(),
-                listened: false,
+                has_subscriber: false,
             }
         };
         let messages = events.iter().map(message).collect();
@@ -204,7 +204,7 @@ impl Stage {
             routing_key: key.to_owned(),
             id,
             body: body.into(),
-            listened: false,
+            has_subscriber: false,
         };
         self.broker.publisher().publish(message).await
     }
@@ -213,9 +213,9 @@ impl Stage {
     /// event at the same time.
     pub(crate) async fn configure(&self, project_id: i64, revision: i64, hook: Option<&str>) {
         let address = hook.map(|name| self.chat.hook(name));
-        self.tell(&destination(project_id, revision, address.as_deref()))
+        self.publish_event(&destination(project_id, revision, address.as_deref()))
             .await;
-        self.taken_in(project_id, revision).await;
+        self.wait_until_stored(project_id, revision).await;
     }
 
     /// Pauses a project's chat, and waits until that is stored.
@@ -224,9 +224,9 @@ impl Stage {
             paused: true,
             ..destination(project_id, revision, None)
         };
-        self.tell(&paused).await;
+        self.publish_event(&paused).await;
         let (pool, wanted) = (self.pool(), "disabled");
-        wait_until("the hook to be paused", PATIENCE, async || {
+        wait_until("the hook to be paused", TIMEOUT, async || {
             let known = pool.read(move |db| {
                 let row = destinations::table.find(("chat", project_id.to_string()));
                 Ok::<_, DbError>(row.select(destinations::state).first::<String>(db)?)
@@ -236,9 +236,9 @@ impl Stage {
         .await;
     }
 
-    async fn taken_in(&self, project_id: i64, revision: i64) {
+    async fn wait_until_stored(&self, project_id: i64, revision: i64) {
         let pool = self.pool();
-        wait_until("the hook to be taken in", PATIENCE, async || {
+        wait_until("the hook to be stored", TIMEOUT, async || {
             let known = pool.read(move |db| {
                 let row = destinations::table.find(("chat", project_id.to_string()));
                 let revision = row.select(destinations::revision).first::<i64>(db);
@@ -250,8 +250,14 @@ impl Stage {
     }
 
     /// Starts a session on a team project whose chat has this revision; returns the event's id.
-    pub(crate) async fn begin(&self, project_id: i64, revision: Option<i64>, note: &str) -> Uuid {
-        self.tell(&self.started(project_id, revision, note)).await
+    pub(crate) async fn start_session(
+        &self,
+        project_id: i64,
+        revision: Option<i64>,
+        note: &str,
+    ) -> Uuid {
+        self.publish_event(&self.started(project_id, revision, note))
+            .await
     }
 
     pub(crate) fn started(
@@ -290,16 +296,19 @@ impl Stage {
     }
 
     /// Waits for the feedback event about this event; returns its type, and its data with the event's own notification.
-    pub(crate) async fn word_of(&self, id: Uuid) -> (String, serde_json::Value) {
+    pub(crate) async fn wait_for_feedback_about(&self, id: Uuid) -> (String, serde_json::Value) {
         let wanted = id.to_string();
         let its = |event: &Event| {
-            notices(event)
+            notifications(event)
                 .iter()
-                .any(|notice| notice["event_id"] == *wanted)
+                .any(|notification| notification["event_id"] == *wanted)
         };
-        let (event_type, mut data) = self.word(its).await;
+        let (event_type, mut data) = self.wait_for_feedback(its).await;
         let also = data["also"].as_array().cloned().unwrap_or_default();
-        if let Some(own) = also.iter().find(|notice| notice["event_id"] == *wanted) {
+        if let Some(own) = also
+            .iter()
+            .find(|notification| notification["event_id"] == *wanted)
+        {
             for (name, value) in own.as_object().unwrap() {
                 data[name] = value.clone();
             }
@@ -307,13 +316,13 @@ impl Stage {
         (event_type, data)
     }
 
-    pub(crate) async fn word(
+    pub(crate) async fn wait_for_feedback(
         &self,
         wanted: impl Fn(&Event) -> bool,
     ) -> (String, serde_json::Value) {
-        wait_until("a word of the notifier", PATIENCE, async || {
-            let words = self.words.lock().unwrap();
-            words
+        wait_until("feedback from the notifier", TIMEOUT, async || {
+            let feedback = self.feedback.lock().unwrap();
+            feedback
                 .iter()
                 .find(|event| wanted(event))
                 .map(|event| (event.event_type.clone(), data(event)))
@@ -321,8 +330,8 @@ impl Stage {
         .await
     }
 
-    pub(crate) fn words(&self) -> Vec<Event> {
-        self.words.lock().unwrap().clone()
+    pub(crate) fn feedback(&self) -> Vec<Event> {
+        self.feedback.lock().unwrap().clone()
     }
 }
 
@@ -332,7 +341,7 @@ pub(crate) fn data(event: &Event) -> serde_json::Value {
 }
 
 /// Returns the notifications whose outcome a feedback event reports.
-pub(crate) fn notices(event: &Event) -> Vec<serde_json::Value> {
+pub(crate) fn notifications(event: &Event) -> Vec<serde_json::Value> {
     let data = data(event);
     let also = data["also"].as_array().cloned().unwrap_or_default();
     [vec![data], also].concat()

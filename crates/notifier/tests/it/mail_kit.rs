@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use test_kit::{MailServer, TestBackend, wait_until};
 use uuid::Uuid;
 
-use crate::kit::{KEY, PATIENCE, Stage};
+use crate::kit::{KEY, Stage, TIMEOUT};
 
 diesel::table! {
     deliveries (id) {
@@ -39,13 +39,13 @@ pub(crate) struct Row {
 }
 
 /// A notifier with a mail server.
-pub(crate) struct Office {
+pub(crate) struct MailSetup {
     pub(crate) stage: Stage,
     pub(crate) server: MailServer,
     pub(crate) folder: TempDir,
 }
 
-impl Office {
+impl MailSetup {
     pub(crate) async fn open() -> Self {
         Self::open_with(Clock::system(), |_, _| {}).await
     }
@@ -55,7 +55,7 @@ impl Office {
         clock: Clock,
         change: impl FnOnce(&mut Config, &MailServer),
     ) -> Self {
-        listen_to_the_log();
+        collect_log();
         let server = MailServer::start().await;
         let folder = tempfile::tempdir().unwrap();
         let stage = Stage::set_with(clock, |config| {
@@ -74,13 +74,13 @@ impl Office {
     }
 
     /// Requests a mail, like the identity service does.
-    pub(crate) async fn ask(&self, to: &str, text: MailTemplate) -> Uuid {
-        self.stage.tell(&requested(to, text)).await
+    pub(crate) async fn request_mail(&self, to: &str, text: MailTemplate) -> Uuid {
+        self.stage.publish_event(&requested(to, text)).await
     }
 
     /// Requests a mail to this address, with a link to reset ada's password.
-    pub(crate) async fn ask_for(&self, to: &str) -> Uuid {
-        self.ask(to, reset("https://id.example.com/reset/t0ken"))
+    pub(crate) async fn request_reset(&self, to: &str) -> Uuid {
+        self.request_mail(to, reset("https://id.example.com/reset/t0ken"))
             .await
     }
 
@@ -106,17 +106,17 @@ impl Office {
     }
 
     /// Waits until the mail's row exists and matches.
-    pub(crate) async fn row_when(&self, id: Uuid, wanted: impl Fn(&Row) -> bool) -> Row {
-        wait_until("the mail's row", PATIENCE, async || {
+    pub(crate) async fn wait_for_row(&self, id: Uuid, wanted: impl Fn(&Row) -> bool) -> Row {
+        wait_until("the mail's row", TIMEOUT, async || {
             self.find_row(id).filter(|row| wanted(row))
         })
         .await
     }
 
     /// Waits until an attempt has failed at the present time of the clock, which postpones the mail.
-    pub(crate) async fn tried_in_vain(&self) {
+    pub(crate) async fn wait_for_failed_attempt(&self) {
         let now = self.stage.clock.now_naive();
-        wait_until("a try", PATIENCE, async || {
+        wait_until("a failed attempt", TIMEOUT, async || {
             let rows = self.rows();
             let mut tried = rows
                 .iter()
@@ -127,20 +127,20 @@ impl Office {
     }
 
     /// Waits until this many mails are stored.
-    pub(crate) async fn taken_in(&self, count: usize) {
-        wait_until("the mails' rows", PATIENCE, async || {
+    pub(crate) async fn wait_until_stored(&self, count: usize) {
+        wait_until("the mails' rows", TIMEOUT, async || {
             (self.rows().len() == count).then_some(())
         })
         .await;
     }
 
-    pub(crate) async fn row_in(&self, id: Uuid, state: &str) -> Row {
-        self.row_when(id, |row| row.state == state).await
+    pub(crate) async fn wait_for_state(&self, id: Uuid, state: &str) -> Row {
+        self.wait_for_row(id, |row| row.state == state).await
     }
 
     /// Waits until there are this many mails, each of them delivered or failed.
-    pub(crate) async fn all_settled(&self, count: usize) -> Vec<Row> {
-        wait_until("all mails", PATIENCE, async || {
+    pub(crate) async fn wait_until_settled(&self, count: usize) -> Vec<Row> {
+        wait_until("all mails", TIMEOUT, async || {
             Some(self.rows()).filter(|rows| {
                 let mut states = rows.iter().map(|row| row.state.as_str());
                 let settled = states.all(|state| matches!(state, "delivered" | "failed"));
@@ -151,15 +151,15 @@ impl Office {
     }
 
     /// Waits until a metric has this value.
-    pub(crate) async fn figure_is(&self, line: &str, value: u64) {
-        wait_until(line, PATIENCE, async || {
-            (self.stage.figure(line).await == value).then_some(())
+    pub(crate) async fn wait_for_metric(&self, line: &str, value: u64) {
+        wait_until(line, TIMEOUT, async || {
+            (self.stage.metric(line).await == value).then_some(())
         })
         .await;
     }
 
     /// Publishes a mail request with other data; returns the reason of the refusal, if the broker reports it.
-    pub(crate) async fn publish_odd(&self, data: serde_json::Value) -> Option<String> {
+    pub(crate) async fn publish_invalid(&self, data: serde_json::Value) -> Option<String> {
         let id = Uuid::now_v7();
         let mut event = serde_json::to_value(
             Event::new(id, "test", now(), None, &requested("", reset(""))).unwrap(),
@@ -170,7 +170,7 @@ impl Office {
         let (exchange, key) = (MailRequested::EXCHANGE, MailRequested::TYPE);
         let outcome = self.stage.publish(id, exchange, key, body.as_bytes()).await;
         match (TestBackend::current(), outcome) {
-            (TestBackend::Sqlite, PublishOutcome::Parked(reason)) => Some(reason),
+            (TestBackend::Sqlite, PublishOutcome::Unreadable(reason)) => Some(reason),
             (TestBackend::Postgres, PublishOutcome::Confirmed) => None,
             (_, other) => panic!("{other:?}"),
         }
@@ -214,21 +214,21 @@ pub(crate) fn sealed_with(key: [u8; 32], to: &str, text: MailTemplate) -> MailRe
 static LINES: OnceLock<Mutex<String>> = OnceLock::new();
 
 /// Returns everything that the product's crates and the mail library have logged in this process, at any level.
-pub(crate) fn logged() -> String {
+pub(crate) fn logged_text() -> String {
     LINES.get().unwrap().lock().unwrap().clone()
 }
 
-fn listen_to_the_log() {
+fn collect_log() {
     LINES.get_or_init(|| {
-        log::set_logger(&Ear).unwrap();
+        log::set_logger(&TestLog).unwrap();
         log::set_max_level(log::LevelFilter::Trace);
         Mutex::default()
     });
 }
 
-struct Ear;
+struct TestLog;
 
-impl Log for Ear {
+impl Log for TestLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let ours = ["notifier", "lettre", "broker", "db_kit", "service_kit"];
         ours.iter().any(|name| metadata.target().starts_with(name))

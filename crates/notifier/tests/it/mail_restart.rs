@@ -7,67 +7,67 @@ use service_kit::Clock;
 use test_kit::MailStage::{Content, Data, Recipient};
 use test_kit::{MailFault, wait_until};
 
-use crate::kit::PATIENCE;
-use crate::mail_kit::{Office, logged, now, reset};
+use crate::kit::TIMEOUT;
+use crate::mail_kit::{MailSetup, logged_text, now, reset};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_undelivered_mail_waits_in_the_database_for_the_next_start() {
-    let mut office = Office::open().await;
-    office.server.go_down().await;
-    let id = office.ask_for("ada@example.com").await;
-    office.row_when(id, |row| row.reason.is_some()).await;
-    office.stage.stop().await;
-    let row = office.row(id);
+    let mut setup = MailSetup::open().await;
+    setup.server.go_down().await;
+    let id = setup.request_reset("ada@example.com").await;
+    setup.wait_for_row(id, |row| row.reason.is_some()).await;
+    setup.stage.stop().await;
+    let row = setup.row(id);
     assert_eq!(row.state, "pending");
-    office.server.come_back().await;
-    office.stage.start().await;
-    assert_eq!(office.server.next_mail().await.to, ["ada@example.com"]);
-    office.row_in(id, "delivered").await;
+    setup.server.come_back().await;
+    setup.stage.start().await;
+    assert_eq!(setup.server.next_mail().await.to, ["ada@example.com"]);
+    setup.wait_for_state(id, "delivered").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopping_process_does_not_wait_for_a_mail_that_has_not_left() {
-    let mut office = Office::open_with(Clock::system(), |config, _| {
+    let mut setup = MailSetup::open_with(Clock::system(), |config, _| {
         config.smtp.timeout_seconds = 60;
     })
     .await;
-    office.server.script(Recipient, [MailFault::Hang]);
-    let id = office.ask_for("ada@example.com").await;
-    wait_until("the mail on its way", PATIENCE, async || {
-        (office.server.asked(Recipient) == 1).then_some(())
+    setup.server.script(Recipient, [MailFault::Hang]);
+    let id = setup.request_reset("ada@example.com").await;
+    wait_until("the mail on its way", TIMEOUT, async || {
+        (setup.server.reached(Recipient) == 1).then_some(())
     })
     .await;
     let before = Instant::now();
-    office.stage.stop().await;
+    setup.stage.stop().await;
     assert!(
         before.elapsed() < Duration::from_secs(5),
         "{:?}",
         before.elapsed()
     );
-    let row = office.row(id);
+    let row = setup.row(id);
     assert_eq!((row.state.as_str(), row.attempts), ("pending", 0));
-    office.stage.start().await;
-    office.row_in(id, "delivered").await;
-    assert_eq!(office.server.mails().len(), 1);
+    setup.stage.start().await;
+    setup.wait_for_state(id, "delivered").await;
+    assert_eq!(setup.server.mails().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopping_process_waits_for_the_response_to_a_mail_that_has_left() {
-    let mut office = Office::open_with(Clock::system(), |config, _| {
+    let mut setup = MailSetup::open_with(Clock::system(), |config, _| {
         config.smtp.timeout_seconds = 60;
     })
     .await;
-    office.server.script(Content, [MailFault::Hang]);
-    let id = office.ask_for("ada@example.com").await;
-    office.server.next_mail().await;
+    setup.server.script(Content, [MailFault::Hang]);
+    let id = setup.request_reset("ada@example.com").await;
+    setup.server.next_mail().await;
     let before = Instant::now();
-    office.stage.stop().await;
+    setup.stage.stop().await;
     let took = before.elapsed();
     assert!(
         (Duration::from_secs(7)..Duration::from_secs(12)).contains(&took),
         "{took:?}"
     );
-    let row = office.row(id);
+    let row = setup.row(id);
     assert_eq!((row.state.as_str(), row.attempts), ("pending", 1));
     assert_eq!(
         row.reason.as_deref(),
@@ -77,33 +77,37 @@ async fn a_stopping_process_waits_for_the_response_to_a_mail_that_has_left() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_dead_process_was_sending_is_sent_again_as_a_possible_duplicate() {
-    let mut office = Office::open().await;
-    office
+    let mut setup = MailSetup::open().await;
+    setup
         .server
         .script(Data, [MailFault::refuse("451 4.3.0 later")]);
-    let id = office.ask_for("ada@example.com").await;
-    office.row_when(id, |row| row.reason.is_some()).await;
-    office.stage.stop().await;
+    let id = setup.request_reset("ada@example.com").await;
+    setup.wait_for_row(id, |row| row.reason.is_some()).await;
+    setup.stage.stop().await;
     // The state after `kill -9` between the server's response and its record, once the lease has expired.
-    office.stage.execute(
+    setup.stage.execute(
         "UPDATE deliveries SET state = 'sending', next_attempt_at = created_at; \
          UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
     );
-    office.stage.start().await;
-    office.row_in(id, "delivered").await;
-    office.figure_is("mail_possible_duplicates_total", 1).await;
-    assert_eq!(office.server.mails().len(), 1);
+    setup.stage.start().await;
+    setup.wait_for_state(id, "delivered").await;
+    setup
+        .wait_for_metric("mail_possible_duplicates_total", 1)
+        .await;
+    assert_eq!(setup.server.mails().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_mail_server_a_mail_becomes_a_file_whose_name_is_logged() {
     let (clock, _hand) = Clock::manual(now());
-    let office = Office::open_with(clock, |config, _| config.smtp.url = None).await;
+    let setup = MailSetup::open_with(clock, |config, _| config.smtp.url = None).await;
     let link = "https://id.example.com/reset/f1le-t0ken";
-    let id = office.ask("someone@files.example", reset(link)).await;
-    let row = office.row_in(id, "delivered").await;
+    let id = setup
+        .request_mail("someone@files.example", reset(link))
+        .await;
+    let row = setup.wait_for_state(id, "delivered").await;
     assert_eq!(row.payload, None);
-    let folder = office.folder.path().join("mail");
+    let folder = setup.folder.path().join("mail");
     let name = format!("20261121T080000Z-reset_password-{id}.eml");
     let names: Vec<String> = fs::read_dir(&folder)
         .unwrap()
@@ -117,23 +121,23 @@ async fn without_a_mail_server_a_mail_becomes_a_file_whose_name_is_logged() {
         (mode(folder.clone()), mode(folder.join(&name))),
         (0o700, 0o600)
     );
-    let logged = logged();
-    assert!(logged.contains(&format!(
+    let logged_text = logged_text();
+    assert!(logged_text.contains(&format!(
         "INFO no mail server is configured: stored the mail as {name}"
     )));
-    assert!(!logged.contains("files.example") && !logged.contains("f1le-t0ken"));
-    assert!(office.server.mails().is_empty());
+    assert!(!logged_text.contains("files.example") && !logged_text.contains("f1le-t0ken"));
+    assert!(setup.server.mails().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mails_wait_while_the_mail_folder_cannot_be_written() {
-    let office = Office::open_with(Clock::system(), |config, _| config.smtp.url = None).await;
-    let folder = office.folder.path().join("mail");
+    let setup = MailSetup::open_with(Clock::system(), |config, _| config.smtp.url = None).await;
+    let folder = setup.folder.path().join("mail");
     fs::write(&folder, "in the way").unwrap();
-    let id = office.ask_for("ada@example.com").await;
-    office.row_when(id, |row| row.reason.is_some()).await;
+    let id = setup.request_reset("ada@example.com").await;
+    setup.wait_for_row(id, |row| row.reason.is_some()).await;
     fs::remove_file(&folder).unwrap();
-    office.row_in(id, "delivered").await;
+    setup.wait_for_state(id, "delivered").await;
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
 

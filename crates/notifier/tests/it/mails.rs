@@ -7,7 +7,7 @@ use test_kit::MailFault;
 use test_kit::MailStage::{Sender, SignIn};
 use uuid::Uuid;
 
-use crate::mail_kit::{Office, logged, now, requested, reset, sealed_with};
+use crate::mail_kit::{MailSetup, logged_text, now, requested, reset, sealed_with};
 
 const LINK: &str = "https://id.example.com/x/t0ken-1";
 
@@ -53,12 +53,12 @@ fn every_kind() -> [MailTemplate; 6] {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_kind_of_mail_has_a_text_and_an_html_part_and_its_link() {
     let (clock, _hand) = Clock::manual(now());
-    let office = Office::open_with(clock, |_, _| {}).await;
+    let setup = MailSetup::open_with(clock, |_, _| {}).await;
     for text in every_kind() {
         let has_link = serde_json::to_value(&text).unwrap()["link"].is_string();
         let template = text.template();
-        let id = office.ask("ada@example.com", text).await;
-        let mail = office.server.next_mail().await;
+        let id = setup.request_mail("ada@example.com", text).await;
+        let mail = setup.server.next_mail().await;
         assert_eq!(
             (mail.from.as_str(), mail.to.as_slice()),
             (
@@ -83,14 +83,14 @@ async fn each_kind_of_mail_has_a_text_and_an_html_part_and_its_link() {
         assert_eq!(mail.header("Auto-Submitted"), "auto-generated");
         assert_eq!(mail.header("From"), "Holdfast <no-reply@holdfast.example>");
         assert_eq!(mail.header("Reply-To"), "");
-        let row = office.row_in(id, "delivered").await;
+        let row = setup.wait_for_state(id, "delivered").await;
         assert_eq!((row.attempts, row.payload, row.reason), (1, None, None));
     }
-    office
-        .figure_is("mails_total{outcome=\"delivered\"}", 6)
+    setup
+        .wait_for_metric("mails_total{outcome=\"delivered\"}", 6)
         .await;
-    office.figure_is("mail_retries_total", 0).await;
-    office
+    setup.wait_for_metric("mail_retries_total", 0).await;
+    setup
         .stage
         .api()
         .get("/health/ready")
@@ -101,56 +101,60 @@ async fn each_kind_of_mail_has_a_text_and_an_html_part_and_its_link() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_name_adds_no_header_no_recipient_and_no_markup() {
-    let office = Office::open().await;
+    let setup = MailSetup::open().await;
     let invitation = |team: &str| MailTemplate::Invitation {
         team: team.to_owned(),
         invited_by: "<b>bob</b>\r\n.\r\nMAIL FROM:<eve@example.com>".to_owned(),
         link: LINK.to_owned(),
         expires_at: now(),
     };
-    office.ask("ada@example.com", invitation("Core")).await;
-    let usual = office.server.next_mail().await.header_names();
+    setup
+        .request_mail("ada@example.com", invitation("Core"))
+        .await;
+    let usual = setup.server.next_mail().await.header_names();
     let hostile = "x\r\nBcc: eve@example.com\r\n\r\n<img src=//evil.example>\r\n.\r\n";
-    office.ask("ada@example.com", invitation(hostile)).await;
-    let mail = office.server.next_mail().await;
+    setup
+        .request_mail("ada@example.com", invitation(hostile))
+        .await;
+    let mail = setup.server.next_mail().await;
     assert_eq!(mail.header_names(), usual);
     assert_eq!(mail.to, ["ada@example.com"]);
     assert!(!mail.html().contains("<img") && !mail.html().contains("<b>"));
     assert_eq!(mail.text().matches(LINK).count(), 1);
-    assert_eq!(office.server.mails().len(), 2);
+    assert_eq!(setup.server.mails().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redelivered_mail_request_is_sent_once() {
-    let office = Office::open().await;
+    let setup = MailSetup::open().await;
     let (id, mail) = (Uuid::now_v7(), requested("ada@example.com", reset(LINK)));
     for _ in 0..5 {
-        office.stage.tell_as(id, &mail).await;
+        setup.stage.publish_event_as(id, &mail).await;
     }
-    office.ask_for("last@example.com").await;
-    office.all_settled(2).await;
+    setup.request_reset("last@example.com").await;
+    setup.wait_until_settled(2).await;
     // As the broker does if the notifier dies before its acknowledgement.
-    office.stage.tell_as(id, &mail).await;
-    office.ask_for("very-last@example.com").await;
-    office.all_settled(3).await;
-    let mails = office.server.mails();
+    setup.stage.publish_event_as(id, &mail).await;
+    setup.request_reset("very-last@example.com").await;
+    setup.wait_until_settled(3).await;
+    let mails = setup.server.mails();
     let to: HashSet<&str> = mails.iter().map(|mail| mail.to[0].as_str()).collect();
     assert_eq!((mails.len(), to.len()), (3, 3));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_send_each_mail_once_over_few_connections() {
-    let office = Office::open().await;
-    let second = office.stage.another().await;
+    let setup = MailSetup::open().await;
+    let second = setup.stage.start_process().await;
     for n in 0..60 {
-        office.ask_for(&format!("user{n}@example.com")).await;
+        setup.request_reset(&format!("user{n}@example.com")).await;
     }
-    let rows = office.all_settled(60).await;
+    let rows = setup.wait_until_settled(60).await;
     assert!(
         rows.iter()
             .all(|row| row.state == "delivered" && row.attempts == 1)
     );
-    let mails = office.server.mails();
+    let mails = setup.server.mails();
     let ids: HashSet<String> = mails.iter().map(|mail| mail.header("Message-ID")).collect();
     assert_eq!((mails.len(), ids.len()), (60, 60));
     second.stop().await;
@@ -158,82 +162,82 @@ async fn two_processes_send_each_mail_once_over_few_connections() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_limits_mails_per_connection_gets_them_on_several() {
-    let office = Office::open().await;
-    office.server.at_most(3);
+    let setup = MailSetup::open().await;
+    setup.server.at_most(3);
     for n in 0..20 {
-        office.ask_for(&format!("user{n}@example.com")).await;
+        setup.request_reset(&format!("user{n}@example.com")).await;
     }
-    let rows = office.all_settled(20).await;
+    let rows = setup.wait_until_settled(20).await;
     assert!(
         rows.iter()
             .all(|row| row.state == "delivered" && row.attempts == 1)
     );
-    assert_eq!(office.server.mails().len(), 20);
+    assert_eq!(setup.server.mails().len(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_with_non_ascii_letters_gets_its_mail() {
-    let office = Office::open().await;
-    office.ask_for("jörg@bücher.example").await;
-    let mail = office.server.next_mail().await;
+    let setup = MailSetup::open().await;
+    setup.request_reset("jörg@bücher.example").await;
+    let mail = setup.server.next_mail().await;
     assert_eq!(mail.to, ["jörg@xn--bcher-kva.example"]);
     assert!(mail.text().contains("t0ken"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_notifier_signs_in_at_a_mail_server_if_it_has_a_password() {
-    let office = Office::open_with(Clock::system(), |config, server| {
+    let setup = MailSetup::open_with(Clock::system(), |config, server| {
         server.require_sign_in("holdfast", "hunter2");
         config.smtp.url = Some(server.url_as("holdfast", "hunter2").as_str().into());
     })
     .await;
-    office.ask_for("ada@example.com").await;
-    let mail = office.server.next_mail().await;
+    setup.request_reset("ada@example.com").await;
+    let mail = setup.server.next_mail().await;
     assert_eq!(mail.user.as_deref(), Some("holdfast"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_smtp_password_loses_no_mail_and_is_logged_as_an_error() {
-    let (clock, hand) = Clock::manual(now());
-    let office = Office::open_with(clock, |config, server| {
+    let (clock, manual_clock) = Clock::manual(now());
+    let setup = MailSetup::open_with(clock, |config, server| {
         server.require_sign_in("holdfast", "hunter2");
         config.smtp.url = Some(server.url_as("holdfast", "wr0ng-w0rd").as_str().into());
     })
     .await;
     let ids = [
-        office.ask_for("ada@example.com").await,
-        office.ask_for("bob@example.com").await,
+        setup.request_reset("ada@example.com").await,
+        setup.request_reset("bob@example.com").await,
     ];
-    let told = |reason: &Option<String>| {
+    let seen = |reason: &Option<String>| {
         reason.as_deref() == Some("The mail server refused our sign-in: 535 5.7.8")
     };
-    office.row_when(ids[0], |row| told(&row.reason)).await;
-    assert!(logged().contains("ERROR mails are delayed until NOTIFIER__SMTP__URL"));
-    assert!(!logged().contains("wr0ng-w0rd"));
-    assert_eq!(office.server.asked(Sender), 0);
+    setup.wait_for_row(ids[0], |row| seen(&row.reason)).await;
+    assert!(logged_text().contains("ERROR mails are delayed until NOTIFIER__SMTP__URL"));
+    assert!(!logged_text().contains("wr0ng-w0rd"));
+    assert_eq!(setup.server.reached(Sender), 0);
     // The mail server accepts the password now.
-    office.server.require_sign_in("holdfast", "wr0ng-w0rd");
-    hand.advance(TimeDelta::seconds(61));
-    let rows = office.all_settled(2).await;
+    setup.server.require_sign_in("holdfast", "wr0ng-w0rd");
+    manual_clock.advance(TimeDelta::seconds(61));
+    let rows = setup.wait_until_settled(2).await;
     assert!(
         rows.iter()
             .all(|row| row.state == "delivered" && row.attempts == 1)
     );
-    assert_eq!(office.server.mails().len(), 2);
+    assert_eq!(setup.server.mails().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_encrypted_if_the_server_offers_it() {
-    let office = Office::open().await;
-    office.server.offer_tls();
-    office.ask_for("ada@example.com").await;
-    assert!(office.server.next_mail().await.encrypted);
+    let setup = MailSetup::open().await;
+    setup.server.offer_tls();
+    setup.request_reset("ada@example.com").await;
+    assert!(setup.server.next_mail().await.encrypted);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_required_tls_nothing_is_sent_in_clear_or_to_an_unverified_server() {
     for offered in [true, false] {
-        let office = Office::open_with(Clock::system(), |config, server| {
+        let setup = MailSetup::open_with(Clock::system(), |config, server| {
             server.require_sign_in("holdfast", "hunter2");
             if offered {
                 server.offer_tls();
@@ -242,18 +246,21 @@ async fn with_required_tls_nothing_is_sent_in_clear_or_to_an_unverified_server()
             config.smtp.url = Some(url.as_str().into());
         })
         .await;
-        let id = office.ask_for("ada@example.com").await;
-        let row = office.row_when(id, |row| row.reason.is_some()).await;
+        let id = setup.request_reset("ada@example.com").await;
+        let row = setup.wait_for_row(id, |row| row.reason.is_some()).await;
         let reason = row.reason.unwrap();
         let cause = if offered { "certificate" } else { "STARTTLS" };
         assert!(reason.contains(cause), "{reason}");
-        assert_eq!(office.server.asked(SignIn) + office.server.asked(Sender), 0);
+        assert_eq!(
+            setup.server.reached(SignIn) + setup.server.reached(Sender),
+            0
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invalid_mail_request_is_dead_lettered_with_a_reason_that_reveals_nothing() {
-    let office = Office::open().await;
+    let setup = MailSetup::open().await;
     let good = requested("ada@example.com", reset(LINK));
     let odd = |template: &str, sealed: &str| serde_json::json!({ "template": template, "sealed": sealed });
     let unsuitable = [
@@ -275,7 +282,7 @@ async fn an_invalid_mail_request_is_dead_lettered_with_a_reason_that_reveals_not
         cases.push((odd("reset_password", &mail.sealed), reason));
     }
     for (data, expected) in cases {
-        if let Some(reason) = office.publish_odd(data).await {
+        if let Some(reason) = setup.publish_invalid(data).await {
             assert!(reason.contains(expected), "{reason}");
             assert!(
                 !reason.contains("secret") && !reason.contains("example"),
@@ -283,48 +290,48 @@ async fn an_invalid_mail_request_is_dead_lettered_with_a_reason_that_reveals_not
             );
         }
     }
-    office.ask_for("after@example.com").await;
-    assert_eq!(office.server.next_mail().await.to, ["after@example.com"]);
-    assert_eq!(office.rows().len(), 1);
+    setup.request_reset("after@example.com").await;
+    assert_eq!(setup.server.next_mail().await.to, ["after@example.com"]);
+    assert_eq!(setup.rows().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mail_whose_key_is_missing_waits_until_the_operator_configures_it() {
-    let (clock, hand) = Clock::manual(now());
-    let mut office = Office::open_with(clock, |_, _| {}).await;
+    let (clock, manual_clock) = Clock::manual(now());
+    let mut setup = MailSetup::open_with(clock, |_, _| {}).await;
     let other = [9; 32];
     let mail = sealed_with(other, "ada@example.com", reset(LINK));
-    let id = office.stage.tell(&mail).await;
-    let row = office.row_in(id, "locked").await;
+    let id = setup.stage.publish_event(&mail).await;
+    let row = setup.wait_for_state(id, "locked").await;
     assert!(row.reason.unwrap().contains("not configured"));
-    assert!(logged().contains(&format!("ERROR the mail {id} is delayed")));
+    assert!(logged_text().contains(&format!("ERROR the mail {id} is delayed")));
     // Longer than any mail is tried.
     for attempts in 2..=5 {
-        hand.advance(TimeDelta::hours(73));
-        office
-            .row_when(id, |row| row.attempts == attempts && row.state == "locked")
+        manual_clock.advance(TimeDelta::hours(73));
+        setup
+            .wait_for_row(id, |row| row.attempts == attempts && row.state == "locked")
             .await;
     }
     // It does not block other mails.
-    office.ask_for("bob@example.com").await;
-    assert_eq!(office.server.next_mail().await.to, ["bob@example.com"]);
-    office.stage.stop().await;
+    setup.request_reset("bob@example.com").await;
+    assert_eq!(setup.server.next_mail().await.to, ["bob@example.com"]);
+    setup.stage.stop().await;
     let old = service_kit::config::SecretKey::new(other);
-    office.stage.config.secrets.encryption_keys_old.0.push(old);
-    office.stage.start().await;
-    assert_eq!(office.server.next_mail().await.to, ["ada@example.com"]);
-    office.row_in(id, "delivered").await;
+    setup.stage.config.secrets.encryption_keys_old.0.push(old);
+    setup.stage.start().await;
+    assert_eq!(setup.server.next_mail().await.to, ["ada@example.com"]);
+    setup.wait_for_state(id, "delivered").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neither_recipients_nor_links_are_in_the_log_or_in_the_table() {
-    let (clock, hand) = Clock::manual(now());
-    let office = Office::open_with(clock, |_, _| {}).await;
-    office.server.for_recipient(
+    let (clock, manual_clock) = Clock::manual(now());
+    let setup = MailSetup::open_with(clock, |_, _| {}).await;
+    setup.server.for_recipient(
         "gone@private.example",
         MailFault::refuse("550 5.1.1 <gone@private.example> unknown"),
     );
-    office.server.for_recipient(
+    setup.server.for_recipient(
         "later@private.example",
         MailFault::refuse("450 4.2.1 <later@private.example> busy"),
     );
@@ -332,21 +339,21 @@ async fn neither_recipients_nor_links_are_in_the_log_or_in_the_table() {
     let mut ids = Vec::new();
     for to in ["ada", "gone", "later"] {
         ids.push(
-            office
-                .ask(&format!("{to}@private.example"), reset(link))
+            setup
+                .request_mail(&format!("{to}@private.example"), reset(link))
                 .await,
         );
     }
-    office.row_in(ids[1], "failed").await;
-    office.row_when(ids[2], |row| row.reason.is_some()).await;
-    hand.advance(TimeDelta::hours(80));
-    for row in office.all_settled(3).await {
+    setup.wait_for_state(ids[1], "failed").await;
+    setup.wait_for_row(ids[2], |row| row.reason.is_some()).await;
+    manual_clock.advance(TimeDelta::hours(80));
+    for row in setup.wait_until_settled(3).await {
         assert_eq!(row.payload, None);
         assert!(!format!("{row:?}").contains("private"), "{row:?}");
     }
     for secret in ["private.example", "s3cret-t0ken"] {
-        assert!(!logged().contains(secret), "{secret}");
+        assert!(!logged_text().contains(secret), "{secret}");
     }
-    let metrics = office.stage.api().get("/metrics").send().await.text();
+    let metrics = setup.stage.api().get("/metrics").send().await.text();
     assert!(!metrics.contains("private"));
 }

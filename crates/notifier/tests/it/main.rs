@@ -6,23 +6,23 @@
     reason = "a test fails by panicking"
 )]
 
+mod admin_dead_letters;
 mod admin_deliveries;
 mod admin_kit;
-mod admin_parked;
+mod chat_failures;
+mod chat_messages;
+mod chat_restart;
+mod chat_tests;
 mod digests;
-mod hooks;
 mod kit;
+mod mail_failures;
 mod mail_kit;
 mod mail_restart;
-mod mail_trouble;
 mod mails;
-mod messages;
-mod poison;
+mod pending_deliveries;
 mod providers;
-mod restart;
 mod schema;
-mod tests_of_chats;
-mod waiting;
+mod unreadable_events;
+mod webhook_failures;
 mod webhook_kit;
-mod webhook_trouble;
 mod webhooks;

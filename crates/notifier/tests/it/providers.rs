@@ -9,7 +9,7 @@ use serde_json::json;
 use service_kit::Clock;
 use test_kit::{ChatReply, chat_wait, wait_until};
 
-use crate::kit::{PATIENCE, Stage};
+use crate::kit::{Stage, TIMEOUT};
 
 const NOTE: &str = "Write the <parser> & tell @channel\n- [x](https://evil.example)";
 
@@ -17,8 +17,8 @@ const NOTE: &str = "Write the <parser> & tell @channel\n- [x](https://evil.examp
 async fn each_chat_accepts_a_start_and_a_test_message() {
     for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
-        let id = stage.begin(3, Some(1), NOTE).await;
-        let (said, _) = stage.word_of(id).await;
+        let id = stage.start_session(3, Some(1), NOTE).await;
+        let (said, _) = stage.wait_for_feedback_about(id).await;
         let message = stage.chat.next_message().await;
         assert_eq!(said, "notification.delivered.v1", "{kind:?} {message:?}");
         for part in ["ada", "coding", "50 min", "Apollo", "parser"] {
@@ -41,8 +41,11 @@ async fn each_chats_own_form_of_retry_after_is_respected() {
             Some(wait) => ChatReply::RetryAfter(429, wait),
             None => ChatReply::Said(429, body),
         }]);
-        let id = stage.begin(3, Some(1), NOTE).await;
-        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+        let id = stage.start_session(3, Some(1), NOTE).await;
+        assert_eq!(
+            stage.wait_for_feedback_about(id).await.0,
+            "notification.delivered.v1"
+        );
         let [first, second] = [
             stage.chat.next_message().await,
             stage.chat.next_message().await,
@@ -65,21 +68,21 @@ async fn each_chat_that_no_longer_knows_the_address_is_disabled() {
     for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
         stage.chat.forget();
-        let id = stage.begin(3, Some(1), NOTE).await;
+        let id = stage.start_session(3, Some(1), NOTE).await;
         assert_eq!(
-            stage.word_of(id).await.0,
+            stage.wait_for_feedback_about(id).await.0,
             "notification.failed.v1",
             "{kind:?}"
         );
         let disabled = |event: &event_types::Event| event.event_type == "integration.disabled.v1";
-        let (_, data) = stage.word(disabled).await;
+        let (_, data) = stage.wait_for_feedback(disabled).await;
         assert_eq!(data["project_id"], 3, "{kind:?}");
-        let told: String = stage
-            .words()
+        let seen: String = stage
+            .feedback()
             .iter()
-            .map(|word| word.data.to_string())
+            .map(|event| event.data.to_string())
             .collect();
-        assert!(!told.contains("x7hq9s2v"), "{kind:?} {told}");
+        assert!(!seen.contains("x7hq9s2v"), "{kind:?} {seen}");
     }
 }
 
@@ -88,11 +91,14 @@ async fn matrix_recognises_a_resent_message() {
     let stage = Stage::set_with_strict(ChatProvider::Matrix).await;
     // The chat accepts the message, and the response is lost.
     stage.chat.script([ChatReply::Hang]);
-    let id = stage.begin(3, Some(1), "once").await;
-    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    let id = stage.start_session(3, Some(1), "once").await;
+    assert_eq!(
+        stage.wait_for_feedback_about(id).await.0,
+        "notification.delivered.v1"
+    );
     let messages = stage.chat.messages();
     assert_eq!(messages.len(), 2);
-    let duplicates = stage.figure("notification_possible_duplicates_total");
+    let duplicates = stage.metric("notification_possible_duplicates_total");
     assert_eq!(duplicates.await, 0);
     let transactions: BTreeSet<&str> = messages
         .iter()
@@ -103,26 +109,26 @@ async fn matrix_recognises_a_resent_message() {
         1,
         "one transaction, and so one message: {transactions:?}"
     );
-    let other = stage.begin(3, Some(1), "twice").await;
-    stage.word_of(other).await;
+    let other = stage.start_session(3, Some(1), "twice").await;
+    stage.wait_for_feedback_about(other).await;
     assert_ne!(stage.chat.messages()[2].path, messages[0].path);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chat_that_only_a_later_version_knows_is_not_called() {
-    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let (clock, manual_clock) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     let pager = json!({"provider": "pager", "webhook_url": stage.chat.hook("a")});
     stage.connect(&pager).await;
     let test = stage.test(1).await;
-    wait_until("the retry to be noted", PATIENCE, async || {
-        (stage.figure("notification_retries_total").await == 1).then_some(())
+    wait_until("the retry to be noted", TIMEOUT, async || {
+        (stage.metric("notification_retries_total").await == 1).then_some(())
     })
     .await;
-    hand.advance(TimeDelta::seconds(60));
-    let told = stage.tested(test).await;
+    manual_clock.advance(TimeDelta::seconds(60));
+    let result = stage.tested(test).await;
     let unknown = "this version of the notifier does not know the chat";
-    assert_eq!(told.reason.as_deref(), Some(unknown));
+    assert_eq!(result.reason.as_deref(), Some(unknown));
     assert!(stage.chat.messages().is_empty());
-    assert_eq!(stage.figure("integrations_disabled_total").await, 0);
+    assert_eq!(stage.metric("integrations_disabled_total").await, 0);
 }

@@ -54,7 +54,8 @@ impl Stage {
             url: self.chat.hook(name),
             secrets,
         };
-        self.tell(&configured(id, revision, Some(&target))).await;
+        self.publish_event(&configured(id, revision, Some(&target)))
+            .await;
     }
 
     pub(crate) async fn webhook_at(&self, id: i64, revision: i64, url: &str) {
@@ -62,12 +63,13 @@ impl Stage {
             url: url.to_owned(),
             secrets: vec![secret(SECRET)],
         };
-        self.tell(&configured(id, revision, Some(&target))).await;
+        self.publish_event(&configured(id, revision, Some(&target)))
+            .await;
     }
 
     /// Removes a webhook.
     pub(crate) async fn remove_webhook(&self, id: i64, revision: i64) {
-        self.tell(&configured(id, revision, None)).await;
+        self.publish_event(&configured(id, revision, None)).await;
     }
 
     pub(crate) async fn pause_webhook(&self, id: i64, revision: i64) {
@@ -75,11 +77,11 @@ impl Stage {
             paused: true,
             ..configured(id, revision, None)
         };
-        self.tell(&paused).await;
+        self.publish_event(&paused).await;
     }
 
     /// Requests a webhook call about a session of user 7; returns the delivery's id and the event.
-    pub(crate) async fn due(&self, webhook_id: i64, revision: i64) -> (Uuid, Event) {
+    pub(crate) async fn request_call(&self, webhook_id: i64, revision: i64) -> (Uuid, Event) {
         let started = self.started(3, None, "private words");
         let event = Event::new(Uuid::now_v7(), "test", self.clock.now(), None, &started).unwrap();
         let due = WebhookDue {
@@ -89,7 +91,7 @@ impl Stage {
             user_id: "7".parse().unwrap(),
             event: event.clone(),
         };
-        self.tell(&due).await;
+        self.publish_event(&due).await;
         (due.delivery_id, event)
     }
 
@@ -98,14 +100,14 @@ impl Stage {
             webhook_id,
             delivery_id,
         };
-        self.tell(&replayed).await;
+        self.publish_event(&replayed).await;
     }
 
     /// Waits for the report of this step of a delivery.
-    pub(crate) async fn attempted(&self, call: Uuid, step: i64) -> WebhookAttempted {
+    pub(crate) async fn wait_for_attempt(&self, call: Uuid, step: i64) -> WebhookAttempted {
         let id = call.to_string();
         let (_, data) = self
-            .word(move |event| {
+            .wait_for_feedback(move |event| {
                 event.event_type == WebhookAttempted::TYPE
                     && data(event)["delivery_id"] == id.as_str()
                     && data(event)["step"] == step
@@ -115,15 +117,19 @@ impl Stage {
     }
 
     /// Waits for the report of a delivery's first attempt, which must have this outcome.
-    pub(crate) async fn ends(&self, call: Uuid, outcome: WebhookOutcome) -> WebhookAttempted {
-        let word = self.attempted(call, 1).await;
-        assert_eq!(word.outcome, outcome, "{word:?}");
-        word
+    pub(crate) async fn wait_for_outcome(
+        &self,
+        call: Uuid,
+        outcome: WebhookOutcome,
+    ) -> WebhookAttempted {
+        let attempt = self.wait_for_attempt(call, 1).await;
+        assert_eq!(attempt.outcome, outcome, "{attempt:?}");
+        attempt
     }
 
-    pub(crate) async fn disabled(&self, webhook_id: i64) -> WebhookDisabled {
+    pub(crate) async fn wait_for_disabled(&self, webhook_id: i64) -> WebhookDisabled {
         let (_, data) = self
-            .word(move |event| {
+            .wait_for_feedback(move |event| {
                 event.event_type == WebhookDisabled::TYPE && data(event)["webhook_id"] == webhook_id
             })
             .await;

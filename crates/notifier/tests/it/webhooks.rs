@@ -11,7 +11,7 @@ use service_kit::Clock;
 use test_kit::{ChatReply, wait_until};
 use uuid::Uuid;
 
-use crate::kit::{PATIENCE, Stage};
+use crate::kit::{Stage, TIMEOUT};
 use crate::webhook_kit::{SECRET, secret, signed_at};
 
 const NEWER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -42,14 +42,14 @@ fn calls(stage: &Stage) -> i64 {
 
 async fn until_webhook_is(stage: &Stage, id: i64, state: &str) {
     let what = format!("destinations WHERE id = '{id}' AND state = '{state}'");
-    wait_until("the webhook to be so", PATIENCE, async || {
+    wait_until("the webhook to be so", TIMEOUT, async || {
         (count(stage, &what) == 1).then_some(())
     })
     .await;
 }
 
 async fn until_calls(stage: &Stage, left: i64) {
-    wait_until("calls to be deleted", PATIENCE, async || {
+    wait_until("calls to be deleted", TIMEOUT, async || {
         (calls(stage) == left).then_some(())
     })
     .await;
@@ -59,7 +59,7 @@ async fn until_calls(stage: &Stage, left: i64) {
 async fn a_webhook_call_is_the_event_signed_as_standard_webhooks_specifies() {
     let stage = Stage::set().await;
     stage.webhook(5, 1, "a").await;
-    let (call, event) = stage.due(5, 1).await;
+    let (call, event) = stage.request_call(5, 1).await;
     let message = stage.chat.next_message().await;
     assert_eq!(message.path, "/services/a");
     assert_eq!(message.header("webhook-id"), call.to_string());
@@ -72,15 +72,17 @@ async fn a_webhook_call_is_the_event_signed_as_standard_webhooks_specifies() {
     assert!((signed_at(&message) - stage.clock.now().timestamp()).abs() < 10);
     assert!(message.is_signed_with(SECRET));
     assert!(!message.is_signed_with(NEWER));
-    let word = stage.ends(call, WebhookOutcome::Delivered).await;
+    let attempt = stage
+        .wait_for_outcome(call, WebhookOutcome::Delivered)
+        .await;
     assert_eq!(
-        (word.status_code, word.attempts, word.reason),
+        (attempt.status_code, attempt.attempts, attempt.reason),
         (Some(200), 1, None)
     );
-    assert!(word.duration_ms.is_some_and(|took| took < 5_000));
+    assert!(attempt.duration_ms.is_some_and(|took| took < 5_000));
     assert_eq!(
         stage
-            .figure("webhook_calls_total{outcome=\"delivered\"}")
+            .metric("webhook_calls_total{outcome=\"delivered\"}")
             .await,
         1
     );
@@ -88,7 +90,7 @@ async fn a_webhook_call_is_the_event_signed_as_standard_webhooks_specifies() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_secrets_sign_until_the_older_one_expires() {
-    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let (clock, manual_clock) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     let older = WebhookSecret {
         secret: SECRET.to_owned(),
@@ -96,12 +98,14 @@ async fn two_secrets_sign_until_the_older_one_expires() {
     };
     let secrets = vec![secret(NEWER), older];
     stage.webhook_with(5, 1, "a", secrets).await;
-    let (call, _) = stage.due(5, 1).await;
-    stage.ends(call, WebhookOutcome::Delivered).await;
+    let (call, _) = stage.request_call(5, 1).await;
+    stage
+        .wait_for_outcome(call, WebhookOutcome::Delivered)
+        .await;
     let message = stage.chat.next_message().await;
     assert!(message.is_signed_with(SECRET) && message.is_signed_with(NEWER));
-    hand.advance(TimeDelta::hours(24));
-    stage.due(5, 1).await;
+    manual_clock.advance(TimeDelta::hours(24));
+    stage.request_call(5, 1).await;
     let message = stage.chat.next_message().await;
     assert!(!message.is_signed_with(SECRET) && message.is_signed_with(NEWER));
 }
@@ -109,34 +113,42 @@ async fn two_secrets_sign_until_the_older_one_expires() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_call_waits_for_the_revision_that_it_was_meant_for() {
     let stage = Stage::set().await;
-    let (first, _) = stage.due(5, 1).await;
+    let (first, _) = stage.request_call(5, 1).await;
     stage.webhook(5, 1, "old").await;
-    stage.ends(first, WebhookOutcome::Delivered).await;
+    stage
+        .wait_for_outcome(first, WebhookOutcome::Delivered)
+        .await;
     assert_eq!(stage.chat.next_message().await.path, "/services/old");
-    let (second, _) = stage.due(5, 2).await;
-    let (other, _) = stage.due(6, 1).await;
+    let (second, _) = stage.request_call(5, 2).await;
+    let (other, _) = stage.request_call(6, 1).await;
     stage.webhook(6, 1, "other").await;
-    stage.ends(other, WebhookOutcome::Delivered).await;
+    stage
+        .wait_for_outcome(other, WebhookOutcome::Delivered)
+        .await;
     assert_eq!(stage.chat.next_message().await.path, "/services/other");
     stage.webhook(5, 2, "new").await;
-    stage.ends(second, WebhookOutcome::Delivered).await;
+    stage
+        .wait_for_outcome(second, WebhookOutcome::Delivered)
+        .await;
     assert_eq!(stage.chat.next_message().await.path, "/services/new");
     // An older revision that arrives late changes nothing.
     stage.webhook(5, 1, "old").await;
-    stage.due(5, 2).await;
+    stage.request_call(5, 2).await;
     assert_eq!(stage.chat.next_message().await.path, "/services/new");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivered_call_is_replayed_on_request_and_an_unknown_one_fails() {
-    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let (clock, manual_clock) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let stage = Stage::set_with(clock, |_| {}).await;
     stage.webhook(5, 1, "a").await;
-    let (call, _) = stage.due(5, 1).await;
+    let (call, _) = stage.request_call(5, 1).await;
     let first = stage.chat.next_message().await;
-    stage.ends(call, WebhookOutcome::Delivered).await;
+    stage
+        .wait_for_outcome(call, WebhookOutcome::Delivered)
+        .await;
 
-    hand.advance(TimeDelta::days(20));
+    manual_clock.advance(TimeDelta::days(20));
     stage.replay(5, call).await;
     let again = stage.chat.next_message().await;
     assert_eq!(
@@ -145,19 +157,19 @@ async fn a_delivered_call_is_replayed_on_request_and_an_unknown_one_fails() {
     );
     assert_eq!(signed_at(&again) - signed_at(&first), 20 * 24 * 3_600);
     assert!(again.is_signed_with(SECRET));
-    let word = stage.attempted(call, 2).await;
+    let attempt = stage.wait_for_attempt(call, 2).await;
     assert_eq!(
-        (word.outcome, word.attempts),
+        (attempt.outcome, attempt.attempts),
         (WebhookOutcome::Delivered, 2)
     );
 
     // A delivery that is no longer stored, and one of another webhook.
     let unknown = Uuid::now_v7();
     stage.replay(5, unknown).await;
-    let word = stage.attempted(unknown, i64::MAX).await;
-    assert_eq!(word.outcome, WebhookOutcome::Failed);
+    let attempt = stage.wait_for_attempt(unknown, i64::MAX).await;
+    assert_eq!(attempt.outcome, WebhookOutcome::Failed);
     assert_eq!(
-        word.reason.as_deref(),
+        attempt.reason.as_deref(),
         Some("The call is not kept any more")
     );
     stage.replay(6, call).await;
@@ -176,15 +188,17 @@ async fn removing_a_webhook_or_deleting_its_user_deletes_the_deliveries() {
     stage.webhook(5, 1, "a").await;
     stage.webhook(6, 1, "b").await;
     for webhook in [5, 6] {
-        let (call, _) = stage.due(webhook, 1).await;
-        stage.ends(call, WebhookOutcome::Delivered).await;
+        let (call, _) = stage.request_call(webhook, 1).await;
+        stage
+            .wait_for_outcome(call, WebhookOutcome::Delivered)
+            .await;
     }
     assert_eq!(calls(&stage), 2, "kept for a replay");
     stage.remove_webhook(5, 2).await;
     until_calls(&stage, 1).await;
     // Late events about it change nothing.
     stage.webhook(5, 1, "a").await;
-    stage.due(5, 1).await;
+    stage.request_call(5, 1).await;
     until_calls(&stage, 1).await;
     assert_eq!(stage.chat.messages().len(), 2);
 
@@ -193,8 +207,8 @@ async fn removing_a_webhook_or_deleting_its_user_deletes_the_deliveries() {
         deleted,
         is_active: !deleted,
     };
-    stage.tell(&changed(false)).await;
-    stage.tell(&changed(true)).await;
+    stage.publish_event(&changed(false)).await;
+    stage.publish_event(&changed(true)).await;
     until_calls(&stage, 0).await;
 }
 
@@ -203,32 +217,34 @@ async fn a_paused_webhook_is_not_called_until_adopted_in_any_order_of_events() {
     let stage = Stage::set().await;
     stage.webhook(5, 1, "a").await;
     stage.chat.script([ChatReply::Status(503)]);
-    let (waiting, _) = stage.due(5, 1).await;
-    let word = stage.attempted(waiting, 1).await;
-    assert_eq!(word.outcome, WebhookOutcome::Pending);
+    let (waiting, _) = stage.request_call(5, 1).await;
+    let attempt = stage.wait_for_attempt(waiting, 1).await;
+    assert_eq!(attempt.outcome, WebhookOutcome::Pending);
     // A pending call and a call requested before the pause are skipped.
     stage.pause_webhook(5, 1).await;
-    let word = stage.attempted(waiting, 2).await;
-    assert_eq!(word.outcome, WebhookOutcome::Skipped);
+    let attempt = stage.wait_for_attempt(waiting, 2).await;
+    assert_eq!(attempt.outcome, WebhookOutcome::Skipped);
     stage.webhook(5, 1, "a").await;
-    let (late, _) = stage.due(5, 1).await;
-    stage.ends(late, WebhookOutcome::Skipped).await;
+    let (late, _) = stage.request_call(5, 1).await;
+    stage.wait_for_outcome(late, WebhookOutcome::Skipped).await;
     // The pause arrives before the address.
     stage.pause_webhook(6, 1).await;
     until_webhook_is(&stage, 6, "disabled").await;
     stage.webhook(6, 1, "a").await;
-    let (late, _) = stage.due(6, 1).await;
-    stage.ends(late, WebhookOutcome::Skipped).await;
+    let (late, _) = stage.request_call(6, 1).await;
+    stage.wait_for_outcome(late, WebhookOutcome::Skipped).await;
     assert_eq!(stage.chat.messages().len(), 1);
     for webhook in [5, 6] {
         stage.webhook(webhook, 2, "a").await;
         until_webhook_is(&stage, webhook, "active").await;
-        let (call, _) = stage.due(webhook, 2).await;
-        stage.ends(call, WebhookOutcome::Delivered).await;
+        let (call, _) = stage.request_call(webhook, 2).await;
+        stage
+            .wait_for_outcome(call, WebhookOutcome::Delivered)
+            .await;
     }
     stage.replay(5, waiting).await;
-    let word = stage.attempted(waiting, 3).await;
-    assert_eq!(word.outcome, WebhookOutcome::Delivered);
+    let attempt = stage.wait_for_attempt(waiting, 3).await;
+    assert_eq!(attempt.outcome, WebhookOutcome::Delivered);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -236,8 +252,8 @@ async fn neither_address_nor_secret_is_stored_or_returned_in_clear() {
     let stage = Stage::set().await;
     stage.chat.script([ChatReply::Status(500)]);
     stage.webhook(5, 1, "T1/hidden-path").await;
-    let (call, _) = stage.due(5, 1).await;
-    stage.ends(call, WebhookOutcome::Pending).await;
+    let (call, _) = stage.request_call(5, 1).await;
+    stage.wait_for_outcome(call, WebhookOutcome::Pending).await;
     let columns = "SELECT COALESCE(w.sealed, '') || c.payload || COALESCE(c.reason, '') AS line \
         FROM destinations w JOIN deliveries c ON c.destination_id = w.id";
     let rows = stage
@@ -245,12 +261,12 @@ async fn neither_address_nor_secret_is_stored_or_returned_in_clear() {
         .read_blocking::<Vec<Line>, DbError>(|db| Ok(diesel::sql_query(columns).load(db)?));
     let rows = rows.unwrap();
     assert_eq!(rows.len(), 1);
-    let words: Vec<String> = stage
-        .words()
+    let feedback: Vec<String> = stage
+        .feedback()
         .iter()
-        .map(|word| word.data.to_string())
+        .map(|event| event.data.to_string())
         .collect();
-    let text = words.concat() + &rows[0].line;
+    let text = feedback.concat() + &rows[0].line;
     for secret in ["hidden-path", "whsec_", "MfKQ9r8GKYqr", "/services"] {
         assert!(!text.contains(secret), "{secret}");
     }

@@ -14,7 +14,7 @@ use clap::{Args, Parser};
 use serde::Serialize;
 
 use crate::logging;
-use crate::server::on_this_machine;
+use crate::server::local_address;
 
 /// Options that every command takes, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
@@ -124,7 +124,7 @@ pub fn print(text: &str) -> Result<(), String> {
 /// # Errors
 /// A sentence when it is not ready.
 pub async fn healthcheck(listen: SocketAddr) -> Result<(), String> {
-    let addr = on_this_machine(listen);
+    let addr = local_address(listen);
     #[expect(clippy::disallowed_methods, reason = "calls this machine only")]
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(crate::tls::client_config())

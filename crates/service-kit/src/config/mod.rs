@@ -21,7 +21,7 @@ pub use parts::{
     SecretKey, SecretText, SecretsConfig,
 };
 
-use crate::server::on_this_machine;
+use crate::server::local_address;
 
 /// The tables that a file may contain, so that a misspelt one is detected.
 const TABLES: [&str; 4] = ["identity", "worksession", "notifier", "standalone"];
@@ -57,7 +57,7 @@ pub fn is_base_url(url: &Url) -> bool {
 pub fn public_url(base_url: Option<&Url>, listen: SocketAddr) -> String {
     match base_url {
         Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-        None => format!("http://{}", on_this_machine(listen)),
+        None => format!("http://{}", local_address(listen)),
     }
 }
 

@@ -39,9 +39,9 @@ pub(super) struct NoAllowedAddress;
 impl Resolve for FilteringResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let rules = Arc::clone(&self.rules);
-        let asked = (self.lookup)(name.as_str().to_owned());
+        let lookup = (self.lookup)(name.as_str().to_owned());
         Box::pin(async move {
-            let found = asked.await?;
+            let found = lookup.await?;
             let allowed: Vec<SocketAddr> = found
                 .iter()
                 .copied()

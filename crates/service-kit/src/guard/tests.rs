@@ -14,7 +14,7 @@ use super::{
     GuardError, GuardOptions, GuardedClient, Method, address::is_public, resolver::Lookup,
 };
 
-mod answers;
+mod responses;
 
 /// Returns options that allow these networks and plain http.
 fn options(networks: &[&str]) -> GuardOptions {
@@ -182,8 +182,8 @@ async fn what_is_no_address_at_all_is_refused_before_anything_is_asked() {
 
 /// Returns a name server that gives the next of these answers at each call, and the count of its calls.
 fn answering(answers: Vec<Vec<IpAddr>>) -> (Lookup, Arc<AtomicUsize>) {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
     let lookup: Lookup = Arc::new(move |_| {
         let now = count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
         let found = answers[now]
@@ -192,7 +192,7 @@ fn answering(answers: Vec<Vec<IpAddr>>) -> (Lookup, Arc<AtomicUsize>) {
             .collect();
         Box::pin(async move { Ok(found) })
     });
-    (lookup, asked)
+    (lookup, requests)
 }
 
 /// Starts a server that counts connections, answers 200 and closes them.
@@ -219,7 +219,7 @@ async fn a_name_that_changes_its_mind_is_called_where_it_was_checked_or_not_at_a
     let bad = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
     let (good, bad) = (counting(good), counting(bad));
     let [checked, inside]: [IpAddr; 2] = ["127.0.0.1", "127.0.0.2"].map(|ip| ip.parse().unwrap());
-    let (lookup, asked) = answering(vec![
+    let (lookup, requests) = answering(vec![
         vec![checked],
         vec![inside],
         vec![inside, checked],
@@ -232,7 +232,7 @@ async fn a_name_that_changes_its_mind_is_called_where_it_was_checked_or_not_at_a
         answer.await.map(|answer| answer.status)
     };
     assert_eq!(call().await, Ok(200));
-    assert_eq!(asked.load(Ordering::SeqCst), 1, "nobody asks twice");
+    assert_eq!(requests.load(Ordering::SeqCst), 1, "nobody asks twice");
     assert_eq!(call().await, Err(GuardError::ForbiddenAddress));
     assert_eq!(call().await, Ok(200), "what may be called is called");
     assert_eq!(call().await, Err(GuardError::Connect));
@@ -291,7 +291,7 @@ async fn a_proxy_in_the_environment_is_not_asked() {
     ];
     let address = |listener: &TcpListener| format!("http://{}/", listener.local_addr().unwrap());
     let (url, through) = (address(&target), address(&proxy));
-    let (called, asked) = (counting(target), counting(proxy));
+    let (called, requests) = (counting(target), counting(proxy));
     let child = tokio::task::spawn_blocking(move || {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args([
@@ -313,5 +313,5 @@ async fn a_proxy_in_the_environment_is_not_asked() {
     let output = child.await.unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(called.load(Ordering::SeqCst), 1, "{output:?}");
-    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    assert_eq!(requests.load(Ordering::SeqCst), 0);
 }

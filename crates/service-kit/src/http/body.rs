@@ -185,7 +185,7 @@ impl UnreadBody {
         if announced.is_some_and(|length| length > limit) {
             return Err(Problem::payload_too_large(limit));
         }
-        Share::new(&self.req, self.account).cover(announced.unwrap_or(limit))?;
+        BodyReservation::new(&self.req, self.account).cover(announced.unwrap_or(limit))?;
         let seconds = limits(&self.req).body_seconds;
         Ok((self.payload, Duration::from_secs(seconds)))
     }
@@ -200,13 +200,13 @@ pub struct SlowBodyCheck(pub fn(HttpRequest) -> LocalBoxFuture<'static, Result<(
 const PROMPT: Duration = Duration::from_millis(500);
 
 /// The part of the budget that a request's body holds until the request is answered.
-struct Share {
+struct BodyReservation {
     req: HttpRequest,
     account: Option<i64>,
     covered: usize,
 }
 
-impl Share {
+impl BodyReservation {
     fn new(req: &HttpRequest, account: Option<i64>) -> Self {
         Self {
             req: req.clone(),
@@ -291,15 +291,15 @@ fn read(
     let limits = limits(req);
     let limit = limit.unwrap_or(limits.json_bytes);
     let announced = announced(req);
-    let mut share = Share::new(req, account);
+    let mut reservation = BodyReservation::new(req, account);
     let mut payload = payload.take();
     async move {
         if announced.is_some_and(|length| length > limit) {
             return Err(Problem::payload_too_large(limit));
         }
         let expected = announced.unwrap_or(0);
-        share.cover(expected)?;
-        let whole = async {
+        reservation.cover(expected)?;
+        let reading = async {
             let mut body = BytesMut::with_capacity(expected);
             while let Some(chunk) = payload.next().await {
                 let chunk = chunk
@@ -308,22 +308,22 @@ fn read(
                 if length > limit {
                     return Err(Problem::payload_too_large(limit));
                 }
-                share.cover_unannounced(length, limit)?;
+                reservation.cover_unannounced(length, limit)?;
                 if length > body.capacity() {
-                    body.reserve(share.covered - body.len());
+                    body.reserve(reservation.covered - body.len());
                 }
                 body.extend_from_slice(&chunk);
             }
             Ok(body.freeze())
         };
         let began = Instant::now();
-        let patience = Duration::from_secs(limits.body_seconds);
-        let body = tokio::time::timeout(patience, whole)
+        let time_limit = Duration::from_secs(limits.body_seconds);
+        let body = tokio::time::timeout(time_limit, reading)
             .await
             .unwrap_or_else(|_| Err(Problem::too_slow()))?;
-        let check = share.req.app_data::<Data<SlowBodyCheck>>();
+        let check = reservation.req.app_data::<Data<SlowBodyCheck>>();
         if let Some(check) = check.filter(|_| began.elapsed() > PROMPT) {
-            (check.0)(share.req.clone()).await?;
+            (check.0)(reservation.req.clone()).await?;
         }
         Ok(body)
     }

@@ -37,10 +37,10 @@ pub enum BodyHolder {
 /// A body takes its share before it is read, and keeps it until its request is answered. Without a free share, the response is
 /// 503 with `Retry-After`, and nothing of the body is read.
 #[derive(Debug, Clone)]
-pub struct BodyBudget(Arc<Shares>);
+pub struct BodyBudget(Arc<BudgetUsage>);
 
 #[derive(Debug)]
-struct Shares {
+struct BudgetUsage {
     /// Both count bytes.
     large: Arc<Semaphore>,
     medium: Arc<Semaphore>,
@@ -51,13 +51,13 @@ struct Shares {
 #[derive(Debug)]
 pub struct BodyPermit {
     _bytes: OwnedSemaphorePermit,
-    _place: Option<Place>,
+    _slot: Option<HolderSlot>,
 }
 
 /// One of the large bodies that a holder may send.
 #[derive(Debug)]
-struct Place {
-    shares: Arc<Shares>,
+struct HolderSlot {
+    usage: Arc<BudgetUsage>,
     holder: BodyHolder,
 }
 
@@ -65,9 +65,9 @@ impl BodyBudget {
     /// Creates a budget of `large_mib` MiB for bodies over 64 KiB; if not given, that of [`MemoryBudget`].
     #[must_use]
     pub fn new(large_mib: Option<u32>) -> Self {
-        let shares = MemoryBudget::of_this_process();
-        let large = large_mib.map_or(shares.large_bodies, |mib| u64::from(mib) << 20);
-        Self::of_bytes(large, shares.medium_bodies)
+        let memory = MemoryBudget::of_this_process();
+        let large = large_mib.map_or(memory.large_bodies, |mib| u64::from(mib) << 20);
+        Self::of_bytes(large, memory.medium_bodies)
     }
 
     fn of_bytes(large: u64, medium: u64) -> Self {
@@ -75,7 +75,7 @@ impl BodyBudget {
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
             Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)))
         };
-        Self(Arc::new(Shares {
+        Self(Arc::new(BudgetUsage {
             large: semaphore(large),
             medium: semaphore(medium),
             holders: Mutex::default(),
@@ -90,21 +90,21 @@ impl BodyBudget {
         if bytes <= TINY {
             return Ok(None);
         }
-        let (semaphore, bytes, place) = if bytes <= MEDIUM {
+        let (semaphore, bytes, slot) = if bytes <= MEDIUM {
             (&self.0.medium, bytes + BUFFERS, None)
         } else {
-            (&self.0.large, bytes, Some(self.place(holder)?))
+            (&self.0.large, bytes, Some(self.slot(holder)?))
         };
         let count = u32::try_from(bytes).unwrap_or(u32::MAX);
         let bytes = Arc::clone(semaphore).try_acquire_many_owned(count);
         let bytes = bytes.map_err(|_| unavailable("Too many request bodies are being received"))?;
         Ok(Some(BodyPermit {
             _bytes: bytes,
-            _place: place,
+            _slot: slot,
         }))
     }
 
-    fn place(&self, holder: BodyHolder) -> Result<Place, Problem> {
+    fn slot(&self, holder: BodyHolder) -> Result<HolderSlot, Problem> {
         let mut holders = self.0.holders.lock();
         let count = holders.entry(holder).or_default();
         if *count >= MOST_PER_HOLDER {
@@ -113,14 +113,14 @@ impl BodyBudget {
             ));
         }
         *count += 1;
-        let shares = Arc::clone(&self.0);
-        Ok(Place { shares, holder })
+        let usage = Arc::clone(&self.0);
+        Ok(HolderSlot { usage, holder })
     }
 }
 
-impl Drop for Place {
+impl Drop for HolderSlot {
     fn drop(&mut self) {
-        let mut holders = self.shares.holders.lock();
+        let mut holders = self.usage.holders.lock();
         if let Entry::Occupied(mut entry) = holders.entry(self.holder) {
             *entry.get_mut() -= 1;
             if *entry.get() == 0 {

@@ -18,7 +18,7 @@ pub struct TrustedProxies {
     /// The networks of the proxies.
     pub networks: Vec<IpNet>,
     /// The secret that another part of the same process presents.
-    pub inside: Option<InternalSecret>,
+    pub internal_secret: Option<InternalSecret>,
 }
 
 /// The address of the client. Behind trusted proxies it is the last address in `X-Forwarded-For` or `Forwarded` that is not one
@@ -58,8 +58,9 @@ impl ClientIp {
 
 impl TrustedProxies {
     fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let is_inside = self.inside.as_ref().is_some_and(|it| it.is_in(headers));
-        if !is_inside && !self.trusts(peer) {
+        let secret = self.internal_secret.as_ref();
+        let is_internal = secret.is_some_and(|it| it.is_in(headers));
+        if !is_internal && !self.trusts(peer) {
             return peer;
         }
         let usual = forwarded::usual_hops(headers).map(|hops| self.walk(peer, &hops));
@@ -101,7 +102,7 @@ mod tests {
     fn client(peer: &str, lines: &[(&str, &str)]) -> String {
         let proxies = TrustedProxies {
             networks: vec!["10.0.0.0/8".parse().expect("a network")],
-            inside: None,
+            internal_secret: None,
         };
         let request = lines
             .iter()
@@ -165,14 +166,14 @@ mod tests {
 
     #[test]
     fn who_knows_the_secret_of_the_process_is_believed_wherever_from() {
-        let inside = InternalSecret::fresh();
+        let internal_secret = InternalSecret::fresh();
         let proxies = TrustedProxies {
             networks: Vec::new(),
-            inside: Some(inside.clone()),
+            internal_secret: Some(internal_secret.clone()),
         };
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         for (secret, expected) in [
-            (inside.expose(), "203.0.113.9"),
+            (internal_secret.expose(), "203.0.113.9"),
             (InternalSecret::fresh().expose(), "127.0.0.1"),
             ("", "127.0.0.1"),
         ] {

@@ -73,14 +73,14 @@ impl<T: DeserializeOwned> Query<T> {
         if pairs().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
             let culprit = pairs().find(|(_, value)| value.contains('\0'));
             let name = culprit.map_or_else(Default::default, |(name, _)| name);
-            return Err(misfit(&name, "must not contain the NUL character"));
+            return Err(parameter_error(&name, "must not contain the NUL character"));
         }
         let error = match parse(query) {
             Ok(value) => return Ok(Self(value)),
             Err(error) => error.to_string(),
         };
         if let Some(name) = quoted(&error, "duplicate field `") {
-            return Err(misfit(name, "is given twice"));
+            return Err(parameter_error(name, "is given twice"));
         }
         // serde does not say which value fails: it is the one that also fails alone.
         let alone = pairs().find_map(|(name, value)| {
@@ -90,10 +90,10 @@ impl<T: DeserializeOwned> Query<T> {
             let reason = reason(&pair)?;
             quoted(&reason, "missing field `")
                 .is_none()
-                .then(|| misfit(&name, wanted(&reason)))
+                .then(|| parameter_error(&name, wanted(&reason)))
         });
         let missing = || match quoted(&error, "missing field `") {
-            Some(name) => misfit(name, "is missing"),
+            Some(name) => parameter_error(name, "is missing"),
             None => Problem::bad_request("The query parameters are invalid"),
         };
         Err(alone.unwrap_or_else(missing))
@@ -109,7 +109,7 @@ impl<T: DeserializeOwned> FromRequest for Query<T> {
     }
 }
 
-fn misfit(name: &str, reason: &str) -> Problem {
+fn parameter_error(name: &str, reason: &str) -> Problem {
     Problem::bad_request(match name {
         "" => format!("A query parameter {reason}"),
         name => format!("The parameter {name} {reason}"),

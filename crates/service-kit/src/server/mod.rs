@@ -3,8 +3,8 @@
 
 mod base_path;
 mod layer;
+mod local_address;
 mod probes;
-mod reach;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -24,8 +24,8 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 use utoipa::openapi::OpenApi;
 
+pub use local_address::local_address;
 pub use probes::{CLIENT_ADDRESS, ReadyCheck, ReadyReport};
-pub use reach::on_this_machine;
 
 use base_path::BasePath;
 
@@ -55,7 +55,7 @@ pub struct ServerOptions {
     /// The proxies whose `X-Forwarded-For` and `Forwarded` are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The secret by which another part of the same process is trusted, too.
-    pub inside: Option<InternalSecret>,
+    pub internal_secret: Option<InternalSecret>,
     /// Seconds for which browsers use https only (RFC 6797); 0 to send no such header.
     pub hsts_seconds: u64,
     /// Renders the error body of the area.
@@ -156,7 +156,7 @@ where
     let connections = connections.unwrap_or_else(|| MemoryBudget::of_this_process().connections);
     let proxies = Data::new(TrustedProxies {
         networks: options.trusted_proxies,
-        inside: options.inside,
+        internal_secret: options.internal_secret,
     });
     let ready = Data::new(options.ready);
     let server = (!shared.base_path.is_empty()).then_some(options.base_url);

@@ -15,7 +15,7 @@ use crate::Problem;
 use crate::http::{ClientIp, endpoint};
 
 /// How long a scrape waits for the readiness check. A collector gives up the whole response after ten seconds.
-const PATIENCE: Duration = Duration::from_secs(3);
+const READY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The header of `/health/live` and `/health/serving` with the caller's address as this service sees it.
 pub const CLIENT_ADDRESS: &str = "x-client-address";
@@ -108,7 +108,7 @@ async fn serving(client: ClientIp, shared: Data<Shared>) -> HttpResponse {
 }
 
 async fn ready(check: Data<ReadyCheck>, shared: Data<Shared>) -> HttpResponse {
-    let report = ask(&check, &shared).await;
+    let report = check_readiness(&check, &shared).await;
     let mut response = if report.ready {
         HttpResponse::Ok()
     } else {
@@ -119,7 +119,7 @@ async fn ready(check: Data<ReadyCheck>, shared: Data<Shared>) -> HttpResponse {
         .json(report)
 }
 
-async fn ask(check: &ReadyCheck, shared: &Shared) -> ReadyReport {
+async fn check_readiness(check: &ReadyCheck, shared: &Shared) -> ReadyReport {
     let mut report = check().await;
     if shared.draining.load(Ordering::Acquire) {
         report.ready = false;
@@ -128,7 +128,7 @@ async fn ask(check: &ReadyCheck, shared: &Shared) -> ReadyReport {
 }
 
 async fn metrics(check: Data<ReadyCheck>, shared: Data<Shared>) -> Result<HttpResponse, Problem> {
-    let report = tokio::time::timeout(PATIENCE, ask(&check, &shared)).await;
+    let report = tokio::time::timeout(READY_TIMEOUT, check_readiness(&check, &shared)).await;
     shared
         .metrics
         .set_ready(report.is_ok_and(|report| report.ready));

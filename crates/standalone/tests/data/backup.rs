@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use test_kit::{ApiClient, FakeChat, Process};
 
-use crate::filled::*;
+use crate::filled_data_dir::*;
 use crate::processes::{holdfast, quick};
 
 const PASSWORD: &str = "correct horse battery";

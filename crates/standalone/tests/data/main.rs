@@ -10,7 +10,7 @@
 )]
 
 mod backup;
-mod filled;
+mod filled_data_dir;
 mod move_to_postgres;
 #[path = "../it/processes.rs"]
 #[allow(dead_code, reason = "the tests of the whole product use more of it")]

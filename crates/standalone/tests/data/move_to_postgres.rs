@@ -11,7 +11,7 @@ use test_kit::{
     ApiClient, ChatReply, FakeChat, Process, TestBackend, TestBroker, TestDb, wait_until,
 };
 
-use crate::filled::*;
+use crate::filled_data_dir::*;
 use crate::processes::{Env, holdfast, quick};
 
 const PATIENCE: Duration = Duration::from_secs(90);

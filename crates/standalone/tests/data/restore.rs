@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::filled::*;
+use crate::filled_data_dir::*;
 use crate::processes::{holdfast, quick};
 
 /// Creates a backup of the demo data.

@@ -38,7 +38,7 @@ async fn driver(home: &str) -> (Process, String) {
 /// A browser with an empty profile.
 pub struct Browser {
     pub client: WebDriver,
-    /// The problems that [`Browser::look`] has found so far.
+    /// The problems that [`Browser::check_page`] has found so far.
     pub wrong: Mutex<Vec<String>>,
     base: String,
     driver: Process,

@@ -25,49 +25,49 @@ async fn a_user_registers_and_protects_the_account_with_a_second_factor() {
     let browser = Browser::start(&site).await;
     browser.open("/account").await;
     browser.sees("Sign in").await;
-    browser.look("sign-in").await;
+    browser.check_page("sign-in").await;
     browser.follow("Create an account").await;
     browser.sees("Create an account").await;
     browser.fill("Username", "m").await;
     browser.fill("Password", "short").await;
     browser.press("Create account").await;
     browser.sees("Create an account").await;
-    browser.look("register-refused").await;
+    browser.check_page("register-refused").await;
     browser.fill("Username", "mia").await;
     browser.fill("E-mail address", "mia@example.com").await;
     browser.fill("Password", PASSWORD).await;
     browser.press("Create account").await;
     browser.sees("Your account").await;
-    browser.look("account").await;
+    browser.check_page("account").await;
 
     browser.follow("Second factor").await;
     browser.sees("Second factor").await;
-    browser.look("second-factor-off").await;
+    browser.check_page("second-factor-off").await;
     browser.fill("Current password", PASSWORD).await;
     browser.press("Set up").await;
     browser.sees("Set up second factor").await;
-    browser.look("second-factor-setup").await;
+    browser.check_page("second-factor-setup").await;
     let text = browser.text().await;
     let mut words = text.split_whitespace().filter(|word| word.len() >= 32);
     let secret = words.next_back().unwrap();
     browser.fill("6-digit code", &code(secret, 0)).await;
     browser.press("Turn on").await;
     browser.sees("Recovery codes").await;
-    browser.look("recovery-codes").await;
+    browser.check_page("recovery-codes").await;
     browser.follow("I have saved them").await;
     browser.sees("Second factor").await;
-    browser.look("second-factor-on").await;
+    browser.check_page("second-factor-on").await;
 
     browser.press("Sign out").await;
     browser.sees("You are signed out").await;
     browser.follow("Sign in").await;
     browser.sign_in("mia").await;
     browser.sees("Enter your code").await;
-    browser.look("sign-in-code").await;
+    browser.check_page("sign-in-code").await;
     browser.fill("Code", "000000").await;
     browser.press("Sign in").await;
     browser.sees("Enter your code").await;
-    browser.look("sign-in-code-refused").await;
+    browser.check_page("sign-in-code-refused").await;
     // The first code is used up; the next one is valid already.
     browser.fill("Code", &code(secret, 30)).await;
     browser.press("Sign in").await;
@@ -114,7 +114,7 @@ async fn an_sso_application_signs_a_user_in() {
     browser.open("/account/sessions").await;
     browser.sees("Sessions").await;
     assert!(browser.text().await.contains("Lamp room"));
-    browser.look("sessions").await;
+    browser.check_page("sessions").await;
     browser.close().await;
 }
 
@@ -131,7 +131,7 @@ async fn a_user_denies_allows_and_revokes_the_access_of_a_client() {
     browser
         .sees("Allow Lighthouse to access your account?")
         .await;
-    browser.look("consent").await;
+    browser.check_page("consent").await;
     browser.press("Deny").await;
     let denied = browser.arrives(&party.callback()).await;
     assert_eq!(parameter(&denied, "error"), "access_denied");
@@ -161,13 +161,13 @@ async fn a_user_denies_allows_and_revokes_the_access_of_a_client() {
     browser.arrives(&party.callback()).await;
     browser.open("/account/applications").await;
     browser.sees("Applications").await;
-    browser.look("applications").await;
+    browser.check_page("applications").await;
     browser.press("Revoke access for Lighthouse").await;
     browser
         .arrives(&format!("{}/account/applications?", site.base))
         .await;
     browser.sees("Applications").await;
-    browser.look("applications-none").await;
+    browser.check_page("applications-none").await;
     let call = site.api.get("/api/oauth/userinfo").bearer(access);
     call.send().await.expect(401);
 
@@ -176,7 +176,7 @@ async fn a_user_denies_allows_and_revokes_the_access_of_a_client() {
         party.callback()
     );
     browser.open(&unknown).await;
-    browser.look("authorize-refused").await;
+    browser.check_page("authorize-refused").await;
     assert_eq!(browser.address().await.path(), "/api/oauth/authorize");
     browser.close().await;
 }
@@ -270,11 +270,11 @@ async fn a_device_is_connected_with_the_code_that_it_shows() {
         .open(begun["verification_uri"].as_str().unwrap())
         .await;
     browser.sees("Connect a device").await;
-    browser.look("device").await;
+    browser.check_page("device").await;
     browser.fill("Code", "BCDF-GHJK").await;
     browser.press("Continue").await;
     browser.sees("Connect a device").await;
-    browser.look("device-refused").await;
+    browser.check_page("device-refused").await;
     browser
         .fill("Code", begun["user_code"].as_str().unwrap())
         .await;
@@ -282,10 +282,10 @@ async fn a_device_is_connected_with_the_code_that_it_shows() {
     browser
         .sees("Allow Desk clock to access your account?")
         .await;
-    browser.look("device-confirm").await;
+    browser.check_page("device-confirm").await;
     browser.press("Allow").await;
     browser.sees("Device connected").await;
-    browser.look("device-done").await;
+    browser.check_page("device-done").await;
     let body = Serializer::new(String::new())
         .append_pair("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         .append_pair("client_id", &client.id)
@@ -308,11 +308,11 @@ async fn a_photo_is_uploaded_and_shown() {
     let browser = Browser::of(&site, "mia").await;
     browser.open("/account/photo").await;
     browser.sees("Photo").await;
-    browser.look("photo-none").await;
+    browser.check_page("photo-none").await;
     browser.choose_file("New photo", &bad).await;
     browser.press("Upload").await;
     browser.reads("is not a readable JPEG").await;
-    browser.look("photo-refused").await;
+    browser.check_page("photo-refused").await;
     browser.choose_file("New photo", &good).await;
     browser.press("Upload").await;
     browser.reads("Photo saved.").await;
@@ -321,7 +321,7 @@ async fn a_photo_is_uploaded_and_shown() {
         return image.decode().then(() => image.naturalWidth)";
     let width = browser.script(width, &[]).await;
     assert!(width.as_u64().unwrap() > 0);
-    browser.look("photo").await;
+    browser.check_page("photo").await;
     browser.press("Remove photo").await;
     browser.reads("Photo removed.").await;
     assert!(browser.text().await.contains("You have no photo"));
@@ -336,13 +336,13 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     let browser = Browser::of(&site, "mia").await;
     browser.open("/teams").await;
     browser.sees("Teams").await;
-    browser.look("teams-none").await;
+    browser.check_page("teams-none").await;
     browser.follow("New team").await;
     browser.sees("New team").await;
     browser.fill("Name", "Night shift").await;
     browser.fill("Short name", "night-shift").await;
     browser.fill("Description", "We keep the lamp lit.").await;
-    browser.look("team-new").await;
+    browser.check_page("team-new").await;
     browser.press("Create team").await;
     browser.sees("Night shift").await;
     browser.follow("Add members").await;
@@ -350,25 +350,25 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     browser.fill("E-mail address", "sam@example.com").await;
     browser.press("Send invitation").await;
     browser.reads("Invitation sent.").await;
-    browser.look("team-people").await;
+    browser.check_page("team-people").await;
     browser.close().await;
 
     let link = site.link_in_mail("sam@example.com", "/invitations/").await;
     let browser = Browser::start(&site).await;
     browser.open(&link).await;
     browser.sees("Join Night shift?").await;
-    browser.look("invitation").await;
+    browser.check_page("invitation").await;
     browser.follow("Create an account").await;
     browser.sees("Create an account").await;
     browser.fill("Username", "sam").await;
     browser.fill("Password", PASSWORD).await;
     browser.press("Create account").await;
     browser.sees("Join Night shift?").await;
-    browser.look("invitation-signed-in").await;
+    browser.check_page("invitation-signed-in").await;
     browser.press("Join team").await;
     browser.sees("Night shift").await;
     assert!(browser.text().await.contains("sam (you)"));
-    browser.look("team-member").await;
+    browser.check_page("team-member").await;
     // From now on the link leads to the team; for others it is used up.
     browser.open(&link).await;
     browser.sees("Night shift").await;
@@ -377,7 +377,7 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     let browser = Browser::start(&site).await;
     browser.open(&link).await;
     browser.sees("This invitation was already accepted").await;
-    browser.look("invitation-gone").await;
+    browser.check_page("invitation-gone").await;
     browser.close().await;
 
     let browser = Browser::of(&site, "mia").await;
@@ -393,7 +393,7 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     ] {
         browser.open(path).await;
         assert_eq!(browser.address().await.path(), path);
-        browser.look(name).await;
+        browser.check_page(name).await;
     }
     browser.close().await;
 }
@@ -406,34 +406,34 @@ async fn a_forgotten_password_is_replaced_by_mail() {
     let browser = Browser::start(&site).await;
     let verify = site.link_in_mail("mia@example.com", "/verify-email/").await;
     browser.open(&verify).await;
-    browser.look("verify-email").await;
+    browser.check_page("verify-email").await;
     browser.press("Verify address").await;
     browser.sees("E-mail address verified").await;
-    browser.look("verify-email-done").await;
+    browser.check_page("verify-email-done").await;
 
     browser.open("/login").await;
     browser.follow("Forgot your password?").await;
     browser.sees("Reset your password").await;
-    browser.look("forgot-password").await;
+    browser.check_page("forgot-password").await;
     browser.fill("Username or e-mail address", "mia").await;
     browser.press("Send reset link").await;
     let reset = site
         .link_in_mail("mia@example.com", "/reset-password/")
         .await;
     browser.sees("Check your e-mail").await;
-    browser.look("forgot-password-done").await;
+    browser.check_page("forgot-password-done").await;
     browser.open(&reset).await;
     browser.sees("Choose a new password").await;
-    browser.look("reset-password").await;
+    browser.check_page("reset-password").await;
     browser.fill("New password", "staple battery horse").await;
     browser.press("Set new password").await;
     browser.sees("Password changed").await;
-    browser.look("reset-password-done").await;
+    browser.check_page("reset-password-done").await;
 
     browser.open("/login").await;
     browser.sign_in("mia").await;
     browser.sees("Sign in").await;
-    browser.look("sign-in-refused").await;
+    browser.check_page("sign-in-refused").await;
     browser.fill("Password", "staple battery horse").await;
     browser.press("Sign in").await;
     browser.sees("Your account").await;
@@ -446,7 +446,7 @@ async fn a_forgotten_password_is_replaced_by_mail() {
     ] {
         browser.open(path).await;
         assert_eq!(browser.address().await.path(), path);
-        browser.look(name).await;
+        browser.check_page(name).await;
     }
     browser.close().await;
 }
@@ -500,7 +500,7 @@ async fn the_keyboard_alone_is_enough_to_sign_in_and_out() {
     );
     browser.keys(ENTER).await;
     browser.sees("You are signed out").await;
-    browser.look("signed-out").await;
+    browser.check_page("signed-out").await;
     browser.close().await;
 }
 
@@ -520,7 +520,7 @@ async fn an_administrator_finds_users_clients_keys_and_the_audit_log() {
     browser.press("Sign in").await;
     browser.sees("Your account").await;
     browser.follow("Administration").await;
-    browser.look("admin-users").await;
+    browser.check_page("admin-users").await;
     assert!(browser.text().await.contains("sam"));
     for (path, name) in [
         ("/admin/users/1", "admin-user"),
@@ -533,7 +533,7 @@ async fn an_administrator_finds_users_clients_keys_and_the_audit_log() {
     ] {
         browser.open(path).await;
         assert_eq!(browser.address().await.path(), path);
-        browser.look(name).await;
+        browser.check_page(name).await;
     }
     browser.close().await;
 }

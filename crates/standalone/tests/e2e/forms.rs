@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use test_kit::{ApiClient, ApiRequest, ApiResponse};
 use url::form_urlencoded::Serializer;
 
-use crate::html::elements;
+use crate::html_parser::elements;
 use crate::site::{PASSWORD, Site};
 
 /// A visitor with a cookie jar.

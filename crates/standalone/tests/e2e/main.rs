@@ -14,10 +14,10 @@ mod browsers;
 mod chat;
 mod clients;
 mod forms;
-#[path = "../../../identity-service/tests/it/html.rs"]
+#[path = "../../../identity-service/tests/it/html_parser.rs"]
 #[allow(dead_code, reason = "the tests of the pages use more of it")]
-mod html;
-mod look;
+mod html_parser;
+mod page_checks;
 mod site;
 mod synapse;
 mod webdriver;

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_kit::{ApiClient, assert_ends_quietly_unread, wait_until};
+use test_kit::{ApiClient, assert_ends_quietly_if_output_closes, wait_until};
 
 use crate::processes::{holdfast, quick};
 
@@ -93,5 +93,5 @@ async fn an_account_created_or_deactivated_by_command_is_so_for_the_running_proc
 #[test]
 fn a_command_whose_output_is_closed_ends_quietly() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-    assert_ends_quietly_unread(command.args(["openapi", "identity"]).env_clear());
+    assert_ends_quietly_if_output_closes(command.args(["openapi", "identity"]).env_clear());
 }

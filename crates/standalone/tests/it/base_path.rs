@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::dashboard::browser::{Browser, Page};
 use crate::harness::{Options, System};
-use crate::html::all_elements;
+use crate::html_parser::all_elements;
 
 const IDENTITY: &str = "https://example.com/auth";
 const WORK: &str = "https://example.com/work";

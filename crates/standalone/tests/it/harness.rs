@@ -13,8 +13,8 @@ use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{ApiClient, ApiResponse, FakeChat, TestBroker, TestDb};
 
-use crate::line::Line;
 use crate::settings::merged;
+use crate::tcp_proxy::TcpProxy;
 
 pub use bodies::{execution, iso, plan};
 
@@ -30,7 +30,7 @@ pub struct System {
     pub chat: FakeChat,
     time: Clock,
     broker: Broker,
-    lines: Option<[Line; 2]>,
+    proxies: Option<[TcpProxy; 2]>,
     running: Option<(
         Mutex<Option<identity_service::RunningService>>,
         worksession_service::RunningService,
@@ -48,7 +48,7 @@ pub struct Options {
     pub identity: Value,
     pub worksession: Value,
     pub notifier: Value,
-    /// Whether the lines to PostgreSQL and RabbitMQ can be cut.
+    /// Whether the proxies to PostgreSQL and RabbitMQ can be cut.
     pub outages: bool,
 }
 
@@ -91,16 +91,16 @@ impl System {
             .each_ref()
             .map(|database| database.url().to_owned());
         let mut broker_url = test_broker.url().to_owned();
-        let mut lines = None;
+        let mut proxies = None;
         if options.outages {
-            let (to_broker, url) = Line::to(&broker_url).await;
+            let (to_broker, url) = TcpProxy::to(&broker_url).await;
             broker_url = url;
-            let (to_database, url) = Line::to(&urls[0]).await;
+            let (to_database, url) = TcpProxy::to(&urls[0]).await;
             let server = url.rsplit_once('/').unwrap().0;
             for url in &mut urls {
                 *url = format!("{server}/{}", url.rsplit_once('/').unwrap().1);
             }
-            lines = Some([to_broker, to_database]);
+            proxies = Some([to_broker, to_database]);
         }
         let url = BrokerUrl::from_str(&broker_url).unwrap();
         let broker = Broker::connect(&url, test_broker.prefix(), "tests");
@@ -165,7 +165,7 @@ impl System {
             chat,
             time,
             broker,
-            lines,
+            proxies,
             running: Some((Mutex::new(Some(identity)), worksession, notifier)),
             databases,
             _broker: test_broker,
@@ -181,13 +181,13 @@ impl System {
     }
 
     /// Returns the line to RabbitMQ; only with [`Options::outages`].
-    pub fn broker_line(&self) -> &Line {
-        &self.lines.as_ref().unwrap()[0]
+    pub fn broker_proxy(&self) -> &TcpProxy {
+        &self.proxies.as_ref().unwrap()[0]
     }
 
     /// Returns the line to PostgreSQL; only with [`Options::outages`].
-    pub fn database_line(&self) -> &Line {
-        &self.lines.as_ref().unwrap()[1]
+    pub fn database_proxy(&self) -> &TcpProxy {
+        &self.proxies.as_ref().unwrap()[1]
     }
 
     /// Waits for a mail to this address whose subject contains these words; returns the text of the newest.

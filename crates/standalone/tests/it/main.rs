@@ -8,31 +8,31 @@
     reason = "a test fails by panicking"
 )]
 
-mod accounts_life;
+mod account_events;
 mod admin;
 mod bad_input;
 mod base_path;
 mod dashboard;
-mod first_party;
+mod dead_letters;
+mod event_streams;
+mod first_party_client;
 mod harness;
 mod health;
-#[path = "../../../identity-service/tests/it/html.rs"]
+#[path = "../../../identity-service/tests/it/html_parser.rs"]
 #[allow(dead_code, reason = "the tests of the pages use more of it")]
-mod html;
+mod html_parser;
+mod integration_disabled;
 mod kill;
-mod line;
-mod live;
-mod main_job;
+mod main_workflow;
 mod outages;
-mod parked;
 mod preferences;
 mod probes_headers;
 mod processes;
 mod projects;
-mod public;
+mod public_address;
 mod secrets_in_logs;
 mod settings;
 mod shared_database;
 mod sign_in;
-mod told;
+mod tcp_proxy;
 mod webhooks;

@@ -54,7 +54,7 @@ async fn sessions_start_without_the_broker_and_are_notified_once_it_is_back() {
     quick_start(&system, &ada, &team.project_id()).await;
     system.chat.next_message().await;
 
-    system.broker_line().cut();
+    system.broker_proxy().cut();
     let health = wait_until("the report to name the broker", SOON, async || {
         let health = system.work.get("/api/health").send().await;
         (health.status == 503).then(|| health.json())
@@ -68,7 +68,7 @@ async fn sessions_start_without_the_broker_and_are_notified_once_it_is_back() {
     }
     assert_eq!(told_starts(&system), 1, "nobody can have heard");
 
-    system.broker_line().restore();
+    system.broker_proxy().restore();
     // Notifications that are due together share one message.
     wait_until(
         "every start to be told",
@@ -97,7 +97,7 @@ async fn without_the_database_requests_fail_in_time_and_work_once_it_is_back() {
     let ada = system.register_user("ada").await;
     system.start_session(&ada, plan("none")).await.expect(201);
 
-    system.database_line().cut();
+    system.database_proxy().cut();
     let login = json!({"username": "ada", "password": PASSWORD});
     // A sign-in stays cached for the second within which a change would arrive.
     wait_until(
@@ -134,7 +134,7 @@ async fn without_the_database_requests_fail_in_time_and_work_once_it_is_back() {
     system.identity.get("/health/live").send().await.expect(200);
     system.work.get("/api/health").send().await.expect(503);
 
-    system.database_line().restore();
+    system.database_proxy().restore();
     wait_until("answers again", SOON, async || {
         let reply = system
             .identity

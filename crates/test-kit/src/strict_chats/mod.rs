@@ -30,7 +30,7 @@ pub fn chat_settings(provider: ChatProvider, server: &str) -> Value {
 }
 
 /// Returns the response of a strict chat to this message, posted in the way that it requires.
-pub fn chat_answer(provider: ChatProvider, message: &Value) -> (u16, String) {
+pub fn chat_response(provider: ChatProvider, message: &Value) -> (u16, String) {
     answer(provider, &call(provider, message.clone()), true)
 }
 
@@ -177,7 +177,7 @@ mod tests {
                 let message = good(kind)
                     .to_string()
                     .replace("\"x\"", &json!(wrong).to_string());
-                let status = chat_answer(kind, &serde_json::from_str(&message).unwrap()).0;
+                let status = chat_response(kind, &serde_json::from_str(&message).unwrap()).0;
                 assert!(status >= 400, "{kind:?}");
             }
             let gone = answer(kind, &call(kind, good(kind)), false).0;

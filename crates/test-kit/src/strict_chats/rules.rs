@@ -242,15 +242,18 @@ pub(super) fn zulip(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> RuleRe
         call.path == "/api/v1/external/slack_incoming",
         no(404, "BAD_REQUEST"),
     )?;
-    let asked = |name: &str| {
+    let parameter = |name: &str| {
         call.query
             .split('&')
             .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     };
-    let given = asked("api_key").ok_or_else(|| no(401, "UNAUTHORIZED")())?;
+    let given = parameter("api_key").ok_or_else(|| no(401, "UNAUTHORIZED")())?;
     ensure(secret(given), no(401, "INVALID_API_KEY"))?;
     ensure(posted_json(call), no(400, "REQUEST_VARIABLE_MISSING"))?;
-    ensure(asked("stream").is_some(), no(400, "STREAM_DOES_NOT_EXIST"))?;
+    ensure(
+        parameter("stream").is_some(),
+        no(400, "STREAM_DOES_NOT_EXIST"),
+    )?;
     let topic = call.body.get("channel");
     ensure(
         topic.is_none_or(|topic| within(topic, 1, 60)),

@@ -11,7 +11,7 @@ use reqwest::redirect::Policy;
 use serde::Deserialize;
 use service_kit::Clock;
 use service_kit::crypto::sha256;
-use service_kit::http::{InternalSecret, RequestId, below};
+use service_kit::http::{InternalSecret, RequestId, join_url};
 use service_kit::metrics::Metrics;
 use service_kit::server::CLIENT_ADDRESS;
 use tokio::sync::Semaphore;
@@ -97,15 +97,15 @@ impl IdentityClient {
             .redirect(Policy::none())
             .no_proxy()
             .build()?;
-        let mut validate = below(base, "/api/auth/validate")?;
+        let mut validate = join_url(base, "/api/auth/validate")?;
         validate.set_query(Some("include=teams"));
         Ok(Self {
             http,
             validate,
-            live: below(base, "/health/live")?,
-            serving: below(base, "/health/serving")?,
-            login: below(base, "/api/auth/login")?,
-            existence: below(base, "/api/auth/existence")?,
+            live: join_url(base, "/health/live")?,
+            serving: join_url(base, "/health/serving")?,
+            login: join_url(base, "/api/auth/login")?,
+            existence: join_url(base, "/api/auth/existence")?,
             turns: Semaphore::new(IN_FLIGHT),
             sign_ins: Semaphore::new(IN_FLIGHT),
             breaker: IdentityBreaker::new(metrics)?,

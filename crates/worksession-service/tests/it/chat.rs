@@ -332,10 +332,13 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
         routing_key: "notification.delivered.v9".to_owned(),
         id: Uuid::now_v7(),
         body: b"{}".as_slice().into(),
-        listened: false,
+        has_subscriber: false,
     };
     let outcome = broker.publisher().publish(poison).await;
-    assert!(matches!(outcome, PublishOutcome::Parked(_)), "{outcome:?}");
+    assert!(
+        matches!(outcome, PublishOutcome::Unreadable(_)),
+        "{outcome:?}"
+    );
     service.stop().await;
 }
 
@@ -346,7 +349,7 @@ pub async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> PublishO
         routing_key: T::TYPE.to_owned(),
         id,
         body: event.encode().unwrap().into_bytes().into(),
-        listened: false,
+        has_subscriber: false,
     };
     broker.publisher().publish(message).await
 }

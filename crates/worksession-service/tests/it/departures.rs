@@ -408,7 +408,7 @@ async fn forge<T: EventData>(world: &World, data: &T) {
     let asked = world.stub.existence_asked();
     let outcome = publish(world, Uuid::now_v7(), data).await;
     let in_memory =
-        matches!(&outcome, PublishOutcome::Parked(reason) if reason.starts_with("forged"));
+        matches!(&outcome, PublishOutcome::Unreadable(reason) if reason.starts_with("forged"));
     assert!(
         in_memory || outcome == PublishOutcome::Confirmed,
         "{outcome:?}"
@@ -461,7 +461,7 @@ async fn an_event_under_another_types_routing_key_counts_as_forged() {
     let body = event.encode().unwrap().into_bytes();
     let outcome = world.publish(id, "identity.team_changed.v1", body).await;
     let in_memory =
-        matches!(&outcome, PublishOutcome::Parked(reason) if reason.starts_with("forged"));
+        matches!(&outcome, PublishOutcome::Unreadable(reason) if reason.starts_with("forged"));
     assert!(
         in_memory || outcome == PublishOutcome::Confirmed,
         "{outcome:?}"

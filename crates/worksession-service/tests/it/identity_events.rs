@@ -117,7 +117,7 @@ impl World {
             routing_key: key.to_owned(),
             id,
             body: body.into(),
-            listened: key.starts_with("session."),
+            has_subscriber: key.starts_with("session."),
         };
         self.broker.publisher().publish(message).await
     }
@@ -303,7 +303,10 @@ async fn an_unreadable_identity_event_is_dead_lettered_and_does_not_block_the_qu
             .await;
         // RabbitMQ moves it to the dead-letter queue; the memory broker has none.
         if test_kit::TestBackend::current() == test_kit::TestBackend::Sqlite {
-            assert!(matches!(outcome, PublishOutcome::Parked(_)), "{outcome:?}");
+            assert!(
+                matches!(outcome, PublishOutcome::Unreadable(_)),
+                "{outcome:?}"
+            );
         } else {
             assert_eq!(outcome, PublishOutcome::Confirmed);
         }

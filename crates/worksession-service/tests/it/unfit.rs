@@ -86,7 +86,10 @@ async fn a_session_event_too_long_for_a_webhook_is_dead_lettered_and_does_not_bl
     let outcome = world.publish(id, SessionStarted::TYPE, body).await;
     // RabbitMQ moves it to the dead-letter queue; the memory broker has none.
     if TestBackend::current() == TestBackend::Sqlite {
-        assert!(matches!(outcome, PublishOutcome::Parked(_)), "{outcome:?}");
+        assert!(
+            matches!(outcome, PublishOutcome::Unreadable(_)),
+            "{outcome:?}"
+        );
     } else {
         is_parked(&world).await;
     }

@@ -288,7 +288,7 @@ async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk
         routing_key: NotificationDelivered::TYPE.to_owned(),
         id,
         body: event.encode().unwrap().into_bytes().into(),
-        listened: false,
+        has_subscriber: false,
     };
     // The memory broker confirms after the consumer has committed.
     let outcome = broker.publisher().publish(message).await;

@@ -1,20 +1,20 @@
 //! Events from worksession-service's outbox through RabbitMQ and the notifier to a chat that answers at once. A bare
 //! publisher and a bare consumer on the same broker take turns with them.
 
-use super::rounds::GoalOptions;
+use super::measurement::GoalOptions;
 use super::{memory, statements};
-use crate::crowd::LoadUsers;
+use crate::environment::BenchEnvironment;
 use crate::load;
 use crate::percentile::per_mille;
-use crate::scene::BenchEnvironment;
-use crate::table::{Goal, ResultRow, Sample, Unit};
+use crate::results_table::{Goal, ResultRow, Sample, Unit};
+use crate::users::LoadUsers;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use xtask_fixtures::fake_chat::{Chat, DIGITS, MARK};
+use xtask_fixtures::servers::Postgres;
 use xtask_kit::cmd::{Context, Result, came_true, fail, nap, output};
 use xtask_kit::system;
-use xtask_stand::chat::{Chat, DIGITS, MARK};
-use xtask_stand::servers::Postgres;
 
 /// The part of a round's events, in per cent, whose rate counts, for the product and for the bare pair. Before it the relay,
 /// which other writers do not wake, has not found the events yet; after it only hooks that wait for their interval are left.

@@ -1,18 +1,18 @@
 //! Measures validation, introspection and refreshing of tokens.
 
 use super::limits::{self, Responder};
+use super::measurement::{Backend, GoalOptions, asked, both, rounds, told};
 use super::peers::{GLEWLWYD, OIDC_PROVIDER, TokenPeer, TokenServer, all_active};
-use super::refreshing::{CONNECTIONS, RefreshRequestShape, refreshed};
-use super::rounds::{Backend, GoalOptions, asked, both, rounds, told};
+use super::token_refresh::{CONNECTIONS, RefreshRequestShape, refreshed};
+use crate::environment::{BenchEnvironment, CLIENT, SignedIn};
 use crate::load::{self, LoadRequest};
-use crate::scene::{BenchEnvironment, CLIENT, SignedIn};
-use crate::table::{Goal, ResultRow};
+use crate::results_table::{Goal, ResultRow};
 use crate::wrk::Request;
 use serde_json::json;
 use std::time::Duration;
+use xtask_fixtures::http::Client;
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::system;
-use xtask_stand::http::Client;
 
 const PATH: &str = "/api/auth/validate";
 /// A number of live tokens that fits into every cache.

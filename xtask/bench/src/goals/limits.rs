@@ -5,10 +5,10 @@ use crate::wrk;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use xtask_fixtures::fresh_folder_on_disk;
+use xtask_fixtures::servers::Postgres;
 use xtask_kit::cmd::{Result, fail, output};
 use xtask_kit::system::{self, Program, RESPONDER};
-use xtask_stand::fresh_folder_on_disk;
-use xtask_stand::servers::Postgres;
 
 /// The number of clients: as many as the product has statements at a time.
 const CLIENTS: usize = 8;

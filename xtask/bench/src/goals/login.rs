@@ -1,17 +1,17 @@
 //! Measures a flood of sign-ins. It should reach the hash rate of all cores, and clients that already have a token should
 //! not notice it.
 
-use super::rounds::{Backend, GoalOptions};
+use super::measurement::{Backend, GoalOptions};
+use crate::environment::BenchEnvironment;
 use crate::load::at_once;
 use crate::percentile::per_mille;
-use crate::scene::BenchEnvironment;
-use crate::table::{Goal, ResultRow, Sample};
+use crate::results_table::{Goal, ResultRow, Sample};
 use serde_json::json;
 use std::time::{Duration, Instant};
+use xtask_fixtures::accounts::{PASSWORD, register};
+use xtask_fixtures::http::Client;
 use xtask_kit::cmd::{Result, fail, interrupted};
 use xtask_kit::system;
-use xtask_stand::http::Client;
-use xtask_stand::people::{PASSWORD, register};
 
 /// The bcrypt costs of the passwords.
 const COSTS: [u32; 2] = [10, 12];

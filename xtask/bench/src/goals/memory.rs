@@ -1,15 +1,15 @@
 //! Measures the resident memory of the programs, idle and after load.
 
+use super::measurement::{Backend, GoalOptions};
 use super::peers::{GLEWLWYD, REST, Resident};
-use super::rounds::{Backend, GoalOptions};
 use super::startup;
-use crate::scene::BenchEnvironment;
-use crate::table::{Goal, ResultRow, Sample, Unit};
+use crate::environment::BenchEnvironment;
+use crate::results_table::{Goal, ResultRow, Sample, Unit};
 use crate::wrk::{self, Request};
 use std::time::Duration;
+use xtask_fixtures::fresh_folder;
 use xtask_kit::cmd::{Result, nap};
 use xtask_kit::system::{self, PARTS, Program};
-use xtask_stand::fresh_folder;
 
 /// The goals in megabytes (10^6 bytes): 15 and 32 MiB.
 const IDLE: f64 = 15.7;

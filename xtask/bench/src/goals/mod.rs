@@ -5,23 +5,23 @@ mod growth;
 mod identity;
 mod limits;
 mod login;
+mod measurement;
 mod memory;
 mod peers;
 mod queries;
-mod refreshing;
-mod rounds;
 mod startup;
 mod statements;
+mod token_refresh;
 mod worksession;
 
-use super::table::{self, ResultRow};
+use super::results_table::{self, ResultRow};
 use super::wrk;
 use clap::ValueEnum;
 use std::time::Instant;
 use xtask_kit::cmd::{Result, cargo, fail, run};
 use xtask_kit::system;
 
-pub(super) use rounds::{Backend, GoalOptions};
+pub(super) use measurement::{Backend, GoalOptions};
 
 /// A piece of work that has goals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -107,7 +107,11 @@ pub(super) fn goals(work: Work, options: &GoalOptions) -> Result {
         .filter(is_meant)
         .copied()
         .collect();
-    let before = options.against.as_deref().map(table::read).transpose()?;
+    let before = options
+        .against
+        .as_deref()
+        .map(results_table::read)
+        .transpose()?;
     build(&works)?;
     wrk::obtain()?;
     let (mut rows, begun) = (Vec::new(), Instant::now());
@@ -121,11 +125,11 @@ pub(super) fn goals(work: Work, options: &GoalOptions) -> Result {
         let (measure, _) = work.parts();
         rows.extend(measure(options)?);
         if let Some(file) = &options.json {
-            table::write(&rows, file)?;
+            results_table::write(&rows, file)?;
         }
     }
-    table::print(&rows, before.as_ref());
-    match table::missed(&rows).as_slice() {
+    results_table::print(&rows, before.as_ref());
+    match results_table::missed(&rows).as_slice() {
         [] => Ok(()),
         missed => fail(format!("goals not reached: {}", missed.join(", "))),
     }

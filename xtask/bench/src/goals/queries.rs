@@ -1,15 +1,15 @@
 //! The database work of requests: statements, as the services count them, and flushes, as PostgreSQL counts them.
 
-use super::rounds::{BACKENDS, Backend, GoalOptions, told};
+use super::measurement::{BACKENDS, Backend, GoalOptions, told};
 use super::worksession::{planned, starts};
+use crate::environment::BenchEnvironment;
 use crate::load;
-use crate::scene::BenchEnvironment;
-use crate::table::{Goal, ResultRow, Sample, Unit};
+use crate::results_table::{Goal, ResultRow, Sample, Unit};
 use serde_json::json;
 use std::time::{Duration, Instant};
+use xtask_fixtures::http::Client;
+use xtask_fixtures::servers::Postgres;
 use xtask_kit::cmd::{Result, fail, nap};
-use xtask_stand::http::Client;
-use xtask_stand::servers::Postgres;
 
 const PARTS: [&str; 2] = ["identity", "worksession"];
 /// Requests of each kind, each by another user.

@@ -1,15 +1,15 @@
 //! Measures start-up with existing data, from exec to ready.
 
+use super::measurement::GoalOptions;
 use super::peers::{GLEWLWYD, Peer, wait_ready};
-use super::rounds::GoalOptions;
-use crate::table::{Goal, ResultRow, Sample, Unit};
+use crate::results_table::{Goal, ResultRow, Sample, Unit};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
+use xtask_fixtures::fresh_folder;
+use xtask_fixtures::servers::{PrivateRabbit, free_port};
 use xtask_kit::cmd::Result;
 use xtask_kit::system::{self, PARTS, Program};
-use xtask_stand::fresh_folder;
-use xtask_stand::servers::{PrivateRabbit, free_port};
 
 /// The programs: the name in the row, the parts that listen, and the goal in milliseconds.
 const PROGRAMS: [(&str, &[&str], f64); 4] = [

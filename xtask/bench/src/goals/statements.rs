@@ -1,7 +1,7 @@
 //! What a PostgreSQL server spends its time on, by its own statistics.
 
+use xtask_fixtures::servers::Postgres;
 use xtask_kit::cmd::Result;
-use xtask_stand::servers::Postgres;
 
 /// Prints the costliest statements of all databases on this server, with the microseconds of each.
 pub(super) fn show(database: &str) -> Result {

@@ -1,17 +1,17 @@
 //! Measures starts and submits, and what clients read of them.
 
 use super::limits::{self, Responder};
-use super::rounds::{Backend, GoalOptions, asked, both, rounds, told, written};
+use super::measurement::{Backend, GoalOptions, asked, both, rounds, told, written};
 use super::statements;
+use crate::environment::BenchEnvironment;
 use crate::load::{self, LoadRequest};
-use crate::scene::BenchEnvironment;
-use crate::table::{Goal, ResultRow, Sample};
+use crate::results_table::{Goal, ResultRow, Sample};
 use crate::wrk::Request;
 use serde_json::json;
 use std::time::Duration;
+use xtask_fixtures::http::Client;
 use xtask_kit::cmd::Result;
 use xtask_kit::system;
-use xtask_stand::http::Client;
 
 const PARTS: [&str; 2] = ["identity", "worksession"];
 /// Users who read.

@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use xtask_fixtures::lock;
 use xtask_kit::cmd::Result;
-use xtask_stand::lock;
 
 const MIB: usize = 1024 * 1024;
 /// The number of small bodies that stay unfinished.

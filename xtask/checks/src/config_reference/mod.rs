@@ -14,11 +14,11 @@ mod tests;
 use self::keys::{Keys, of_part};
 use self::page::{Page, environment, row};
 use self::source::{SHARED, Sources, text};
-use crate::verdict::compare;
+use crate::check_result::compare;
 use std::path::Path;
 use syn::{Expr, Item, Stmt};
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 
 /// A part: its crate, the prefix of its variables, and its title on the page.
 struct Part {
@@ -83,7 +83,7 @@ pub(crate) struct ConfigOptions {
 }
 
 pub(crate) fn config(options: &ConfigOptions) -> Result {
-    let root = envs::root();
+    let root = env_vars::root();
     let page = std::fs::read_to_string(root.join(PAGE))?;
     compare("config", PAGE, &describe(&root, &page)?, options.write)
 }

@@ -2,7 +2,7 @@ use super::describe;
 use super::keys::of_part;
 use super::page::row;
 use super::source::Sources;
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 
 const ATTRIBUTES: &str = "#[derive(Debug, Deserialize)]\n#[serde(default, deny_unknown_fields)]";
 
@@ -146,7 +146,7 @@ fn what_is_not_understood_is_a_failure_and_named() {
 
 #[test]
 fn the_page_is_what_the_code_says() {
-    let page = std::fs::read_to_string(envs::root().join(super::PAGE)).unwrap();
-    let now = describe(&envs::root(), &page).unwrap_or_else(|cause| panic!("{cause}"));
+    let page = std::fs::read_to_string(env_vars::root().join(super::PAGE)).unwrap();
+    let now = describe(&env_vars::root(), &page).unwrap_or_else(|cause| panic!("{cause}"));
     assert!(now == page, "cargo xtask config --write");
 }

@@ -5,11 +5,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use xtask_fixtures::third_party;
 use xtask_kit::cmd::{Context, Result, output};
-use xtask_kit::envs;
-use xtask_stand::runtimes;
+use xtask_kit::env_vars;
 
-pub(crate) use xtask_stand::http::text;
+pub(crate) use xtask_fixtures::http::text;
 
 /// The file that kustomize reads first.
 pub(super) const KUSTOMIZATION: &str = "kustomization.yaml";
@@ -35,8 +35,8 @@ pub(super) struct Manifest {
 impl Folder {
     /// Reads the folder, and validates its manifests with the schemas of these versions.
     pub(super) fn read(path: &Path, versions: &[&str]) -> Result<Self> {
-        let here = envs::root().join(HERE);
-        let python = runtimes::python_with("kubernetes", &here.join("requirements.txt"))?;
+        let here = env_vars::root().join(HERE);
+        let python = third_party::python_with("kubernetes", &here.join("requirements.txt"))?;
         let mut read = Command::new(python);
         read.arg(here.join("manifests.py")).arg(path).args(versions);
         let read: Value = serde_json::from_str(&output(&mut read)?)

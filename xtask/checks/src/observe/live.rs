@@ -5,8 +5,8 @@ use super::names;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use xtask_fixtures::http::Client;
 use xtask_kit::cmd::{Context, Result, fail};
-use xtask_stand::http::Client;
 
 /// Has series only while an alert is pending or firing.
 const NONE_IN_PEACE: &str = "ALERTS";

@@ -2,17 +2,17 @@
 //!
 //! A rule is a function from facts to complaints, so that its test can show it a bad case.
 
-mod circles;
-mod direction;
+mod crate_dependencies;
+mod doc_quotes;
 mod features;
+mod import_cycles;
 mod migrations;
-mod proofs;
-mod quotes;
+mod security_tests;
 mod services;
 mod text;
 
+use crate::check_result::verdict;
 use crate::source::below;
-use crate::verdict::verdict;
 use std::path::Path;
 use xtask_kit::cmd::Result;
 
@@ -20,13 +20,13 @@ pub(crate) fn tidy(root: &Path) -> Result {
     let files = below(root)?;
     let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
 
-    let mut complaints = direction::check(&direction::workspace_edges()?);
+    let mut complaints = crate_dependencies::check(&crate_dependencies::workspace_edges()?);
     complaints.extend(features::check(&features::chosen()?));
     complaints.extend(migrations::check(&paths));
-    complaints.extend(quotes::check(&files));
-    complaints.extend(proofs::check(&files));
-    let graphs = circles::graphs(&files)?;
-    complaints.extend(circles::check(&graphs));
+    complaints.extend(doc_quotes::check(&files));
+    complaints.extend(security_tests::check(&files));
+    let graphs = import_cycles::graphs(&files)?;
+    complaints.extend(import_cycles::check(&graphs));
     complaints.extend(services::check(&graphs));
     for file in &files {
         complaints.extend(text::check(file));

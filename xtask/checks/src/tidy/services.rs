@@ -2,7 +2,7 @@
 //!
 //! Features are the folders of `src` except those of commands and pages, which are above, as is the code that starts a service.
 
-use super::circles::Graph;
+use super::import_cycles::Graph;
 
 /// The files and folders of `src` above the features.
 const ABOVE: [&str; 7] = [
@@ -34,7 +34,7 @@ fn feature(file: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::circles;
+    use super::super::import_cycles;
     use super::*;
     use crate::source::Source;
 
@@ -56,7 +56,7 @@ mod tests {
             path: format!("crates/shop/src/{path}"),
             text: text.to_owned(),
         });
-        check(&circles::graphs(&files).expect("Rust"))
+        check(&import_cycles::graphs(&files).expect("Rust"))
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
+use xtask_fixtures::fresh_folder;
+use xtask_fixtures::{servers, third_party};
 use xtask_kit::cmd::{ProcessGroup, Result, output, wait_until};
-use xtask_kit::envs;
-use xtask_stand::fresh_folder;
-use xtask_stand::{runtimes, servers};
+use xtask_kit::env_vars;
 
 /// A Docker engine, with the program that reads compose files.
 pub(super) struct Engine {
@@ -27,7 +27,7 @@ impl Engine {
                 _process: None,
             });
         }
-        if envs::which("dockerd").is_none() || envs::which("iptables").is_none() {
+        if env_vars::which("dockerd").is_none() || env_vars::which("iptables").is_none() {
             servers::install(&["docker.io", "iptables"])?;
         }
         let has_plugin = install_compose()?;
@@ -44,7 +44,7 @@ impl Engine {
     /// Returns a program that talks to the engine, such as `docker`.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(envs::root());
+        command.current_dir(env_vars::root());
         if let Some(host) = &self.host {
             command.env("DOCKER_HOST", host);
         }
@@ -81,7 +81,7 @@ impl Engine {
 /// Installs docker-compose if nothing reads compose files, and returns whether `docker compose` exists.
 fn install_compose() -> Result<bool> {
     let has_plugin = output(Command::new("docker").args(["compose", "version"])).is_ok();
-    if !has_plugin && envs::which("docker-compose").is_none() {
+    if !has_plugin && env_vars::which("docker-compose").is_none() {
         servers::install(&["docker-compose"])?;
     }
     Ok(has_plugin)
@@ -91,7 +91,7 @@ fn install_compose() -> Result<bool> {
 fn start() -> Result<(ProcessGroup, TempDir, String)> {
     println!("no Docker engine is running: starting one");
     let folder = fresh_folder("engine-")?;
-    let kept = runtimes::folder().join("engine");
+    let kept = third_party::folder().join("engine");
     std::fs::create_dir_all(&kept)?;
     let host = format!("unix://{}", folder.path().join("docker.sock").display());
     let mut command = Command::new("dockerd");

@@ -2,9 +2,9 @@
 
 use super::engine::Engine;
 use std::process::Command;
+use xtask_fixtures::servers;
 use xtask_kit::cmd::{Result, cargo, fail, output, run};
-use xtask_kit::{envs, system};
-use xtask_stand::servers;
+use xtask_kit::{env_vars, system};
 
 /// The programs, each with an image of its own, in the order of an upgrade: consumers of events before their producers.
 pub(super) const PROGRAMS: [&str; 3] = ["notifier", "identity-service", "worksession-service"];
@@ -36,7 +36,7 @@ pub(super) fn obtain(engine: &Engine) -> Result<Vec<(String, String)>> {
         return Ok(named);
     }
     println!("no image registry answers: building images from Debian's packages");
-    if envs::which("debootstrap").is_none() {
+    if env_vars::which("debootstrap").is_none() {
         servers::install(&["debootstrap"])?;
     }
     let made = output(engine.command("sh").arg("deploy/airgap/images.sh"))?;
@@ -57,7 +57,7 @@ fn official(engine: &Engine) -> bool {
 pub(super) fn stage(release: bool) -> Result {
     let programs: Vec<&str> = PROGRAMS.into_iter().chain([STANDALONE]).collect();
     system::build(release, &programs)?;
-    let folder = envs::root().join(STAGED);
+    let folder = env_vars::root().join(STAGED);
     std::fs::create_dir_all(&folder)?;
     for program in programs {
         let mut strip = Command::new("strip");

@@ -2,23 +2,23 @@
 
 mod engine;
 mod images;
-mod people;
 mod production;
+mod scenarios;
 mod stack;
-mod trials;
+mod steady_load;
 
 use engine::Engine;
 use images::PROGRAMS;
-use people::Crowd;
+use scenarios::ComposeScene;
 use stack::Stack;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trials::ComposeScene;
+use steady_load::Crowd;
+use xtask_fixtures::fake_chat::Chat;
+use xtask_fixtures::http::Client;
 use xtask_kit::cmd::{Context as _, Result, cargo, fail, interrupted, output, run};
 use xtask_kit::report::Report;
-use xtask_kit::{envs, system};
-use xtask_stand::chat::Chat;
-use xtask_stand::http::Client;
+use xtask_kit::{env_vars, system};
 
 const SERVERS: [&str; 5] = [
     "postgres",
@@ -64,7 +64,7 @@ pub(crate) fn compose(options: &ComposeOptions) -> Result {
         stack.print_logs();
     }
     report.print();
-    let staged = envs::root().join("deploy/bin");
+    let staged = env_vars::root().join("deploy/bin");
     println!("programs staged in {}", staged.display());
     played
 }
@@ -111,9 +111,9 @@ fn play(
         crowd: &crowd,
         chat: &chat,
     };
-    report.step("restart each", || trials::restart_each(&scene))?;
+    report.step("restart each", || scenarios::restart_each(&scene))?;
     let away = Duration::from_secs(options.broker_away);
-    report.step("broker away", || trials::broker_away(&scene, away))?;
+    report.step("broker away", || scenarios::broker_away(&scene, away))?;
     report.step("back up, restore", || restore(&scene, engine, named))?;
     report.step("production", || production::production(engine, named, 2))?;
     scaled(stack, engine, &crowd, &chat, report)?;
@@ -141,7 +141,7 @@ fn scaled(
         &stack.address("HOLDFAST_IDENTITY_PROXY_PORT")?,
         &stack.address("HOLDFAST_WORKSESSION_PROXY_PORT")?,
     );
-    report.step("revocation", || trials::revocation(stack))?;
+    report.step("revocation", || scenarios::revocation(stack))?;
     // Other labels make another image, which to the engine is an upgrade.
     stack.set("HOLDFAST_REVISION", "next");
     stack.use_tag("next");
@@ -158,9 +158,9 @@ fn scaled(
         .flat_map(|program| [(*program).to_owned(), format!("{program}-2")])
         .collect();
     let services: Vec<&str> = services.iter().map(String::as_str).collect();
-    report.step("roll to the next", || trials::roll(&scene, &services))?;
-    report.step("kill a broker", || trials::kill_broker(&scene))?;
-    report.step("restart database", || trials::restart_database(&scene))?;
+    report.step("roll to the next", || scenarios::roll(&scene, &services))?;
+    report.step("kill a broker", || scenarios::kill_broker(&scene))?;
+    report.step("restart database", || scenarios::restart_database(&scene))?;
     report.step("figures", || {
         let prometheus = stack.address("HOLDFAST_PROMETHEUS_PORT")?;
         run(cargo().args(["xtask", "alerts", "--against", &prometheus]))?;
@@ -185,16 +185,16 @@ fn restore(
     };
     let wanted = crowd.accepted();
     // At this rate some message is always on its way to the chat.
-    let drive = crowd.drive(trials::RATE);
+    let drive = crowd.drive(scenarios::RATE);
     let saved = run(stack, "deploy/compose/backup.sh");
-    trials::flawless(drive)?;
+    scenarios::flawless(drive)?;
     saved?;
-    trials::settle(scene)?;
+    scenarios::settle(scene)?;
     let fresh = Stack::new(engine, named, 1)?;
     run(&fresh, "deploy/compose/restore.sh")?;
     fresh.up(&[])?;
     fresh.wait_healthy(&SERVERS, PATIENCE)?;
-    trials::all_there(&fresh, &wanted)?;
+    scenarios::all_there(&fresh, &wanted)?;
     let address = fresh.address("HOLDFAST_WORKSESSION_PORT")?;
     let mut client = Client::new(&address, crowd.token());
     let data = client.text("/api/user/data");

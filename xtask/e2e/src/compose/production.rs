@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
+use xtask_fixtures::http::text;
 use xtask_kit::cmd::{Result, fail, output, wait_until};
-use xtask_kit::envs;
-use xtask_stand::http::text;
+use xtask_kit::env_vars;
 
 const IDENTITY: &str = "accounts.localhost";
 const WORKSESSION: &str = "focus.localhost";
@@ -85,7 +85,7 @@ fn install(stack: &mut Stack<'_>) -> Result<String> {
 }
 
 fn filled_in() -> Result<String> {
-    let example = std::fs::read_to_string(envs::root().join("deploy/production.example.env"))?;
+    let example = std::fs::read_to_string(env_vars::root().join("deploy/production.example.env"))?;
     let mut lines: Vec<String> = example.lines().map(str::to_owned).collect();
     for (name, value) in FILLED_IN {
         let mut named = lines
@@ -158,7 +158,7 @@ impl Secrets {
         let folder = tempfile::tempdir()?;
         let mut script = Command::new("sh");
         script
-            .current_dir(envs::root())
+            .current_dir(env_vars::root())
             .arg("deploy/compose/secrets.sh");
         output(script.arg(folder.path()))?;
         // An installer need not be root, as this tool is.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use xtask_fixtures::servers::free_port;
 use xtask_kit::cmd::{Result, fail, nap, output};
-use xtask_stand::servers::free_port;
 
 /// The companions for two of each service and three brokers, with monitoring.
 const SCALE: [&str; 3] = [

@@ -3,17 +3,17 @@
 //! It has incoming webhooks `/hook/PROJECT/REVISION` in Slack's format, and Matrix rooms `!pPROJECT:…`, in which a repeated
 //! transaction id shows nothing again.
 
-use super::dice::SeededRandom;
-use super::marks::HOOK_TOKEN;
+use super::markers::HOOK_TOKEN;
+use super::seeded_random::SeededRandom;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use xtask_fixtures::fake_chat::marked;
+use xtask_fixtures::http::{self, Request, next_request};
+use xtask_fixtures::lock;
 use xtask_kit::cmd::Result;
-use xtask_stand::chat::marked;
-use xtask_stand::http::{self, Request, next_request};
-use xtask_stand::lock;
 
 /// The behaviour of a project's chat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,15 +1,15 @@
 //! The checks at the end of a run, through the APIs and in the databases.
 
+use super::environment::{FaultEnvironment, ProductPart};
 use super::load::{AnswerLog, Load, Start};
-use super::marks::GONE;
-use super::stand::{FaultStand, ProductPart};
+use super::markers::GONE;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use xtask_fixtures::fake_chat::mark;
+use xtask_fixtures::http::Client;
+use xtask_fixtures::lock;
 use xtask_kit::cmd::{Result, nap, output};
-use xtask_stand::chat::mark;
-use xtask_stand::http::Client;
-use xtask_stand::lock;
 
 /// How long pending work may take once everything is repaired. A message that failed often waits minutes for its next
 /// attempt.
@@ -41,17 +41,17 @@ impl Findings {
 
 /// Waits until nothing is pending, and returns how long that took, or a sentence that says what still is.
 pub(super) fn drain(
-    stand: &FaultStand,
+    environment: &FaultEnvironment,
     told: &dyn Fn(&str),
 ) -> Result<std::result::Result<Duration, String>> {
     let begun = Instant::now();
     let mut tell_at = begun;
     loop {
-        stand.must_be_alive()?;
-        let mut waiting = waiting(stand)?;
+        environment.must_be_alive()?;
+        let mut waiting = waiting(environment)?;
         if waiting.is_empty() {
             // Checked last, because it takes seconds of processor time.
-            let queues = lock(&stand.rabbit).queues()?;
+            let queues = lock(&environment.rabbit).queues()?;
             let full: Vec<String> = queues
                 .iter()
                 .filter(|(_, messages)| *messages > 0)
@@ -80,10 +80,10 @@ pub(super) fn drain(
 }
 
 /// Describes what is pending in the databases.
-fn waiting(stand: &FaultStand) -> Result<String> {
+fn waiting(environment: &FaultEnvironment) -> Result<String> {
     let mut found = Vec::new();
     let mut ask = |part: ProductPart, what: &str, sql: &str| -> Result {
-        let rows = stand.rows(part, sql)?;
+        let rows = environment.rows(part, sql)?;
         let count = rows
             .first()
             .and_then(|row| row.first())
@@ -112,7 +112,7 @@ fn waiting(stand: &FaultStand) -> Result<String> {
 
 /// Compares everything with the ledger.
 pub(super) fn check(
-    stand: &FaultStand,
+    environment: &FaultEnvironment,
     load: &Load<'_>,
     shown: &BTreeSet<usize>,
 ) -> Result<Findings> {
@@ -121,21 +121,21 @@ pub(super) fn check(
         "responses that no outage explains",
         lock(&load.ledger.odd).iter(),
     );
-    findings.add("calls that a chat would reject", stand.chat.odd());
+    findings.add("calls that a chat would reject", environment.chat.odd());
     let starts = lock(&load.ledger.starts).clone();
-    sessions(stand, &starts, &mut findings)?;
-    presessions(stand, load, &starts, &mut findings)?;
-    notices(stand, &starts, shown, &mut findings)?;
-    endings(stand, &load.ledger, &mut findings)?;
-    minutes(stand, load, &mut findings)?;
-    aside(stand, &mut findings)?;
-    mails(stand, &load.ledger, &mut findings);
+    sessions(environment, &starts, &mut findings)?;
+    presessions(environment, load, &starts, &mut findings)?;
+    notices(environment, &starts, shown, &mut findings)?;
+    endings(environment, &load.ledger, &mut findings)?;
+    minutes(environment, load, &mut findings)?;
+    aside(environment, &mut findings)?;
+    mails(environment, &load.ledger, &mut findings);
     Ok(findings)
 }
 
 /// Checks that each accepted start has exactly one session, and that there are no others.
-fn sessions(stand: &FaultStand, starts: &[Start], findings: &mut Findings) -> Result {
-    let rows = stand.rows(
+fn sessions(environment: &FaultEnvironment, starts: &[Start], findings: &mut Findings) -> Result {
+    let rows = environment.rows(
         ProductPart::Worksession,
         "SELECT planning_note, session_id FROM sessions",
     )?;
@@ -168,12 +168,12 @@ fn sessions(stand: &FaultStand, starts: &[Start], findings: &mut Findings) -> Re
 
 /// Checks that each session can be read by the user who started it.
 fn presessions(
-    stand: &FaultStand,
+    environment: &FaultEnvironment,
     load: &Load<'_>,
     starts: &[Start],
     findings: &mut Findings,
 ) -> Result {
-    let address = stand.address(ProductPart::Worksession)?;
+    let address = environment.address(ProductPart::Worksession)?;
     let mut missing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
         let mut client = Client::new(address, &person.token);
@@ -192,12 +192,12 @@ fn presessions(
 /// Checks that every start was shown, or, on the project whose hook disappears, that its outcome says why not. The outcome
 /// that the team sees must agree.
 fn notices(
-    stand: &FaultStand,
+    environment: &FaultEnvironment,
     starts: &[Start],
     shown: &BTreeSet<usize>,
     findings: &mut Findings,
 ) -> Result {
-    let rows = stand.rows(
+    let rows = environment.rows(
         ProductPart::Worksession,
         "SELECT session_id, outcome, coalesce(reason, '') FROM notifications",
     )?;
@@ -240,8 +240,8 @@ fn notices(
 
 /// Checks that the chats of healthy projects were told once of each session's end. Such a message contains no note, so the
 /// notifier's own rows are counted.
-fn endings(stand: &FaultStand, ledger: &AnswerLog, findings: &mut Findings) -> Result {
-    let told = stand.rows(
+fn endings(environment: &FaultEnvironment, ledger: &AnswerLog, findings: &mut Findings) -> Result {
+    let told = environment.rows(
         ProductPart::Notifier,
         "SELECT session_id FROM deliveries WHERE kind = 'finished' AND state = 'delivered'",
     )?;
@@ -261,11 +261,14 @@ fn endings(stand: &FaultStand, ledger: &AnswerLog, findings: &mut Findings) -> R
 }
 
 /// Checks that the rollups contain the credited minutes, and equal what is computed from the sessions.
-fn minutes(stand: &FaultStand, load: &Load<'_>, findings: &mut Findings) -> Result {
+fn minutes(environment: &FaultEnvironment, load: &Load<'_>, findings: &mut Findings) -> Result {
     let ledger = lock(&load.ledger.minutes).clone();
     let mut differing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
-        let mut client = Client::new(stand.address(ProductPart::Worksession)?, &person.token);
+        let mut client = Client::new(
+            environment.address(ProductPart::Worksession)?,
+            &person.token,
+        );
         let data = client.json("/api/user/data")?;
         let total = data
             .pointer("/session_stats/total_minutes")
@@ -278,7 +281,7 @@ fn minutes(stand: &FaultStand, load: &Load<'_>, findings: &mut Findings) -> Resu
         }
     }
     findings.add("users whose minutes are not in their totals", differing);
-    let mut rebuild = stand.command(
+    let mut rebuild = environment.command(
         ProductPart::Worksession,
         &["admin", "rebuild-rollups", "--dry-run", "--json"],
     )?;
@@ -293,9 +296,9 @@ fn minutes(stand: &FaultStand, load: &Load<'_>, findings: &mut Findings) -> Resu
 }
 
 /// Checks that no event was unroutable.
-fn aside(stand: &FaultStand, findings: &mut Findings) -> Result {
+fn aside(environment: &FaultEnvironment, findings: &mut Findings) -> Result {
     for part in ProductPart::ALL {
-        let rows = stand.rows(
+        let rows = environment.rows(
             part,
             "SELECT routing_key FROM outbox WHERE state <> 'pending'",
         )?;
@@ -308,8 +311,8 @@ fn aside(stand: &FaultStand, findings: &mut Findings) -> Result {
 }
 
 /// Checks that every address has received its mail.
-fn mails(stand: &FaultStand, ledger: &AnswerLog, findings: &mut Findings) {
-    let taken = stand.mail.taken();
+fn mails(environment: &FaultEnvironment, ledger: &AnswerLog, findings: &mut Findings) {
+    let taken = environment.mail.taken();
     let asked = lock(&ledger.mails);
     let lost = asked.iter().filter(|address| !taken.contains_key(*address));
     findings.add("LOST: mails that never arrived", lost);

@@ -3,19 +3,19 @@
 //! A request without a response, or with a 5xx, may have taken effect. It is repeated unchanged, with the same
 //! `Idempotency-Key`, until it is answered.
 
-use super::dice::SeededRandom;
-use super::marks::{GONE, HOOK_TOKEN, MATRIX};
-use super::stand::{FaultStand, ProductPart};
+use super::environment::{FaultEnvironment, ProductPart};
+use super::markers::{GONE, HOOK_TOKEN, MATRIX};
+use super::seeded_random::SeededRandom;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use xtask_fixtures::accounts::{PASSWORD, make_project, make_team, register};
+use xtask_fixtures::fake_chat::mark;
+use xtask_fixtures::http::{Client, text};
+use xtask_fixtures::lock;
 use xtask_kit::cmd::{Result, came_true, fail, nap};
-use xtask_stand::chat::mark;
-use xtask_stand::http::{Client, text};
-use xtask_stand::lock;
-use xtask_stand::people::{PASSWORD, make_project, make_team, register};
 
 /// Users of each project, including the one with long sessions.
 const PEOPLE: usize = 4;
@@ -63,7 +63,7 @@ pub(super) struct AnswerLog {
 
 /// The users, their projects and their ledger.
 pub(super) struct Load<'a> {
-    stand: &'a FaultStand,
+    environment: &'a FaultEnvironment,
     pub(super) people: Vec<Person>,
     /// The number of each team project. The project whose hook disappears is the last one.
     pub(super) projects: Vec<i64>,
@@ -74,9 +74,9 @@ pub(super) struct Load<'a> {
 
 impl<'a> Load<'a> {
     /// Creates accounts, teams, projects and hooks before the first fault.
-    pub(super) fn prepare(stand: &'a FaultStand) -> Result<Self> {
+    pub(super) fn prepare(environment: &'a FaultEnvironment) -> Result<Self> {
         let mut load = Self {
-            stand,
+            environment,
             people: Vec::new(),
             projects: Vec::new(),
             ledger: AnswerLog::default(),
@@ -89,11 +89,11 @@ impl<'a> Load<'a> {
     }
 
     fn team(&mut self, project: usize) -> Result {
-        let identity = self.stand.address(ProductPart::Identity)?;
+        let identity = self.environment.address(ProductPart::Identity)?;
         let slug = format!("team-{project}");
         let owner = register(identity, &format!("person-{project}-0"))?;
         let team = make_team(identity, &owner, &slug)?;
-        let mut planner = Client::new(self.stand.address(ProductPart::Worksession)?, &owner);
+        let mut planner = Client::new(self.environment.address(ProductPart::Worksession)?, &owner);
         let name = format!("Project {project}");
         let chat = self.chat(project, 0);
         self.projects
@@ -117,7 +117,7 @@ impl<'a> Load<'a> {
 
     /// Returns the settings of a project's chat.
     fn chat(&self, project: usize, revision: usize) -> Value {
-        let chat = &self.stand.chat;
+        let chat = &self.environment.chat;
         if project == MATRIX {
             return json!({
                 "provider": "matrix",
@@ -263,8 +263,8 @@ impl<'a> Load<'a> {
 
     /// Creates accounts with an address until the end. Each address gets a mail for its verification.
     pub(super) fn newcomers(&self, mut dice: SeededRandom) -> Result {
-        let mut client =
-            Client::new(self.stand.address(ProductPart::Identity)?, "").with_patience(PATIENCE);
+        let mut client = Client::new(self.environment.address(ProductPart::Identity)?, "")
+            .with_patience(PATIENCE);
         for n in 0.. {
             if self.is_over() {
                 break;
@@ -317,7 +317,7 @@ impl<'a> Load<'a> {
     }
 
     fn client(&self, token: &str) -> Result<Client> {
-        let address = self.stand.address(ProductPart::Worksession)?;
+        let address = self.environment.address(ProductPart::Worksession)?;
         Ok(Client::new(address, token).with_patience(PATIENCE))
     }
 

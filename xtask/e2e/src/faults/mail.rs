@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
+use xtask_fixtures::http::{self, hang};
+use xtask_fixtures::lock;
 use xtask_kit::cmd::Result;
-use xtask_stand::http::{self, hang};
-use xtask_stand::lock;
 
 /// The behaviour of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,30 +6,30 @@
 
 mod chat;
 mod checks;
-mod copies;
-mod dice;
-mod kinds;
-mod line;
+mod duplicates;
+mod environment;
+mod fault_kinds;
+mod fault_schedule;
 mod load;
 pub(super) mod mail;
-mod marks;
+mod markers;
 mod report;
+mod seeded_random;
 mod service;
-mod stand;
-mod storm;
+mod tcp_proxy;
 
-use dice::SeededRandom;
-use kinds::{FaultScene, Kind};
+use environment::{FaultEnvironment, ProductPart};
+use fault_kinds::{FaultScene, Kind};
 use load::Load;
-use marks::{GONE, MATRIX};
-use stand::{FaultStand, ProductPart};
+use markers::{GONE, MATRIX};
+use seeded_random::SeededRandom;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use xtask_fixtures::lock;
 use xtask_kit::cmd::{Result, fail, interrupted, nap};
 use xtask_kit::system;
-use xtask_stand::lock;
 
 /// The shortest time under load, so that a minute can be worked and credited.
 const SHORTEST: Duration = Duration::from_secs(62);
@@ -59,10 +59,10 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
         system::build(options.release, &ProductPart::ALL.map(ProductPart::binary))?;
     }
     println!("seed {}, {} faults", options.seed, options.faults);
-    let stand = FaultStand::start(options.seed, options.release)?;
-    let outcome = run(&stand, options);
+    let environment = FaultEnvironment::start(options.seed, options.release)?;
+    let outcome = run(&environment, options);
     if outcome.is_err() && !interrupted() {
-        match stand.keep_logs() {
+        match environment.keep_logs() {
             Ok(folder) => println!("logs of the services: {}", folder.display()),
             Err(error) => println!("cannot keep the logs of the services: {error}"),
         }
@@ -70,10 +70,13 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
     outcome
 }
 
-fn run(stand: &FaultStand, options: &FaultOptions) -> Result {
-    let load = Load::prepare(stand)?;
+fn run(environment: &FaultEnvironment, options: &FaultOptions) -> Result {
+    let load = Load::prepare(environment)?;
     let begun = Instant::now();
-    let scene = FaultScene { stand, load: &load };
+    let scene = FaultScene {
+        environment,
+        load: &load,
+    };
     let faults = std::thread::scope(|scope| {
         let mut working = Vec::new();
         for index in 0..load.people.len() {
@@ -87,13 +90,13 @@ fn run(stand: &FaultStand, options: &FaultOptions) -> Result {
         working.push(scope.spawn(|| load.newcomers(newcomers)));
         let told = |n: usize, kind: Kind| {
             progress(
-                stand,
+                environment,
                 &load,
                 begun,
                 &format!("{n}/{} {}", options.faults, kind.name()),
             )
         };
-        let faults = storm::play(&scene, options.faults, options.seed, &told);
+        let faults = fault_schedule::play(&scene, options.faults, options.seed, &told);
         let rest = SHORTEST.saturating_sub(begun.elapsed());
         let rested = if faults.is_ok() { nap(rest) } else { Ok(()) };
         load.end();
@@ -107,27 +110,29 @@ fn run(stand: &FaultStand, options: &FaultOptions) -> Result {
     })?;
     let time = begun.elapsed();
     for project in 0..=GONE {
-        stand.chat.set(project, chat::ChatFault::Well);
+        environment.chat.set(project, chat::ChatFault::Well);
     }
-    stand.mail.set(mail::MailFault::Well);
+    environment.mail.set(mail::MailFault::Well);
     load.last_words()?;
-    let drained = checks::drain(stand, &|waiting| progress(stand, &load, begun, waiting))?;
+    let drained = checks::drain(environment, &|waiting| {
+        progress(environment, &load, begun, waiting)
+    })?;
     println!();
-    conclude(stand, &load, options, &faults, time, drained)
+    conclude(environment, &load, options, &faults, time, drained)
 }
 
 fn conclude(
-    stand: &FaultStand,
+    environment: &FaultEnvironment,
     load: &Load<'_>,
     options: &FaultOptions,
-    faults: &[storm::Fault],
+    faults: &[fault_schedule::Fault],
     time: Duration,
     drained: std::result::Result<Duration, String>,
 ) -> Result {
-    let calls = stand.chat.calls();
-    let (shown, copies) = copies::count(&calls, faults);
+    let calls = environment.chat.calls();
+    let (shown, copies) = duplicates::count(&calls, faults);
     let notes: BTreeSet<usize> = shown.keys().copied().collect();
-    let mut findings = checks::check(stand, load, &notes)?;
+    let mut findings = checks::check(environment, load, &notes)?;
     let starts = lock(&load.ledger.starts).clone();
     report::faults(faults, &starts, &shown);
     let unshown = |gone: bool| {
@@ -136,7 +141,7 @@ fn conclude(
             .filter(|start| (start.project == GONE) == gone)
             .count()
     };
-    let mails = stand.mail.taken();
+    let mails = environment.mail.taken();
     let matrix = calls
         .iter()
         .filter(|call| call.shown && call.project == MATRIX);
@@ -144,7 +149,7 @@ fn conclude(
     let matrix_copies = matrix.len() - matrix.iter().collect::<BTreeSet<_>>().len();
     let count = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
     let per_mille = 1_000.0 * count(copies.len()) / count(shown.len().max(1));
-    let like = |kind: &copies::Copy| {
+    let like = |kind: &duplicates::Copy| {
         copies
             .iter()
             .filter(|copy| *copy == kind)
@@ -153,7 +158,7 @@ fn conclude(
     };
     let unexplained: Vec<usize> = copies
         .iter()
-        .filter_map(copies::Copy::unexplained)
+        .filter_map(duplicates::Copy::unexplained)
         .collect();
     let kills = faults.iter().filter(|fault| fault.kind.kills_notifier());
     let gone = faults.iter().filter(|fault| fault.kind == Kind::ChatGone);
@@ -182,9 +187,12 @@ fn conclude(
         ("duplicates", format!("{} ({per_mille:.2} ‰)", copies.len())),
         (
             "  the chat cut its response",
-            like(&copies::Copy::AnswerCut),
+            like(&duplicates::Copy::AnswerCut),
         ),
-        ("  the sender was killed", like(&copies::Copy::SenderKilled)),
+        (
+            "  the sender was killed",
+            like(&duplicates::Copy::SenderKilled),
+        ),
         ("  kills of the sender", kills.count().to_string()),
         ("  UNEXPLAINED", unexplained.len().to_string()),
         ("  on Matrix", matrix_copies.to_string()),
@@ -199,7 +207,7 @@ fn conclude(
         ),
         (
             "failed starts of services (server down)",
-            stand.failed_starts().to_string(),
+            environment.failed_starts().to_string(),
         ),
         (
             "seconds until nothing was pending",
@@ -236,12 +244,12 @@ fn conclude(
 }
 
 /// Prints a progress line. On a terminal it replaces the line before.
-fn progress(stand: &FaultStand, load: &Load<'_>, begun: Instant, what: &str) {
+fn progress(environment: &FaultEnvironment, load: &Load<'_>, begun: Instant, what: &str) {
     let line = format!(
         "{:>4.0} s  {:>5} starts, {:>5} shown  {what}",
         begun.elapsed().as_secs_f64(),
         lock(&load.ledger.starts).len(),
-        stand.chat.shown(),
+        environment.chat.shown(),
     );
     if std::io::stdout().is_terminal() {
         print!("\r{line:<110.110}");

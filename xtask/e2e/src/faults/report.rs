@@ -1,9 +1,9 @@
 //! The tables of a run.
 
-use super::kinds::Kind;
+use super::fault_kinds::Kind;
+use super::fault_schedule::Fault;
 use super::load::Start;
-use super::marks::HEALTHY;
-use super::storm::Fault;
+use super::markers::HEALTHY;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

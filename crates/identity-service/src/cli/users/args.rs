@@ -5,9 +5,9 @@ use auth_types::{AccountRole, PremiumTier, UnknownName, UserId};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 
-use crate::accounts::rules::Password;
 use crate::cli::context::{CommandError, moment};
-use crate::page::PAGE;
+use crate::pagination::PAGE;
+use crate::passwords::Password;
 
 /// The maximum number of bytes read from standard input; no password is longer.
 const MAX_PASSWORD_INPUT: u64 = 4_096;

@@ -1,9 +1,8 @@
 use auth_types::UserId;
 
 use super::args::UserArg;
-use crate::accounts;
 use crate::accounts::model::AccountRow;
-use crate::accounts::rules::name_to_look_up;
+use crate::accounts::{self, name_to_look_up};
 use crate::cli::context::{CommandError, Context};
 
 /// Returns the account that the arguments name. A text of digits is an id. If it matches another account's name as

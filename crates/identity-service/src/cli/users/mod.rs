@@ -11,12 +11,13 @@ use self::args::UserArg;
 pub(super) use self::args::UsersCommand;
 use self::find::find;
 pub(super) use self::find::find_named;
-use self::show::{described, listed, named, plan, standing, with_password_line};
+use self::show::{described, listed, named, plan, status, with_password_line};
 use super::context::{CommandError, Context};
-use crate::accounts::rules::{Email, Password, Username};
+use crate::accounts::{Email, Username};
 use crate::admin::model::{NewUser, UserUpdate};
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, AdminUserResponse, SearchQuery, UpdateUserRequest};
+use crate::passwords::Password;
 use service_kit::cli::output::count;
 
 pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), CommandError> {
@@ -75,7 +76,7 @@ pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), 
 }
 
 async fn create(context: &Context, new: NewUser) -> Result<(), CommandError> {
-    let made = service::create(&context.app, new, &context.origin).await?;
+    let made = service::create(&context.app, new, &context.request).await?;
     context.show(&made, |made| {
         let role = made.user.user.role;
         let line = format!("{} was created, {}.", named(&made.user), role.as_str());
@@ -129,7 +130,7 @@ async fn set_active(context: &Context, user: &UserArg, active: bool) -> Result<(
         ..UpdateUserRequest::default()
     };
     change(context, user, changes, |user| {
-        format!("is {}", standing(user))
+        format!("is {}", status(user))
     })
     .await
 }
@@ -142,17 +143,17 @@ async fn change(
     now: impl FnOnce(&AdminUser) -> String,
 ) -> Result<(), CommandError> {
     let account = find(context, user).await?;
-    let updated = service::update(&context.app, account.id, changes, &context.origin).await?;
-    tell(context, &updated, now)
+    let updated = service::update(&context.app, account.id, changes, &context.request).await?;
+    print_change(context, &updated, now)
 }
 
 async fn remove_totp(context: &Context, user: &UserArg) -> Result<(), CommandError> {
     let account = find(context, user).await?;
-    let updated = service::remove_totp(&context.app, account.id, &context.origin).await?;
-    tell(context, &updated, |_| "has no second factor".to_owned())
+    let updated = service::remove_totp(&context.app, account.id, &context.request).await?;
+    print_change(context, &updated, |_| "has no second factor".to_owned())
 }
 
-fn tell(
+fn print_change(
     context: &Context,
     updated: &UserUpdate,
     now: impl FnOnce(&AdminUser) -> String,
@@ -174,7 +175,7 @@ async fn reset_password(
 ) -> Result<(), CommandError> {
     let account = find(context, user).await?;
     let reset =
-        service::reset_password(&context.app, account.id, password, &context.origin).await?;
+        service::reset_password(&context.app, account.id, password, &context.request).await?;
     context.show(&reset, |reset| {
         let ended = count(reset.sessions_ended, "session");
         let line = format!("{} has a new password; {ended} ended.", named(&reset.user));
@@ -185,7 +186,7 @@ async fn reset_password(
 async fn revoke_sessions(context: &Context, user: &UserArg) -> Result<(), CommandError> {
     let account = find(context, user).await?;
     let sessions_ended =
-        service::revoke_sessions(&context.app, account.id, &context.origin).await?;
+        service::revoke_sessions(&context.app, account.id, &context.request).await?;
     let revoked = UserUpdate {
         changed: sessions_ended > 0,
         sessions_ended,

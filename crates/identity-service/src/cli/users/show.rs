@@ -14,7 +14,7 @@ pub(super) fn listed(page: &AdminUserList) -> String {
             email(user).unwrap_or("-").to_owned(),
             user.user.role.as_str().to_owned(),
             user.user.premium_tier.as_str().to_owned(),
-            standing(user).to_owned(),
+            status(user).to_owned(),
             user.last_sign_in_at.map_or_else(|| "-".to_owned(), day),
         ]
     });
@@ -36,7 +36,7 @@ pub(super) fn listed(page: &AdminUserList) -> String {
 
 pub(super) fn described(user: &AdminUser) -> String {
     let of = &user.user;
-    let proven = if of.email_verified {
+    let verified = if of.email_verified {
         ""
     } else {
         " (not verified)"
@@ -48,11 +48,11 @@ pub(super) fn described(user: &AdminUser) -> String {
         ("username", of.username.clone()),
         (
             "e-mail",
-            email(user).map_or_else(|| "none".to_owned(), |text| format!("{text}{proven}")),
+            email(user).map_or_else(|| "none".to_owned(), |text| format!("{text}{verified}")),
         ),
         ("role", of.role.as_str().to_owned()),
         ("plan", plan(user)),
-        ("state", standing(user).to_owned()),
+        ("state", status(user).to_owned()),
         ("second factor", on_off(user.totp_enabled)),
         ("open sessions", user.sessions.to_string()),
         (
@@ -81,7 +81,7 @@ pub(super) fn email(user: &AdminUser) -> Option<&str> {
     (!is_placeholder(email)).then_some(email)
 }
 
-pub(super) fn standing(user: &AdminUser) -> &'static str {
+pub(super) fn status(user: &AdminUser) -> &'static str {
     if user.user.is_active {
         "active"
     } else {

@@ -4,8 +4,8 @@ use auth_types::ScopeSet;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use url::Url;
 
-use super::answer::{AuthorizationError, ResponseRedirect};
 use super::parameters::{ParameterError, Parameters, SIGNED_IN_AFTER};
+use super::response::{AuthorizationError, ResponseRedirect};
 use crate::oauth::clients::GrantType;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::pkce::CodeChallenge;
@@ -22,7 +22,7 @@ pub(crate) struct AuthorizationRequest {
     pub(super) challenge: Option<CodeChallenge>,
     pub(super) nonce: Option<String>,
     pub(super) prompt: Prompt,
-    pub(super) freshness: MaxAge,
+    pub(super) max_age: MaxAge,
 }
 
 /// The parameter `prompt` (OpenID Connect Core section 3.1.2.1).
@@ -57,7 +57,7 @@ pub(super) fn client_id(parameters: &Parameters) -> Result<&str, &'static str> {
 
 /// Returns the redirect URI as written, and the target of responses. A browser is never sent to a URI that is not
 /// registered for the client (RFC 9700 section 4.1.3).
-pub(super) fn reply_to(
+pub(super) fn find_redirect(
     client: &OAuthClient,
     parameters: &Parameters,
 ) -> Result<(String, ResponseRedirect), &'static str> {
@@ -71,11 +71,11 @@ pub(super) fn reply_to(
     let redirect_uri = known.ok_or("The redirect_uri is not registered for this client")?;
     // An unreadable state is not sent back either.
     let state = parameters.value("state").map(str::to_owned);
-    let reply_to = ResponseRedirect {
+    let redirect = ResponseRedirect {
         redirect_uri,
         state,
     };
-    Ok((given.to_owned(), reply_to))
+    Ok((given.to_owned(), redirect))
 }
 
 impl AuthorizationRequest {
@@ -130,7 +130,7 @@ impl AuthorizationRequest {
             challenge,
             nonce,
             prompt: Prompt::parse(get("prompt").unwrap_or_default())?,
-            freshness: MaxAge {
+            max_age: MaxAge {
                 max_age: get("max_age").map(seconds).transpose()?,
                 after: get(SIGNED_IN_AFTER).and_then(moment),
             },
@@ -139,7 +139,7 @@ impl AuthorizationRequest {
 
     /// Whether the request limits the age of the sign-in.
     pub(super) fn wants_new_sign_in(&self) -> bool {
-        self.prompt.login || self.freshness != MaxAge::default()
+        self.prompt.login || self.max_age != MaxAge::default()
     }
 }
 

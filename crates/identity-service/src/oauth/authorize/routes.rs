@@ -11,7 +11,7 @@ use service_kit::http::endpoint;
 use url::form_urlencoded::Serializer;
 use web_kit::html::FORMS_LEAD_ELSEWHERE;
 
-use super::decide::{Decision, RequestSource};
+use super::decision::{Decision, RequestSource};
 use super::parameters::Parameters;
 use super::service::{self, AuthorizeOutcome, ValidRequest};
 use crate::app::App;
@@ -19,11 +19,11 @@ use crate::auth;
 use crate::error::Error;
 use crate::oauth::consents;
 use crate::oauth::scopes::{self, ScopeDescription};
-use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::PageFrame;
+use crate::pages::page_frame::PageFrame;
 use crate::pages::visitor::{Visitor, sign_in_path};
 use crate::pages::wants_page;
+use crate::request_context::RequestContext;
 
 const PATH: &str = "/api/oauth/authorize";
 
@@ -62,7 +62,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn authorize(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let parameters = Parameters::parse(req.query_string());
@@ -74,7 +74,7 @@ async fn authorize(
         (visitor.user.clone(), RequestSource::Browser)
     };
     let user = user.as_ref();
-    let outcome = service::authorize(&app, parameters, user, source, looks_only, &origin);
+    let outcome = service::authorize(&app, parameters, user, source, looks_only, &context);
     match outcome.await? {
         AuthorizeOutcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
         AuthorizeOutcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
@@ -97,7 +97,7 @@ pub(super) struct ConsentForm {
 
 async fn answer(
     form: Form<ConsentForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let is_own = form.is_own();
     let (visitor, fields) = form.by_anybody();
@@ -108,7 +108,7 @@ async fn answer(
         false => (parameters.asking(), RequestSource::Browser),
     };
     let user = visitor.user.as_ref();
-    let outcome = service::authorize(&visitor.app, parameters, user, source, false, &origin);
+    let outcome = service::authorize(&visitor.app, parameters, user, source, false, &context);
     match outcome.await? {
         AuthorizeOutcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
         AuthorizeOutcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
@@ -135,7 +135,7 @@ async fn ask(
     visitor: &Visitor,
     (valid, parameters): &(ValidRequest, Parameters),
 ) -> Result<HttpResponse, Error> {
-    let url = &valid.reply_to.redirect_uri;
+    let url = &valid.redirect.redirect_uri;
     let user = visitor.user.as_ref();
     let before = match user {
         Some(user) => {

@@ -1,10 +1,10 @@
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-use super::answer::{AuthorizationError, ResponseRedirect};
-use super::decide::{AuthorizeStep, RequestSource, next_step};
+use super::decision::{AuthorizeStep, RequestSource, next_step};
 use super::parameters::Parameters;
 use super::request::{self, AuthorizationRequest};
+use super::response::{AuthorizationError, ResponseRedirect};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::codes::{self, NewCode};
 use crate::oauth::consents;
 use crate::oauth::pkce::CodeChallenge;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// The outcome of an authorization request.
 pub(super) enum AuthorizeOutcome {
@@ -35,7 +35,7 @@ pub(super) async fn authorize(
     user: Option<&CurrentUser>,
     source: RequestSource,
     looks_only: bool,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<AuthorizeOutcome, Error> {
     let valid = match read(app, &parameters).await? {
         Ok(valid) => valid,
@@ -56,10 +56,10 @@ pub(super) async fn authorize(
     );
     match (step, user) {
         (AuthorizeStep::Grant, Some(_)) if looks_only => {
-            Ok(AuthorizeOutcome::Reply(valid.reply_to.redirect_uri))
+            Ok(AuthorizeOutcome::Reply(valid.redirect.redirect_uri))
         }
-        (AuthorizeStep::Grant, Some(user)) => grant(app, user, valid, source, origin).await,
-        (AuthorizeStep::Deny, Some(user)) => deny(app, user, valid, origin).await,
+        (AuthorizeStep::Grant, Some(user)) => grant(app, user, valid, source, context).await,
+        (AuthorizeStep::Deny, Some(user)) => deny(app, user, valid, context).await,
         (AuthorizeStep::Refuse(refusal), _) => Ok(valid.refused(app, refusal)),
         (AuthorizeStep::Ask, _) => Ok(AuthorizeOutcome::Ask(Box::new((valid, parameters)))),
         (AuthorizeStep::SignIn | AuthorizeStep::Grant | AuthorizeStep::Deny, _) => {
@@ -76,12 +76,12 @@ pub(super) struct ValidRequest {
     pub(super) request: AuthorizationRequest,
     /// The redirect URI exactly as in the request.
     redirect_uri: String,
-    pub(super) reply_to: ResponseRedirect,
+    pub(super) redirect: ResponseRedirect,
 }
 
 impl ValidRequest {
     fn refused(&self, app: &App, refusal: AuthorizationError) -> AuthorizeOutcome {
-        AuthorizeOutcome::Reply(self.reply_to.refusal(refusal, &app.base_url))
+        AuthorizeOutcome::Reply(self.redirect.refusal(refusal, &app.base_url))
     }
 }
 
@@ -99,7 +99,7 @@ async fn read(
         return Ok(Err(AuthorizeOutcome::Bad(why)));
     };
     client.requires_pkce_s256 |= app.require_pkce_s256;
-    let (redirect_uri, reply_to) = match request::reply_to(&client, parameters) {
+    let (redirect_uri, redirect) = match request::find_redirect(&client, parameters) {
         Ok(known) => known,
         Err(why) => return Ok(Err(AuthorizeOutcome::Bad(why))),
     };
@@ -108,10 +108,10 @@ async fn read(
             client,
             request,
             redirect_uri,
-            reply_to,
+            redirect,
         })),
         Err(refusal) => {
-            let url = reply_to.refusal(refusal, &app.base_url);
+            let url = redirect.refusal(refusal, &app.base_url);
             Ok(Err(AuthorizeOutcome::Reply(url)))
         }
     }
@@ -119,7 +119,7 @@ async fn read(
 
 async fn is_allowed(app: &App, user: &CurrentUser, valid: &ValidRequest) -> Result<bool, Error> {
     let client = &valid.client;
-    if client.can_be_imitated_at(&valid.reply_to.redirect_uri) {
+    if client.can_be_imitated_at(&valid.redirect.redirect_uri) {
         return Ok(false);
     }
     if client.is_first_party {
@@ -135,7 +135,7 @@ async fn grant(
     user: &CurrentUser,
     valid: ValidRequest,
     source: RequestSource,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<AuthorizeOutcome, Error> {
     let allowed_by = match source {
         RequestSource::Browser => None,
@@ -160,14 +160,14 @@ async fn grant(
         .as_ref()
         .map_or("none", CodeChallenge::method);
     let is_other = valid.client.pkce_seen.as_deref() != Some(pkce);
-    let origin = origin.clone().of(user);
+    let context = context.clone().for_caller(user);
     let user = user.clone();
     let code = app
-        .transact(&origin, move |tx| {
+        .transact(&context, move |tx| {
             let id = user.account.id;
             match allowed_by {
                 Some(by) => consents::service::allow(tx, id, &code.client_id, code.scope, by)?,
-                None if asks => consents::service::hold(tx, id, &code.client_id, code.scope)?,
+                None if asks => consents::service::check(tx, id, &code.client_id, code.scope)?,
                 None => {}
             }
             if is_other {
@@ -176,7 +176,7 @@ async fn grant(
             codes::issue(tx, &user, &code)
         })
         .await?;
-    let url = valid.reply_to.code(code.expose_secret(), &app.base_url);
+    let url = valid.redirect.code(code.expose_secret(), &app.base_url);
     Ok(AuthorizeOutcome::Reply(url))
 }
 
@@ -184,10 +184,10 @@ async fn deny(
     app: &App,
     user: &CurrentUser,
     valid: ValidRequest,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<AuthorizeOutcome, Error> {
     let (user_id, client_id) = (user.account.id, valid.client.id.clone());
-    app.transact(&origin.clone().of(user), move |tx| {
+    app.transact(&context.clone().for_caller(user), move |tx| {
         consents::service::deny(tx, user_id, &client_id, "page")
     })
     .await?;

@@ -12,7 +12,7 @@ use super::service::{find_client, known_client};
 use crate::app::App;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// The maximum length of a client id.
 const MAX_ID_CHARS: usize = 64;
@@ -36,12 +36,12 @@ pub(crate) async fn authenticate(
     app: &App,
     headers: &HeaderMap,
     form: &OAuthForm,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<OAuthClient, OAuthError> {
     let credentials = credentials(headers, form)?;
     match registered(app, &credentials).await? {
         Some(client) => Ok(client),
-        None => refuse(app, &credentials, origin),
+        None => refuse(app, &credentials, context),
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn authenticate_known(
     app: &App,
     headers: &HeaderMap,
     form: &OAuthForm,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Arc<OAuthClient>, OAuthError> {
     let credentials = credentials(headers, form)?;
     if let Some(client) = known_client(app, &credentials.id).filter(|client| credentials.is(client))
@@ -61,7 +61,7 @@ pub(crate) async fn authenticate_known(
     // The cached client may be older than the secret, so the database decides before a refusal.
     let ticket = app.cache.ticket();
     let Some(client) = registered(app, &credentials).await?.map(Arc::new) else {
-        return refuse(app, &credentials, origin);
+        return refuse(app, &credentials, context);
     };
     if let Some(ticket) = ticket {
         app.cache.insert_client(ticket, &client);
@@ -86,13 +86,13 @@ async fn registered(
 fn refuse<T>(
     app: &App,
     credentials: &ClientCredentials,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<T, OAuthError> {
     let now = app.clock.now();
     app.limits
-        .check_client(origin.address, &credentials.id, now)?;
+        .check_client(context.address, &credentials.id, now)?;
     app.limits
-        .client_failed(origin.address, &credentials.id, now)?;
+        .client_failed(context.address, &credentials.id, now)?;
     Err(OAuthError::InvalidClient)
 }
 

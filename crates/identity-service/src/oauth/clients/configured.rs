@@ -6,33 +6,33 @@ use super::config::ConfiguredClient;
 use super::grant_types::GrantTypes;
 use super::model::{ClientRow, OAuthClient};
 use super::queries;
-use super::{NewClient, ending};
+use super::{NewClient, deletion};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::origin::{RequestChannel, RequestContext};
+use crate::request_context::{RequestChannel, RequestContext};
 use crate::tokens::SigningAlgorithm;
 use crate::transaction::Transaction;
 
 /// Makes the clients match the configuration, and deletes those that it no longer has. The sessions of a deleted client
 /// end. So do those of a client that loses scopes or changes its first-party status, because their tokens carry both.
 pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(), Error> {
-    let origin = RequestContext::local(RequestChannel::System);
+    let context = RequestContext::local(RequestChannel::System);
     let is_rsa = |it: &ConfiguredClient| it.client.id_token_alg == SigningAlgorithm::Rs256;
     if clients.iter().any(is_rsa) {
         app.keys(SigningAlgorithm::Rs256).signing_key().await?;
     }
     for id in app.read(queries::list_configured).await? {
         if clients.iter().all(|client| client.id != id) {
-            ending::end_consents(app, &id, &origin).await?;
+            deletion::end_consents(app, &id, &context).await?;
         }
     }
     let ending = app
-        .transact(&origin, move |tx| {
+        .transact(&context, move |tx| {
             let mut ending = queries::list_configured(tx.db)?;
             ending.retain(|id| clients.iter().all(|client| client.id != *id));
             for id in &ending {
-                ending::delete(tx, id)?;
+                deletion::delete(tx, id)?;
             }
             for client in &clients {
                 if upsert(tx, client)? {
@@ -43,7 +43,7 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
         })
         .await?;
     for id in ending {
-        let ended = ending::end_sessions(app, &id, &origin).await?;
+        let ended = deletion::end_sessions(app, &id, &context).await?;
         log::info!("the OAuth client {id} was removed or restricted; {ended} sessions were ended");
     }
     Ok(())

@@ -3,11 +3,11 @@
 pub(crate) mod authentication;
 pub(crate) mod config;
 pub(crate) mod configured;
-pub(crate) mod ending;
+pub(crate) mod deletion;
 mod grant_types;
 pub(crate) mod model;
 pub(crate) mod queries;
-mod redirect;
+mod redirect_uri;
 mod registration;
 pub(crate) mod routes;
 pub(crate) mod service;

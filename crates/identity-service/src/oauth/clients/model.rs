@@ -9,7 +9,7 @@ use service_kit::crypto::sha256;
 use url::Url;
 
 use super::grant_types::{GrantType, GrantTypes};
-use super::redirect;
+use super::redirect_uri;
 use crate::error::Error;
 use crate::oauth::error::OAuthError;
 use crate::schema::oauth_clients;
@@ -70,13 +70,13 @@ impl OAuthClient {
     pub(crate) fn allows_redirect(&self, given: &str) -> bool {
         self.redirect_uris
             .iter()
-            .any(|registered| redirect::matches(registered, given))
+            .any(|registered| redirect_uri::matches(registered, given))
     }
 
     /// Whether any program on the user's machine could pass for the client at this redirect URI. A public client has no
     /// secret that tells it apart (RFC 8252 section 8.6).
     pub(crate) fn can_be_imitated_at(&self, redirect_uri: &Url) -> bool {
-        self.is_public() && redirect::is_on_users_machine(redirect_uri)
+        self.is_public() && redirect_uri::is_on_users_machine(redirect_uri)
     }
 
     /// Whether the client is registered for the grant type.

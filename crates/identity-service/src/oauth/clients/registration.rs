@@ -3,7 +3,7 @@ use chrono::NaiveDateTime;
 
 use super::grant_types::GrantTypes;
 use super::model::OAuthClient;
-use super::redirect;
+use super::redirect_uri;
 use super::wire::CreateOAuthClientRequest;
 use crate::error::Error;
 use crate::names::parse_name;
@@ -83,7 +83,7 @@ fn parse_uris(uris: Vec<String>) -> Result<Vec<String>, Error> {
     }
     let mut parsed = Vec::new();
     for uri in uris {
-        redirect::check(&uri).map_err(refused)?;
+        redirect_uri::check(&uri).map_err(refused)?;
         if !parsed.contains(&uri) {
             parsed.push(uri);
         }

@@ -12,7 +12,7 @@ use super::{NewClient, service};
 use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(
@@ -52,11 +52,11 @@ async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Err
 async fn create_client(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: RequestContext,
+    context: RequestContext,
     body: Json<CreateOAuthClientRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let new = NewClient::try_from(body.into_inner()?)?;
-    let made = service::create(&app, new, &origin.of_admin(&admin)).await?;
+    let made = service::create(&app, new, &context.for_admin(&admin)).await?;
     Ok(HttpResponse::Created().json(OAuthClientSecretResponse::from(made)))
 }
 
@@ -90,11 +90,11 @@ async fn get_client(
 async fn delete_client(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: RequestContext,
+    context: RequestContext,
     id: Result<Path<(String,)>, Problem>,
 ) -> actix_web::Result<HttpResponse> {
     let Path((id,)) = id?;
-    service::delete(&app, &id, &origin.of_admin(&admin)).await?;
+    service::delete(&app, &id, &context.for_admin(&admin)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -112,10 +112,10 @@ async fn delete_client(
 async fn rotate_secret(
     app: Data<App>,
     admin: SuperAdmin,
-    origin: RequestContext,
+    context: RequestContext,
     id: Result<Path<(String,)>, Problem>,
 ) -> actix_web::Result<HttpResponse> {
     let Path((id,)) = id?;
-    let made = service::rotate_secret(&app, &id, &origin.of_admin(&admin)).await?;
+    let made = service::rotate_secret(&app, &id, &context.for_admin(&admin)).await?;
     Ok(HttpResponse::Ok().json(OAuthClientSecretResponse::from(made)))
 }

@@ -6,11 +6,11 @@ use service_kit::crypto::random_token;
 use uuid::Uuid;
 
 use super::model::{ClientRow, ClientWithSecret, OAuthClient, hash_secret};
-use super::{NewClient, ending, queries};
+use super::{NewClient, deletion, queries};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::tokens::SigningAlgorithm;
 
 pub(crate) use super::authentication::{authenticate, authenticate_known};
@@ -44,7 +44,7 @@ pub(crate) async fn list(app: &App) -> Result<Vec<OAuthClient>, Error> {
 pub(crate) async fn create(
     app: &App,
     new: NewClient,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<ClientWithSecret, Error> {
     if new.id_token_alg == SigningAlgorithm::Rs256 {
         // The key is generated now, so that every replica has published it before the first ID token is verified.
@@ -55,7 +55,7 @@ pub(crate) async fn create(
     let hash = secret.as_ref().map(|it| hash_secret(it.expose_secret()));
     let client = new.into_client(Uuid::new_v4().to_string(), hash, now);
     let row = ClientRow::from(&client);
-    app.transact(origin, move |tx| {
+    app.transact(context, move |tx| {
         if queries::count(tx.db)? >= MAX_CLIENTS.into() {
             return Err(Error::Validation("there are already 1,000 clients".into()));
         }
@@ -71,7 +71,7 @@ pub(crate) async fn create(
 pub(crate) async fn rotate_secret(
     app: &App,
     id: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<ClientWithSecret, Error> {
     let client = get(app, id).await?;
     refuse_configured(&client)?;
@@ -82,7 +82,7 @@ pub(crate) async fn rotate_secret(
     let hash = hash_secret(secret.expose_secret());
     let id = client.id.clone();
     let row = app
-        .transact(origin, move |tx| {
+        .transact(context, move |tx| {
             if !queries::replace_secret(tx.db, &id, &hash, tx.now.naive_utc())? {
                 return Err(Error::ClientNotFound);
             }
@@ -99,17 +99,17 @@ pub(crate) async fn rotate_secret(
 }
 
 /// Deletes a client and ends all its sessions. Returns their number.
-pub(crate) async fn delete(app: &App, id: &str, origin: &RequestContext) -> Result<usize, Error> {
+pub(crate) async fn delete(app: &App, id: &str, context: &RequestContext) -> Result<usize, Error> {
     let client = get(app, id).await?;
     refuse_configured(&client)?;
-    ending::end_consents(app, &client.id, origin).await?;
+    deletion::end_consents(app, &client.id, context).await?;
     let id = client.id.clone();
-    app.transact(origin, move |tx| match ending::delete(tx, &id)? {
+    app.transact(context, move |tx| match deletion::delete(tx, &id)? {
         true => Ok(()),
         false => Err(Error::ClientNotFound),
     })
     .await?;
-    ending::end_sessions(app, &client.id, origin).await
+    deletion::end_sessions(app, &client.id, context).await
 }
 
 fn refuse_configured(client: &OAuthClient) -> Result<(), Error> {

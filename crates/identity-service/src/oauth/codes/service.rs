@@ -11,13 +11,13 @@ use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::links;
+use crate::mail_links;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
 use crate::oauth::grants::{self, GrantedSession, NewGrant};
 use crate::oauth::pkce::{self, CodeChallenge};
 use crate::oauth::scopes;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::sessions;
 use crate::transaction::Transaction;
 
@@ -44,7 +44,7 @@ pub(crate) fn issue(
     queries::insert_code(
         tx.db,
         &NewCodeRow {
-            code_hash: &links::hash(&token),
+            code_hash: &mail_links::hash(&token),
             client_id: &code.client_id,
             user_id: user.account.id.get(),
             authorized_by: &user.token.session_id,
@@ -69,9 +69,9 @@ pub(crate) async fn redeem(
     code: &str,
     redirect_uri: &str,
     verifier: Option<&str>,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<GrantedSession, OAuthError> {
-    let hash = links::hash(&SecretString::from(code));
+    let hash = mail_links::hash(&SecretString::from(code));
     let (key, client_id) = (hash.clone(), client.id.clone());
     let row = app
         .read(move |db| queries::find_code(db, &key, &client_id))
@@ -81,7 +81,7 @@ pub(crate) async fn redeem(
     // client's session with it.
     row.check(redirect_uri, verifier)?;
     if row.used_at.is_some() {
-        return replayed(app, client, hash, row, origin).await;
+        return replayed(app, client, hash, row, context).await;
     }
     if row.expires_at <= app.clock.now_naive() {
         return Err(not_good());
@@ -96,14 +96,14 @@ pub(crate) async fn redeem(
         by: "authorization_code",
     };
     let key = hash.clone();
-    let granted = grants::open(app, grant, origin, move |tx, session_id| {
+    let granted = grants::open(app, grant, context, move |tx, session_id| {
         let now = tx.now.naive_utc();
         Ok(queries::use_up(tx.db, &key, session_id, now)?)
     })
     .await?;
     match granted {
         Some(granted) => Ok(granted),
-        None => replayed(app, client, hash, row, origin).await,
+        None => replayed(app, client, hash, row, context).await,
     }
 }
 
@@ -152,10 +152,10 @@ async fn replayed(
     client: &OAuthClient,
     hash: String,
     row: CodeRow,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<GrantedSession, OAuthError> {
     let (user_id, client_id) = (row.user_id, client.id.clone());
-    app.transact(origin, move |tx| {
+    app.transact(context, move |tx| {
         accounts::queries::lock_account(tx.db, user_id)?;
         let Some(sid) = queries::find_given(tx.db, &hash)? else {
             return Ok(());

@@ -5,9 +5,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::model::{ClientSessionRow, ConsentRow};
-use crate::access::Grant;
 use crate::columns::columns;
 use crate::schema::{oauth_clients, oauth_consents, sessions};
+use crate::token_access::Grant;
 
 /// Finds the scope that an account has allowed a client.
 pub(super) fn find_scope(

@@ -8,7 +8,7 @@ use super::wire::ApplicationsResponse;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/applications").get(list_applications))
@@ -44,9 +44,9 @@ async fn list_applications(app: Data<App>, caller: CurrentUser) -> Result<HttpRe
 async fn revoke_application(
     app: Data<App>,
     caller: CurrentUser,
-    origin: RequestContext,
+    context: RequestContext,
     client_id: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    service::revoke_application(&app, &caller, client_id.0.0, &origin).await?;
+    service::revoke_application(&app, &caller, client_id.0.0, &context).await?;
     Ok(HttpResponse::NoContent().finish())
 }

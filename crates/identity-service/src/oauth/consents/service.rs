@@ -11,7 +11,7 @@ use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::oauth::{codes, devices, scopes};
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::sessions;
 use crate::transaction::Transaction;
 
@@ -45,7 +45,7 @@ pub(crate) async fn find_allowed(
 }
 
 /// Checks in a transaction that a consent has not been revoked meanwhile. The lock keeps it until the transaction ends.
-pub(crate) fn hold(
+pub(crate) fn check(
     tx: &mut Transaction<'_>,
     user_id: UserId,
     client_id: &str,
@@ -125,10 +125,10 @@ pub(crate) async fn revoke_application(
     app: &App,
     caller: &CurrentUser,
     client_id: String,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<(), Error> {
     let user_id = caller.account.id;
-    app.transact(&origin.clone().of(caller), move |tx| {
+    app.transact(&context.clone().for_caller(caller), move |tx| {
         let now = tx.now.naive_utc();
         // Codes and devices are exchanged for sessions under this lock.
         accounts::queries::lock_account(tx.db, user_id)?;
@@ -144,7 +144,7 @@ pub(crate) async fn revoke_application(
         if ended.is_empty() {
             tx.publish_client_revoked(user_id, &client_id)?;
         }
-        sessions::ending::audit_and_publish(tx, user_id, &ended, Some("access_revoked"))
+        sessions::revocation::audit_and_publish(tx, user_id, &ended, Some("access_revoked"))
     })
     .await
 }

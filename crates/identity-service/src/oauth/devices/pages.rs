@@ -14,10 +14,10 @@ use crate::error::Error;
 use crate::oauth::authorize::Decision;
 use crate::oauth::consents;
 use crate::oauth::scopes::{self, ScopeDescription};
-use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::PageFrame;
+use crate::pages::page_frame::PageFrame;
 use crate::pages::visitor::{SignedInVisitor, Visitor};
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/device").get(device_page).post(enter));
@@ -68,14 +68,14 @@ async fn device_page(caller: SignedInVisitor, query: Query<DeviceQuery>) -> Http
     show_entry(&caller.visitor, &code.unwrap_or_default(), None)
 }
 
-async fn enter(form: Form<DeviceForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
+async fn enter(form: Form<DeviceForm>, context: RequestContext) -> actix_web::Result<HttpResponse> {
     let (caller, fields) = form.by_caller()?;
     let (visitor, user) = (&caller.visitor, &caller.user);
     let Some(code) = UserCode::parse(&fields.user_code) else {
         let problem = Some(t("oauth-device-code-malformed"));
         return Ok(show_entry(visitor, &fields.user_code, problem));
     };
-    let Some(pending) = service::find_pending(&visitor.app, user, &code, &origin).await? else {
+    let Some(pending) = service::find_pending(&visitor.app, user, &code, &context).await? else {
         return Ok(show_entry(visitor, &code.shown(), Some(t(UNKNOWN))));
     };
     let Some(decision) = fields.decision else {
@@ -83,7 +83,7 @@ async fn enter(form: Form<DeviceForm>, origin: RequestContext) -> actix_web::Res
     };
     let allow = decision == Decision::Allow;
     let name = pending.client.name.clone();
-    match service::settle(&visitor.app, user, code, pending, allow, &origin).await? {
+    match service::decide(&visitor.app, user, code, pending, allow, &context).await? {
         true => Ok(show_done(visitor, &name, allow)),
         false => Ok(show_entry(visitor, "", Some(t(UNKNOWN)))),
     }

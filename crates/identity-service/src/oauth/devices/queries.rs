@@ -85,7 +85,7 @@ pub(super) struct DeviceDecision<'a> {
 }
 
 /// Stores the decision about a pending device. Returns false if another decision was first or the device has expired.
-pub(super) fn settle(
+pub(super) fn record_decision(
     db: &mut Db,
     user_code: &str,
     settlement: &DeviceDecision<'_>,

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::oauth::clients;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/oauth/device_authorization").post(begin));
@@ -29,11 +29,11 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn begin(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     form: OAuthForm,
     req: HttpRequest,
 ) -> Result<HttpResponse, OAuthError> {
-    let client = clients::service::authenticate(&app, req.headers(), &form, &origin).await?;
-    let begun = service::begin(&app, &client, form.get("scope"), &origin).await?;
+    let client = clients::service::authenticate(&app, req.headers(), &form, &context).await?;
+    let begun = service::begin(&app, &client, form.get("scope"), &context).await?;
     Ok(HttpResponse::Ok().json(begun))
 }

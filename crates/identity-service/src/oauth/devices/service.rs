@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::limits::AddressLimit;
-use crate::links;
+use crate::mail_links;
 use crate::oauth::authorize::scope_for;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::clients::{self, GrantType};
@@ -20,7 +20,7 @@ use crate::oauth::consents;
 use crate::oauth::error::OAuthError;
 use crate::oauth::grants::{self, GrantedSession, NewGrant};
 use crate::oauth::scopes;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 /// The lifetime of a device authorization: enough to find a browser and sign in.
 const DEVICE_LIFE: TimeDelta = TimeDelta::minutes(15);
@@ -32,17 +32,17 @@ pub(super) async fn begin(
     app: &App,
     client: &OAuthClient,
     scope: Option<&str>,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<DeviceAuthorizationResponse, OAuthError> {
     client.check_grant_type(GrantType::DeviceCode)?;
     app.limits
-        .check_address(AddressLimit::Device, origin.address)?;
+        .check_address(AddressLimit::Device, context.address)?;
     let scope = scope_for(client, scope)
         .map_err(|refusal| OAuthError::InvalidScope(refusal.description))?;
     let device_code = random_token();
     for _ in 0..ATTEMPTS {
         let user_code = UserCode::generate();
-        let (hash, code) = (links::hash(&device_code), user_code.clone());
+        let (hash, code) = (mail_links::hash(&device_code), user_code.clone());
         let (client_id, now) = (client.id.clone(), app.clock.now_naive());
         let stored = app
             .write_one(move |db| {
@@ -87,10 +87,10 @@ pub(super) async fn find_pending(
     app: &App,
     user: &CurrentUser,
     code: &UserCode,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Option<PendingDevice>, Error> {
     app.limits
-        .check_user_code(user.account.id, origin.address)?;
+        .check_user_code(user.account.id, context.address)?;
     let (code, now) = (code.clone(), app.clock.now_naive());
     let row = app
         .read(move |db| queries::find_pending(db, code.as_str(), now))
@@ -107,17 +107,17 @@ pub(super) async fn find_pending(
 }
 
 /// Approves or denies a pending device. Returns false if it is pending no longer.
-pub(super) async fn settle(
+pub(super) async fn decide(
     app: &App,
     user: &CurrentUser,
     code: UserCode,
     pending: PendingDevice,
     allow: bool,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<bool, Error> {
     let (user_id, session_id) = (user.account.id, user.token.session_id.clone());
     let auth_time = user.session.authenticated_at;
-    app.transact(&origin.clone().of(user), move |tx| {
+    app.transact(&context.clone().for_caller(user), move |tx| {
         // The lock comes first, as in every change of an account.
         accounts::queries::lock_account(tx.db, user_id)?;
         let settlement = DeviceDecision {
@@ -132,7 +132,7 @@ pub(super) async fn settle(
             scope: pending.scope,
         };
         let now = tx.now.naive_utc();
-        if !queries::settle(tx.db, code.as_str(), &settlement, now)? {
+        if !queries::record_decision(tx.db, code.as_str(), &settlement, now)? {
             return Ok(false);
         }
         let PendingDevice { client, scope } = pending;
@@ -153,9 +153,9 @@ pub(crate) async fn redeem(
     app: &App,
     client: &OAuthClient,
     device_code: &str,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<GrantedSession, OAuthError> {
-    let hash = links::hash(&SecretString::from(device_code));
+    let hash = mail_links::hash(&SecretString::from(device_code));
     let (key, client_id) = (hash.clone(), client.id.clone());
     let row = app
         .read(move |db| queries::find_device(db, &key, &client_id))
@@ -171,7 +171,7 @@ pub(crate) async fn redeem(
         DeviceStatus::Used => Err(unknown()),
         DeviceStatus::Approved => {
             let grant = row.grant(client)?;
-            let granted = grants::open(app, grant, origin, move |tx, session_id| {
+            let granted = grants::open(app, grant, context, move |tx, session_id| {
                 let now = tx.now.naive_utc();
                 Ok(queries::use_up(tx.db, &hash, session_id, now)?)
             });

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::oauth::clients;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/oauth/token").post(token));
@@ -30,11 +30,11 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn token(
     app: Data<App>,
-    origin: RequestContext,
+    context: RequestContext,
     form: OAuthForm,
     req: HttpRequest,
 ) -> Result<HttpResponse, OAuthError> {
-    let client = clients::service::authenticate(&app, req.headers(), &form, &origin).await?;
-    let tokens = service::exchange(&app, &client, &form, &origin).await?;
+    let client = clients::service::authenticate(&app, req.headers(), &form, &context).await?;
+    let tokens = service::exchange(&app, &client, &form, &context).await?;
     Ok(HttpResponse::Ok().json(tokens))
 }

@@ -2,7 +2,6 @@ use auth_types::{Scope, ScopeSet};
 use chrono::NaiveDateTime;
 
 use super::wire::TokenResponse;
-use crate::access::{ClientAccess, GrantRow, TokenAccess};
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::error::Error;
@@ -12,18 +11,19 @@ use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
 use crate::oauth::grants::GrantedSession;
 use crate::oauth::{codes, devices, id_token, scopes};
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::sessions;
 use crate::sessions::model::TokenHolder;
 use crate::sessions::refresh;
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::{ClientAccess, GrantRow, TokenAccess};
+use crate::tokens::refresh_token::RefreshToken;
 
 /// Exchanges the grant of an authenticated client for tokens.
 pub(super) async fn exchange(
     app: &App,
     client: &OAuthClient,
     form: &OAuthForm,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<TokenResponse, OAuthError> {
     let grant_type = GrantType::parse(form.require("grant_type")?);
     let grant_type = grant_type.ok_or(OAuthError::UnsupportedGrantType)?;
@@ -32,17 +32,17 @@ pub(super) async fn exchange(
         GrantType::AuthorizationCode => {
             let (code, to) = (form.require("code")?, form.require("redirect_uri")?);
             let verifier = form.get("code_verifier");
-            let granted = codes::redeem(app, client, code, to, verifier, origin).await?;
+            let granted = codes::redeem(app, client, code, to, verifier, context).await?;
             first_tokens(app, client, granted).await
         }
         GrantType::DeviceCode => {
             let code = form.require("device_code")?;
-            let granted = devices::redeem(app, client, code, origin).await?;
+            let granted = devices::redeem(app, client, code, context).await?;
             first_tokens(app, client, granted).await
         }
         GrantType::RefreshToken => {
             let (token, scope) = (form.require("refresh_token")?, form.get("scope"));
-            refreshed(app, client, token, scope, origin).await
+            refreshed(app, client, token, scope, context).await
         }
     }
 }
@@ -83,7 +83,7 @@ async fn refreshed(
     client: &OAuthClient,
     token: &str,
     asked: Option<&str>,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<TokenResponse, OAuthError> {
     let holder = TokenHolder::Client(&client.id);
     let narrowed = match asked {
@@ -94,7 +94,7 @@ async fn refreshed(
         }
         None => None,
     };
-    let (session, token) = refresh::rotate(app, token, holder, origin).await?;
+    let (session, token) = refresh::rotate(app, token, holder, context).await?;
     let scope = narrowed.map_or_else(|| read_scope(&session.grant), Ok)?;
     let issue = Issue {
         client,

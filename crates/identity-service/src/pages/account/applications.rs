@@ -13,12 +13,12 @@ use crate::error::Error;
 use crate::oauth::consents::service;
 use crate::oauth::consents::wire::Application;
 use crate::oauth::scopes;
-use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::DoneQuery;
+use crate::pages::form_messages::DoneQuery;
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
 use crate::pages::visitor::SignedInVisitor;
+use crate::request_context::RequestContext;
 
 pub(super) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/account/applications").get(page))
@@ -67,14 +67,17 @@ async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> Result<HttpRe
         frame: caller
             .visitor
             .frame(t("account-applications"))
-            .with(query.0.notices()),
+            .with(query.0.messages()),
         applications: found.into_iter().map(ApplicationView::from).collect(),
     };
     Ok(caller.visitor.show(StatusCode::OK, &page))
 }
 
-async fn revoke(form: Form<RevokeForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
+async fn revoke(
+    form: Form<RevokeForm>,
+    context: RequestContext,
+) -> actix_web::Result<HttpResponse> {
     let (SignedInVisitor { visitor, user }, RevokeForm { client_id }) = form.by_caller()?;
-    service::revoke_application(&visitor.app, &user, client_id, &origin).await?;
+    service::revoke_application(&visitor.app, &user, client_id, &context).await?;
     Ok(visitor.see_other("/account/applications?done=application"))
 }

@@ -7,11 +7,11 @@ use service_kit::http::Query;
 
 use crate::credentials::email;
 use crate::credentials::wire::ChangeEmailRequest;
-use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, DoneQuery, FormMessages};
+use crate::pages::form_messages::{DoneQuery, FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::visitor::SignedInVisitor;
+use crate::request_context::RequestContext;
 use crate::totp;
 
 #[derive(Template)]
@@ -33,35 +33,35 @@ pub(super) async fn page(
     // An unverified address is filled in already, so that its link can be sent again.
     let again = !account.email_verified && account.own_email().is_some();
     let email = if again { account.email.as_str() } else { "" };
-    show(&caller, query.0.notices(), email).await
+    show(&caller, query.0.messages(), email).await
 }
 
 pub(super) async fn change(
     form: Form<ChangeEmailRequest>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (caller, mut request) = form.by_caller()?;
-    let typed = request.email;
-    request.email = typed.trim().to_owned();
-    let changed = email::change(&caller.visitor.app, &caller.user, request, &origin).await;
+    let input = request.email;
+    request.email = input.trim().to_owned();
+    let changed = email::change(&caller.visitor.app, &caller.user, request, &context).await;
     match changed {
         Ok(()) => Ok(caller.visitor.see_other("/account/email?done=email")),
         Err(error) => {
-            let notices = notices::of(error, &["email", "password", "totp_code"])?;
-            show(&caller, notices, &typed).await
+            let messages = messages_for(error, &["email", "password", "totp_code"])?;
+            show(&caller, messages, &input).await
         }
     }
 }
 
 async fn show(
     caller: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     email: &str,
 ) -> actix_web::Result<HttpResponse> {
     let account = &caller.user.account;
     let factor = totp::service::status(&caller.visitor.app, &caller.user).await?;
     let page = EmailPage {
-        frame: caller.visitor.frame(t("account-email")).with(notices),
+        frame: caller.visitor.frame(t("account-email")).with(messages),
         current: account.own_email(),
         is_verified: account.email_verified,
         email,

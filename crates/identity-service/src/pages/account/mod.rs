@@ -1,8 +1,8 @@
 //! The pages of a signed-in user's own account.
 
 mod applications;
-mod data;
 mod email;
+mod export_and_deletion;
 mod overview;
 mod password;
 mod photo;
@@ -36,11 +36,11 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
                 .get(password::page)
                 .post(password::change),
         )
-        .service(endpoint("/account/export").get(data::export))
+        .service(endpoint("/account/export").get(export_and_deletion::export))
         .service(
             endpoint("/account/delete")
-                .get(data::delete_page)
-                .post(data::delete),
+                .get(export_and_deletion::delete_page)
+                .post(export_and_deletion::delete),
         );
     second_factor::routes(cfg);
     sessions::routes(cfg);

@@ -9,8 +9,8 @@ use service_kit::http::Query;
 
 use super::photo::Avatar;
 use crate::accounts::model::AccountRow;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::DoneQuery;
+use crate::pages::form_messages::DoneQuery;
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
 use crate::pages::visitor::SignedInVisitor;
 use crate::sessions::list;
@@ -44,7 +44,7 @@ pub(super) async fn page(
     let page = OverviewPage {
         frame: visitor
             .frame(t("identity-your-account"))
-            .with(query.0.notices()),
+            .with(query.0.messages()),
         portrait: Avatar::of(account),
         since: text::day(&account.created_at.and_utc()),
         has_email: account.own_email().is_some(),

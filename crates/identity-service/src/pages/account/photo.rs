@@ -8,13 +8,13 @@ use web_kit::form::check_site;
 
 use crate::accounts::model::AccountRow;
 use crate::limits::AccountLimit;
-use crate::origin::RequestContext;
 use crate::pages::form::{EmptyForm, Form};
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, DoneQuery, FormMessages};
+use crate::pages::form_messages::{DoneQuery, FormMessages, message_for_problem, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
 use crate::pages::visitor::SignedInVisitor;
 use crate::photos::{public_url, service, upload};
+use crate::request_context::RequestContext;
 
 #[derive(Template)]
 #[template(path = "account/photo.html")]
@@ -41,13 +41,13 @@ impl Avatar {
 }
 
 pub(super) async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> HttpResponse {
-    show(&caller, query.0.notices())
+    show(&caller, query.0.messages())
 }
 
 /// Replaces the extractor of forms, which cannot read files: the token is in the same body as the photo.
 pub(super) async fn upload(
     caller: SignedInVisitor,
-    origin: RequestContext,
+    context: RequestContext,
     body: UnreadBody,
 ) -> actix_web::Result<HttpResponse> {
     check_site(body.headers())?;
@@ -59,34 +59,34 @@ pub(super) async fn upload(
     let sent = match upload::read_form(body, app.photos.max_bytes).await {
         Ok(sent) => sent,
         Err(problem) if problem.status.is_client_error() => {
-            return Ok(show(&caller, notices::of_problem(&problem, "photo")));
+            return Ok(show(&caller, message_for_problem(&problem, "photo")));
         }
         Err(problem) => return Err(problem.into()),
     };
     let token = caller.visitor.open_token(sent.csrf.as_deref())?;
     token.check_account(&caller.visitor.account())?;
     let Some(file) = sent.photo.filter(|file| !file.is_empty()) else {
-        let notices = FormMessages::wrong("photo", t("account-photo-missing"));
-        return Ok(show(&caller, notices));
+        let messages = FormMessages::for_field("photo", t("account-photo-missing"));
+        return Ok(show(&caller, messages));
     };
-    match service::put(app, user.account.id, file, &origin.of(user)).await {
+    match service::put(app, user.account.id, file, &context.for_caller(user)).await {
         Ok(_) => Ok(caller.visitor.see_other("/account/photo?done=photo")),
-        Err(error) => Ok(show(&caller, notices::of(error, &["photo"])?)),
+        Err(error) => Ok(show(&caller, messages_for(error, &["photo"])?)),
     }
 }
 
 pub(super) async fn remove(
     form: Form<EmptyForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (SignedInVisitor { visitor, user }, _) = form.by_caller()?;
-    service::remove(&visitor.app, user.account.id, &origin.of(&user)).await?;
+    service::remove(&visitor.app, user.account.id, &context.for_caller(&user)).await?;
     Ok(visitor.see_other("/account/photo?done=photo-removed"))
 }
 
-fn show(caller: &SignedInVisitor, notices: FormMessages) -> HttpResponse {
+fn show(caller: &SignedInVisitor, messages: FormMessages) -> HttpResponse {
     let page = PhotoPage {
-        frame: caller.visitor.frame(t("account-photo")).with(notices),
+        frame: caller.visitor.frame(t("account-photo")).with(messages),
         portrait: Avatar::of(&caller.user.account),
         most_mebibytes: caller.visitor.app.photos.max_bytes / (1024 * 1024),
     };

@@ -7,14 +7,14 @@ use serde::Deserialize;
 use service_kit::http::Query;
 
 use super::photo::Avatar;
-use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, DoneQuery, FormMessages};
+use crate::pages::form_messages::{DoneQuery, FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
 use crate::pages::visitor::SignedInVisitor;
 use crate::profiles::service;
 use crate::profiles::wire::UpdateProfileRequest;
+use crate::request_context::RequestContext;
 
 #[derive(Template)]
 #[template(path = "account/profile.html")]
@@ -37,38 +37,38 @@ pub(super) async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> Ht
     let account = &caller.user.account;
     let bio = account.bio.as_deref().unwrap_or_default();
     let website_url = account.website_url.as_deref().unwrap_or_default();
-    show(&caller, query.0.notices(), (bio, website_url))
+    show(&caller, query.0.messages(), (bio, website_url))
 }
 
 pub(super) async fn save(
     form: Form<ProfileForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (caller, typed) = form.by_caller()?;
+    let (caller, input) = form.by_caller()?;
     let user = &caller.user;
     let request = UpdateProfileRequest {
         // Browsers end lines with CR LF, programs with LF.
-        bio: Some(text::given(typed.bio.replace("\r\n", "\n"))),
-        website_url: Some(text::given(typed.website_url.clone())),
+        bio: Some(text::given(input.bio.replace("\r\n", "\n"))),
+        website_url: Some(text::given(input.website_url.clone())),
         ..UpdateProfileRequest::default()
     };
-    let saved = service::update_user(&caller.visitor.app, user, request, origin).await;
+    let saved = service::update_user(&caller.visitor.app, user, request, context).await;
     match saved {
         Ok(_) => Ok(caller.visitor.see_other("/account/profile?done=profile")),
         Err(error) => {
-            let notices = notices::of(error, &["bio", "website_url"])?;
-            Ok(show(&caller, notices, (&typed.bio, &typed.website_url)))
+            let messages = messages_for(error, &["bio", "website_url"])?;
+            Ok(show(&caller, messages, (&input.bio, &input.website_url)))
         }
     }
 }
 
 fn show(
     caller: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     (bio, website_url): (&str, &str),
 ) -> HttpResponse {
     let page = ProfilePage {
-        frame: caller.visitor.frame(t("account-profile")).with(notices),
+        frame: caller.visitor.frame(t("account-profile")).with(messages),
         portrait: Avatar::of(&caller.user.account),
         bio,
         website_url,

@@ -9,11 +9,11 @@ use qrcode::{Color, QrCode};
 use service_kit::http::{Query, endpoint};
 
 use crate::error::Error;
-use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, DoneQuery, FormMessages};
+use crate::pages::form_messages::{DoneQuery, FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::visitor::SignedInVisitor;
+use crate::request_context::RequestContext;
 use crate::totp::service;
 use crate::totp::wire::{
     RecoveryCodes, TotpChangeRequest, TotpConfirmRequest, TotpSetup, TotpSetupRequest, TotpStatus,
@@ -68,36 +68,36 @@ struct ChangePage {
 }
 
 async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
-    show_status(&caller, query.0.notices()).await
+    show_status(&caller, query.0.messages()).await
 }
 
 async fn set_up(
     form: Form<TotpSetupRequest>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (caller, request) = form.by_caller()?;
-    match service::set_up(&caller.visitor.app, &caller.user, request, &origin).await {
+    match service::set_up(&caller.visitor.app, &caller.user, request, &context).await {
         Ok(made) => {
             let symbol = QrCodeImage::of(&made.otpauth_url)?;
             let shown = Some((made, symbol));
             Ok(ask_code(&caller, FormMessages::default(), shown))
         }
-        Err(error) => show_status(&caller, notices::of(error, &["password"])?).await,
+        Err(error) => show_status(&caller, messages_for(error, &["password"])?).await,
     }
 }
 
 async fn confirm(
     form: Form<TotpConfirmRequest>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (caller, request) = form.by_caller()?;
-    match service::confirm(&caller.visitor.app, &caller.user, &request, &origin).await {
+    match service::confirm(&caller.visitor.app, &caller.user, &request, &context).await {
         Ok(codes) => Ok(show_codes(&caller, codes, true)),
         // The secret is not shown again: the app has it, or the user starts over.
         Err(error @ Error::InvalidCredentials) => {
-            Ok(ask_code(&caller, notices::of(error, &["code"])?, None))
+            Ok(ask_code(&caller, messages_for(error, &["code"])?, None))
         }
-        Err(error) => show_status(&caller, notices::of(error, &[])?).await,
+        Err(error) => show_status(&caller, messages_for(error, &[])?).await,
     }
 }
 
@@ -107,15 +107,15 @@ async fn codes_page(caller: SignedInVisitor) -> actix_web::Result<HttpResponse> 
 
 async fn renew_codes(
     form: Form<TotpChangeRequest>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (caller, request) = form.by_caller()?;
     let app = &caller.visitor.app;
-    match service::renew_codes(app, &caller.user, request, &origin).await {
+    match service::renew_codes(app, &caller.user, request, &context).await {
         Ok(codes) => Ok(show_codes(&caller, codes, false)),
         Err(error) => {
-            let notices = notices::of(error, &["password", "totp_code"])?;
-            show_change(&caller, notices, false).await
+            let messages = messages_for(error, &["password", "totp_code"])?;
+            show_change(&caller, messages, false).await
         }
     }
 }
@@ -126,30 +126,30 @@ async fn off_page(caller: SignedInVisitor) -> actix_web::Result<HttpResponse> {
 
 async fn switch_off(
     form: Form<TotpChangeRequest>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (caller, request) = form.by_caller()?;
     let app = &caller.visitor.app;
-    match service::disable(app, &caller.user, request, &origin).await {
+    match service::disable(app, &caller.user, request, &context).await {
         Ok(()) => Ok(caller
             .visitor
             .see_other("/account/second-factor?done=second-factor-off")),
         Err(error) => {
-            let notices = notices::of(error, &["password", "totp_code"])?;
-            show_change(&caller, notices, true).await
+            let messages = messages_for(error, &["password", "totp_code"])?;
+            show_change(&caller, messages, true).await
         }
     }
 }
 
 async fn show_status(
     caller: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
 ) -> actix_web::Result<HttpResponse> {
     let page = StatusPage {
         frame: caller
             .visitor
             .frame(t("account-second-factor"))
-            .with(notices),
+            .with(messages),
         status: service::status(&caller.visitor.app, &caller.user).await?,
     };
     Ok(caller.visitor.show(page.frame.status(), &page))
@@ -157,12 +157,12 @@ async fn show_status(
 
 fn ask_code(
     caller: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     shown: Option<(TotpSetup, QrCodeImage)>,
 ) -> HttpResponse {
     let visitor = &caller.visitor;
     let page = TotpConfirmPage {
-        frame: visitor.frame(t("account-set-up-title")).with(notices),
+        frame: visitor.frame(t("account-set-up-title")).with(messages),
         shown,
     };
     visitor.show(page.frame.status(), &page)
@@ -180,7 +180,7 @@ fn show_codes(caller: &SignedInVisitor, codes: RecoveryCodes, is_new: bool) -> H
 /// Shows the confirmation if there is a second factor.
 async fn show_change(
     caller: &SignedInVisitor,
-    notices: FormMessages,
+    messages: FormMessages,
     turns_off: bool,
 ) -> actix_web::Result<HttpResponse> {
     let status = service::status(&caller.visitor.app, &caller.user).await?;
@@ -192,7 +192,7 @@ async fn show_change(
         false => t("account-new-codes-title"),
     };
     let page = ChangePage {
-        frame: caller.visitor.frame(title).with(notices),
+        frame: caller.visitor.frame(title).with(messages),
         asks_code: true,
         turns_off,
     };

@@ -8,14 +8,14 @@ use messages::t;
 use service_kit::http::{Query, endpoint};
 use web_kit::cookies::set_cookie;
 
-use crate::origin::RequestContext;
 use crate::pages::form::{EmptyForm, Form, IdForm};
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, ListQuery};
+use crate::pages::form_messages::{ListQuery, done_message};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::SignedInVisitor;
+use crate::request_context::RequestContext;
 use crate::sessions::wire::{SessionEntry, SessionsQuery};
-use crate::sessions::{ending, list};
+use crate::sessions::{list, revocation};
 
 const PATH: &str = "/account/sessions";
 const PAGE: i64 = 50;
@@ -42,9 +42,9 @@ async fn page(caller: SignedInVisitor, query: Query<ListQuery>) -> actix_web::Re
         offset: Some(offset),
     };
     let found = list::list_sessions(&caller.visitor.app, &caller.user, wanted).await?;
-    let notices = notices::done(done.as_deref());
+    let messages = done_message(done.as_deref());
     let page = SessionsPage {
-        frame: caller.visitor.frame(t("account-sessions")).with(notices),
+        frame: caller.visitor.frame(t("account-sessions")).with(messages),
         pager: Pager::by_offset(PATH, offset, PAGE, found.total),
         sessions: found.sessions,
         total: found.total,
@@ -64,11 +64,11 @@ fn session_name(session: &SessionEntry) -> String {
     }
 }
 
-async fn end(form: Form<IdForm>, origin: RequestContext) -> actix_web::Result<HttpResponse> {
+async fn end(form: Form<IdForm>, context: RequestContext) -> actix_web::Result<HttpResponse> {
     let (caller, IdForm { id }) = form.by_caller()?;
     let is_this = id == caller.user.token.session_id;
     let app = &caller.visitor.app;
-    ending::end_session(app, &caller.user, id, &origin).await?;
+    revocation::end_session(app, &caller.user, id, &context).await?;
     if is_this {
         let mut answer = caller.visitor.see_other("/login");
         set_cookie(&mut answer, &app.cookies.sign_out());
@@ -79,9 +79,9 @@ async fn end(form: Form<IdForm>, origin: RequestContext) -> actix_web::Result<Ht
 
 async fn end_others(
     form: Form<EmptyForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (caller, _) = form.by_caller()?;
-    ending::end_many(&caller.visitor.app, &caller.user, true, &origin).await?;
+    revocation::end_many(&caller.visitor.app, &caller.user, true, &context).await?;
     Ok(caller.visitor.see_other("/account/sessions?done=sessions"))
 }

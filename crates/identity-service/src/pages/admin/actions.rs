@@ -10,14 +10,14 @@ use service_kit::http::Path;
 
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, UpdateUserRequest};
-use crate::credentials::reset;
+use crate::credentials::password_reset;
 use crate::credentials::wire::ForgotRequest;
 use crate::error::Error;
-use crate::origin::RequestContext;
 use crate::pages::form::{EmptyForm, Form};
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, FormMessages};
+use crate::pages::form_messages::{FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::visitor::Administrator;
+use crate::request_context::RequestContext;
 
 #[derive(Template)]
 #[template(path = "admin/confirm.html")]
@@ -121,7 +121,7 @@ async fn run(
     effect: AdminEffect,
     admin: &Administrator,
     id: UserId,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<Option<HttpResponse>, Error> {
     let app = &admin.visitor.app;
     let mut changes = UpdateUserRequest::default();
@@ -129,7 +129,7 @@ async fn run(
         AdminEffect::Active(is_active) => changes.is_active = Some(is_active),
         AdminEffect::Role(role) => changes.role = Some(role),
         AdminEffect::EndSessions => {
-            service::revoke_sessions(app, id, origin).await?;
+            service::revoke_sessions(app, id, context).await?;
             return Ok(None);
         }
         AdminEffect::MailReset => {
@@ -137,12 +137,12 @@ async fn run(
                 username: Some(service::get(app, id).await?.user.username),
                 email: None,
             };
-            reset::forgot(app, request, origin).await?;
+            password_reset::forgot(app, request, context).await?;
             return Ok(None);
         }
-        AdminEffect::NewPassword => return new_password(admin, id, origin).await.map(Some),
+        AdminEffect::NewPassword => return new_password(admin, id, context).await.map(Some),
     }
-    service::update(app, id, changes, origin).await?;
+    service::update(app, id, changes, context).await?;
     Ok(None)
 }
 
@@ -159,23 +159,23 @@ pub(super) async fn ask(admin: Administrator, path: ActionPath) -> actix_web::Re
 pub(super) async fn act(
     form: Form<EmptyForm>,
     path: ActionPath,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let (id, action) = path.0;
     let action = find_action(&action)?;
     let app = &admin.visitor.app;
-    let origin = origin.of_admin(&admin.admin);
-    match run(action.effect, &admin, id, &origin).await {
+    let context = context.for_admin(&admin.admin);
+    match run(action.effect, &admin, id, &context).await {
         Ok(Some(page)) => Ok(page),
         Ok(None) => {
             let path = format!("{}?done={}", path_of(id), action.done);
             Ok(admin.visitor.see_other(&path))
         }
         Err(error) => {
-            let notices = notices::of(error, &[])?;
+            let messages = messages_for(error, &[])?;
             let user = service::get(app, id).await?;
-            Ok(show(&admin, &user, action, notices))
+            Ok(show(&admin, &user, action, messages))
         }
     }
 }
@@ -183,9 +183,9 @@ pub(super) async fn act(
 async fn new_password(
     admin: &Administrator,
     id: UserId,
-    origin: &RequestContext,
+    context: &RequestContext,
 ) -> Result<HttpResponse, Error> {
-    let made = service::reset_password(&admin.visitor.app, id, None, origin).await?;
+    let made = service::reset_password(&admin.visitor.app, id, None, context).await?;
     let page = NewPasswordPage {
         frame: admin.visitor.frame(t("admin-password")),
         username: &made.user.user.username,
@@ -199,11 +199,11 @@ fn show(
     admin: &Administrator,
     user: &AdminUser,
     action: &AdminAction,
-    notices: FormMessages,
+    messages: FormMessages,
 ) -> HttpResponse {
     let back = path_of(user.user.id);
     let page = ActionConfirmPage {
-        frame: admin.visitor.frame(t(action.title)).with(notices),
+        frame: admin.visitor.frame(t(action.title)).with(messages),
         username: &user.user.username,
         path: format!("{back}/{}", action.name),
         back,

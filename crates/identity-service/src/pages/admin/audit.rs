@@ -14,11 +14,11 @@ use crate::app::App;
 use crate::audit::service;
 use crate::audit::wire::{self, AuditEntry, Person};
 use crate::error::Error;
-use crate::page::MAX_PAGE;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, FormMessages};
+use crate::pages::form_messages::{FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Administrator;
+use crate::pagination::MAX_PAGE;
 
 const PATH: &str = "/admin/audit";
 
@@ -50,15 +50,15 @@ pub(super) async fn page(
     query: Query<AuditFilterForm>,
 ) -> Result<HttpResponse, Error> {
     let (app, query) = (&admin.visitor.app, query.0);
-    let (notices, entries, next) = match query.filter(app).await? {
+    let (messages, entries, next) = match query.filter(app).await? {
         Ok(filter) => match service::list(app, filter).await {
             Ok(found) => (FormMessages::default(), found.entries, found.next_cursor),
-            Err(error) => (notices::of(error, &["action"])?, Vec::new(), None),
+            Err(error) => (messages_for(error, &["action"])?, Vec::new(), None),
         },
         Err(wrong) => (wrong, Vec::new(), None),
     };
     let page = AuditPage {
-        frame: admin.visitor.frame(t("admin-audit")).with(notices),
+        frame: admin.visitor.frame(t("admin-audit")).with(messages),
         entries,
         pager: Pager {
             previous: query.before.map(|_| query.link(None)),
@@ -74,18 +74,18 @@ impl AuditFilterForm {
     async fn filter(&self, app: &App) -> Result<Result<wire::AuditQuery, FormMessages>, Error> {
         let mut found = [None, None];
         let asked = [("user", &self.user), ("actor", &self.actor)];
-        for (id, (field, typed)) in found.iter_mut().zip(asked) {
-            if !typed.trim().is_empty() {
-                *id = find_account(app, typed.trim()).await?;
+        for (id, (field, input)) in found.iter_mut().zip(asked) {
+            if !input.trim().is_empty() {
+                *id = find_account(app, input.trim()).await?;
                 if id.is_none() {
-                    let wrong = FormMessages::wrong(field, t("admin-audit-account-unknown"));
+                    let wrong = FormMessages::for_field(field, t("admin-audit-account-unknown"));
                     return Ok(Err(wrong));
                 }
             }
         }
         let [user, actor] = found;
         let (Ok(since), Ok(until)) = (midnight(&self.since), midnight(&self.until)) else {
-            let wrong = FormMessages::wrong("since", t("admin-audit-days-malformed"));
+            let wrong = FormMessages::for_field("since", t("admin-audit-days-malformed"));
             return Ok(Err(wrong));
         };
         Ok(Ok(wire::AuditQuery {
@@ -116,18 +116,18 @@ impl AuditFilterForm {
 }
 
 /// Finds an account by its username or id. The log may still contain the id of a deleted account.
-async fn find_account(app: &App, typed: &str) -> Result<Option<UserId>, Error> {
-    if let Ok(id) = typed.parse() {
+async fn find_account(app: &App, input: &str) -> Result<Option<UserId>, Error> {
+    if let Ok(id) = input.parse() {
         return Ok(Some(id));
     }
     let search = SearchQuery {
-        q: Some(typed.to_owned()),
+        q: Some(input.to_owned()),
         limit: Some(MAX_PAGE),
         ..SearchQuery::default()
     };
     let found = admin::service::search(app, search).await?.users;
     let mut users = found.into_iter().map(|found| found.user);
-    let user = users.find(|user| user.username.eq_ignore_ascii_case(typed));
+    let user = users.find(|user| user.username.eq_ignore_ascii_case(input));
     Ok(user.map(|user| user.id))
 }
 

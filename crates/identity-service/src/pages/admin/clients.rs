@@ -14,12 +14,12 @@ use crate::oauth::clients::NewClient;
 use crate::oauth::clients::model::{ClientWithSecret, OAuthClient};
 use crate::oauth::clients::service;
 use crate::oauth::clients::wire::CreateOAuthClientRequest;
-use crate::origin::RequestContext;
 use crate::pages::form::{EmptyForm, Form};
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, DoneQuery, FormMessages};
+use crate::pages::form_messages::{DoneQuery, FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
+use crate::request_context::RequestContext;
 
 const PATH: &str = "/admin/clients";
 
@@ -34,7 +34,7 @@ struct ClientsPage {
 #[template(path = "admin/new_client.html")]
 struct NewClientPage<'a> {
     frame: PageFrame,
-    typed: &'a ClientForm,
+    input: &'a ClientForm,
     scopes: [Scope; 10],
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn list(
         frame: admin
             .visitor
             .frame(t("admin-clients"))
-            .with(query.0.notices()),
+            .with(query.0.messages()),
         clients: service::list(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
@@ -138,27 +138,27 @@ pub(super) async fn create_page(admin: Administrator) -> HttpResponse {
 
 pub(super) async fn create(
     form: Form<ClientForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (admin, typed) = form.by_administrator().await?;
-    let origin = origin.of_admin(&admin.admin);
-    let made = match NewClient::try_from(typed.registration()) {
-        Ok(new) => service::create(&admin.visitor.app, new, &origin).await,
+    let (admin, input) = form.by_administrator().await?;
+    let context = context.for_admin(&admin.admin);
+    let made = match NewClient::try_from(input.registration()) {
+        Ok(new) => service::create(&admin.visitor.app, new, &context).await,
         Err(error) => Err(error),
     };
     match made {
         Ok(made) => Ok(show_secret(&admin, &made)),
         Err(error) => {
-            let notices = notices::of(error, &["name"])?;
-            Ok(show_new(&admin, notices, &typed))
+            let messages = messages_for(error, &["name"])?;
+            Ok(show_new(&admin, messages, &input))
         }
     }
 }
 
-fn show_new(admin: &Administrator, notices: FormMessages, typed: &ClientForm) -> HttpResponse {
+fn show_new(admin: &Administrator, messages: FormMessages, input: &ClientForm) -> HttpResponse {
     let page = NewClientPage {
-        frame: admin.visitor.frame(t("admin-client-new")).with(notices),
-        typed,
+        frame: admin.visitor.frame(t("admin-client-new")).with(messages),
+        input,
         scopes: Scope::ALL,
     };
     admin.visitor.show(page.frame.status(), &page)
@@ -180,7 +180,7 @@ pub(super) async fn page(
 ) -> actix_web::Result<HttpResponse> {
     let client = service::get(&admin.visitor.app, &id.0.0).await?;
     let page = ClientPage {
-        frame: admin.visitor.frame(&client.name).with(query.0.notices()),
+        frame: admin.visitor.frame(&client.name).with(query.0.messages()),
         made: text::moment(&client.created_at.and_utc()),
         client,
     };
@@ -197,13 +197,13 @@ pub(super) async fn ask_rotate(
 pub(super) async fn rotate(
     form: Form<EmptyForm>,
     id: Path<(String,)>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
-    let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
-    match service::rotate_secret(&admin.visitor.app, &id, &origin).await {
+    let (id, context) = (id.0.0, context.for_admin(&admin.admin));
+    match service::rotate_secret(&admin.visitor.app, &id, &context).await {
         Ok(made) => Ok(show_secret(&admin, &made)),
-        Err(error) => ask(&admin, &id, notices::of(error, &[])?, false).await,
+        Err(error) => ask(&admin, &id, messages_for(error, &[])?, false).await,
     }
 }
 
@@ -217,22 +217,22 @@ pub(super) async fn ask_delete(
 pub(super) async fn delete(
     form: Form<EmptyForm>,
     id: Path<(String,)>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
-    let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
-    match service::delete(&admin.visitor.app, &id, &origin).await {
+    let (id, context) = (id.0.0, context.for_admin(&admin.admin));
+    match service::delete(&admin.visitor.app, &id, &context).await {
         Ok(_) => Ok(admin
             .visitor
             .see_other(&format!("{PATH}?done=client-deleted"))),
-        Err(error) => ask(&admin, &id, notices::of(error, &[])?, true).await,
+        Err(error) => ask(&admin, &id, messages_for(error, &[])?, true).await,
     }
 }
 
 async fn ask(
     admin: &Administrator,
     id: &str,
-    notices: FormMessages,
+    messages: FormMessages,
     deletes: bool,
 ) -> actix_web::Result<HttpResponse> {
     let client = service::get(&admin.visitor.app, id).await?;
@@ -241,7 +241,7 @@ async fn ask(
         false => t("admin-client-rotate"),
     };
     let page = ClientConfirmPage {
-        frame: admin.visitor.frame(title).with(notices),
+        frame: admin.visitor.frame(title).with(messages),
         client: &client,
         deletes,
     };

@@ -7,13 +7,13 @@ use messages::t;
 use service_kit::http::Query;
 
 use crate::error::Error;
-use crate::origin::RequestContext;
 use crate::pages::form::{EmptyForm, Form};
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::DoneQuery;
+use crate::pages::form_messages::DoneQuery;
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
-use crate::tokens::rotation::{self, Key, KeyState, RotatedKey, RotationKind};
+use crate::request_context::RequestContext;
+use crate::tokens::key_rotation::{self, Key, KeyState, RotatedKey, RotationKind};
 
 #[derive(Template)]
 #[template(path = "admin/keys.html")]
@@ -33,8 +33,11 @@ pub(super) async fn page(
     query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let page = KeysPage {
-        frame: admin.visitor.frame(t("admin-keys")).with(query.0.notices()),
-        keys: rotation::list_keys(&admin.visitor.app).await?,
+        frame: admin
+            .visitor
+            .frame(t("admin-keys"))
+            .with(query.0.messages()),
+        keys: key_rotation::list_keys(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
 }
@@ -48,12 +51,12 @@ pub(super) async fn ask(admin: Administrator) -> HttpResponse {
 
 pub(super) async fn rotate(
     form: Form<EmptyForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
-    let origin = origin.of_admin(&admin.admin);
+    let context = context.for_admin(&admin.admin);
     let app = &admin.visitor.app;
-    let rotation = rotation::rotate(app, &origin, RotationKind::Published).await?;
+    let rotation = key_rotation::rotate(app, &context, RotationKind::Published).await?;
     let changed = |key: &RotatedKey| key.changed;
     let done = if changed(&rotation.es256) || rotation.rs256.as_ref().is_some_and(changed) {
         "rotated"

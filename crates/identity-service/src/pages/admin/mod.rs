@@ -13,8 +13,8 @@ use web_kit::cookies::set_cookie;
 
 use super::form::{EmptyForm, Form};
 use super::visitor::{Administrator, SignedInVisitor, sign_in_path};
-use crate::origin::RequestContext;
-use crate::sessions::ending;
+use crate::request_context::RequestContext;
+use crate::sessions::revocation;
 
 const HOME: &str = "/admin";
 
@@ -62,10 +62,10 @@ async fn home(admin: Administrator) -> HttpResponse {
 /// Ends a sign-in that is too old for administration, and starts a new one.
 async fn sign_in_again(
     form: Form<EmptyForm>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
     let (SignedInVisitor { visitor, user }, _) = form.by_caller()?;
-    ending::logout(&visitor.app, &user, None, &origin).await?;
+    revocation::logout(&visitor.app, &user, None, &context).await?;
     let mut answer = visitor.see_other(&sign_in_path(HOME));
     set_cookie(&mut answer, &visitor.app.cookies.sign_out());
     Ok(answer)

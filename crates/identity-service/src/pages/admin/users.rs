@@ -9,16 +9,16 @@ use messages::t;
 use serde::Deserialize;
 use service_kit::http::Query;
 
-use crate::admin::routes::{UserPath, known};
+use crate::admin::routes::{UserPath, existing_id};
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, SearchQuery, UpdateUserRequest};
 use crate::error::Error;
-use crate::origin::RequestContext;
 use crate::pages::form::Form;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, DoneQuery, FormMessages};
+use crate::pages::form_messages::{DoneQuery, FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Administrator;
+use crate::request_context::RequestContext;
 
 const PATH: &str = "/admin/users";
 
@@ -113,27 +113,27 @@ pub(super) async fn page(
     id: UserPath,
     query: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = query.0.notices();
-    show(&admin, known(id)?, notices, None).await
+    let messages = query.0.messages();
+    show(&admin, existing_id(id)?, messages, None).await
 }
 
 pub(super) async fn change_plan(
     form: Form<PlanForm>,
     id: UserPath,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (admin, typed) = form.by_administrator().await?;
-    let id = known(id)?;
-    let changes = match typed.changes() {
+    let (admin, input) = form.by_administrator().await?;
+    let id = existing_id(id)?;
+    let changes = match input.changes() {
         Ok(changes) => changes,
-        Err(wrong) => return show(&admin, id, wrong, Some(typed.until)).await,
+        Err(wrong) => return show(&admin, id, wrong, Some(input.until)).await,
     };
-    let origin = origin.of_admin(&admin.admin);
-    match service::update(&admin.visitor.app, id, changes, &origin).await {
+    let context = context.for_admin(&admin.admin);
+    match service::update(&admin.visitor.app, id, changes, &context).await {
         Ok(_) => Ok(admin.visitor.see_other(&format!("{PATH}/{id}?done=plan"))),
         Err(error) => {
-            let notices = notices::of(error, &["until"])?;
-            show(&admin, id, notices, Some(typed.until)).await
+            let messages = messages_for(error, &["until"])?;
+            show(&admin, id, messages, Some(input.until)).await
         }
     }
 }
@@ -143,7 +143,7 @@ impl PlanForm {
         let tier: PremiumTier = self
             .tier
             .parse()
-            .map_err(|_| FormMessages::wrong("tier", t("admin-plan-unknown")))?;
+            .map_err(|_| FormMessages::for_field("tier", t("admin-plan-unknown")))?;
         let until = match (tier, self.until.trim()) {
             (PremiumTier::Free, _) => None,
             (PremiumTier::Premium, "") => Some(None),
@@ -159,7 +159,7 @@ impl PlanForm {
 
 /// Returns the last second of a day: a plan that ends on a day includes it.
 fn end_of(day: &str) -> Result<DateTime<Utc>, FormMessages> {
-    let wrong = || FormMessages::wrong("until", t("admin-plan-end-malformed"));
+    let wrong = || FormMessages::for_field("until", t("admin-plan-end-malformed"));
     let day: NaiveDate = day.parse().map_err(|_| wrong())?;
     let end = NaiveTime::from_hms_opt(23, 59, 59).ok_or_else(wrong)?;
     Ok(day.and_time(end).and_utc())
@@ -168,8 +168,8 @@ fn end_of(day: &str) -> Result<DateTime<Utc>, FormMessages> {
 async fn show(
     admin: &Administrator,
     id: UserId,
-    notices: FormMessages,
-    typed_until: Option<String>,
+    messages: FormMessages,
+    until_input: Option<String>,
 ) -> actix_web::Result<HttpResponse> {
     let shown = service::get(&admin.visitor.app, id).await?;
     let until = || {
@@ -178,8 +178,8 @@ async fn show(
             .unwrap_or_default()
     };
     let page = UserPage {
-        frame: admin.visitor.frame(&shown.user.username).with(notices),
-        until: typed_until.unwrap_or_else(until),
+        frame: admin.visitor.frame(&shown.user.username).with(messages),
+        until: until_input.unwrap_or_else(until),
         is_self: admin.admin.0.account.id == id,
         shown,
     };

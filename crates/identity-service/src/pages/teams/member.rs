@@ -7,13 +7,13 @@ use messages::t;
 use serde::Deserialize;
 use service_kit::http::Path;
 
-use super::at_team::{TeamForm, TeamPageContext};
-use crate::origin::RequestContext;
+use super::team_context::{TeamForm, TeamPageContext};
 use crate::pages::form::EmptyForm;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, FormMessages};
+use crate::pages::form_messages::{FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
-use crate::teams::access::{RequiredRole, TeamAdmin, TeamOwner};
+use crate::request_context::RequestContext;
+use crate::teams::authorization::{RequiredRole, TeamAdmin, TeamOwner};
 use crate::teams::members;
 use crate::teams::wire::Member;
 
@@ -48,112 +48,112 @@ pub(super) struct RoleForm {
 type MemberPath = Path<(String, String)>;
 
 pub(super) async fn page(
-    at_team: TeamPageContext<TeamAdmin>,
+    team: TeamPageContext<TeamAdmin>,
     path: MemberPath,
 ) -> actix_web::Result<HttpResponse> {
-    show(&at_team, &path.0.1, FormMessages::default()).await
+    show(&team, &path.0.1, FormMessages::default()).await
 }
 
 pub(super) async fn change_role(
     form: TeamForm<RoleForm, TeamAdmin>,
     path: MemberPath,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (at_team, username) = (form.at_team, path.0.1);
+    let (team, username) = (form.team, path.0.1);
     // Handing the team over has a page of its own, which explains it.
-    let role = match form.typed.role.as_str() {
+    let role = match form.input.role.as_str() {
         "admin" => TeamRole::Admin,
         "member" => TeamRole::Member,
         _ => {
-            let notices = FormMessages::wrong("role", t("teams-role-unknown"));
-            return show(&at_team, &username, notices).await;
+            let messages = FormMessages::for_field("role", t("teams-role-unknown"));
+            return show(&team, &username, messages).await;
         }
     };
-    let app = &at_team.visitor.app;
-    match members::change_role(app, &at_team.rank, &username, role.as_str(), &origin).await {
-        Ok(_) => Ok(at_team.done("", "role")),
-        Err(error) => show(&at_team, &username, notices::of(error, &["role"])?).await,
+    let app = &team.visitor.app;
+    match members::change_role(app, &team.member, &username, role.as_str(), &context).await {
+        Ok(_) => Ok(team.done("", "role")),
+        Err(error) => show(&team, &username, messages_for(error, &["role"])?).await,
     }
 }
 
 async fn show(
-    at_team: &TeamPageContext<TeamAdmin>,
+    team: &TeamPageContext<TeamAdmin>,
     username: &str,
-    notices: FormMessages,
+    messages: FormMessages,
 ) -> actix_web::Result<HttpResponse> {
-    let reader = at_team.member();
-    let member = members::find_member(&at_team.visitor.app, reader, username).await?;
+    let reader = team.member();
+    let member = members::find_member(&team.visitor.app, reader, username).await?;
     let page = MemberPage {
-        frame: at_team.visitor.frame(&member.username).with(notices),
-        path: at_team.path(),
+        frame: team.visitor.frame(&member.username).with(messages),
+        path: team.path(),
         team_name: &reader.team.name,
         is_owner: reader.role == TeamRole::Owner,
         member,
     };
-    Ok(at_team.visitor.show(page.frame.status(), &page))
+    Ok(team.visitor.show(page.frame.status(), &page))
 }
 
 pub(super) async fn remove_page(
-    at_team: TeamPageContext<TeamAdmin>,
+    team: TeamPageContext<TeamAdmin>,
     path: MemberPath,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&at_team, &path.0.1, FormMessages::default(), false).await
+    ask(&team, &path.0.1, FormMessages::default(), false).await
 }
 
 pub(super) async fn remove(
     form: TeamForm<EmptyForm, TeamAdmin>,
     path: MemberPath,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (at_team, username) = (form.at_team, path.0.1);
-    let (app, admin) = (&at_team.visitor.app, at_team.member());
+    let (team, username) = (form.team, path.0.1);
+    let (app, admin) = (&team.visitor.app, team.member());
     let own_name = &admin.caller.account.username;
-    match members::remove_member(app, admin, &username, &origin).await {
+    match members::remove_member(app, admin, &username, &context).await {
         Ok(()) if own_name.eq_ignore_ascii_case(&username) => {
-            Ok(at_team.visitor.see_other("/teams?done=left"))
+            Ok(team.visitor.see_other("/teams?done=left"))
         }
-        Ok(()) => Ok(at_team.done("", "removed")),
-        Err(error) => ask(&at_team, &username, notices::of(error, &[])?, false).await,
+        Ok(()) => Ok(team.done("", "removed")),
+        Err(error) => ask(&team, &username, messages_for(error, &[])?, false).await,
     }
 }
 
 pub(super) async fn hand_over_page(
-    at_team: TeamPageContext<TeamOwner>,
+    team: TeamPageContext<TeamOwner>,
     path: MemberPath,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&at_team, &path.0.1, FormMessages::default(), true).await
+    ask(&team, &path.0.1, FormMessages::default(), true).await
 }
 
 pub(super) async fn hand_over(
     form: TeamForm<EmptyForm, TeamAdmin>,
     path: MemberPath,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let (at_team, username) = (form.at_team, path.0.1);
-    let (app, role) = (&at_team.visitor.app, TeamRole::Owner.as_str());
-    match members::change_role(app, &at_team.rank, &username, role, &origin).await {
-        Ok(_) => Ok(at_team.done("", "handed-over")),
-        Err(error) => ask(&at_team, &username, notices::of(error, &[])?, true).await,
+    let (team, username) = (form.team, path.0.1);
+    let (app, role) = (&team.visitor.app, TeamRole::Owner.as_str());
+    match members::change_role(app, &team.member, &username, role, &context).await {
+        Ok(_) => Ok(team.done("", "handed-over")),
+        Err(error) => ask(&team, &username, messages_for(error, &[])?, true).await,
     }
 }
 
 async fn ask<R: RequiredRole>(
-    at_team: &TeamPageContext<R>,
+    team: &TeamPageContext<R>,
     username: &str,
-    notices: FormMessages,
+    messages: FormMessages,
     hands_over: bool,
 ) -> actix_web::Result<HttpResponse> {
-    let member = members::find_member(&at_team.visitor.app, at_team.member(), username).await?;
+    let member = members::find_member(&team.visitor.app, team.member(), username).await?;
     let title = match hands_over {
         true => t("teams-transfer"),
         false => t("teams-remove"),
     };
     let page = MemberConfirmPage {
-        frame: at_team.visitor.frame(title).with(notices),
-        back: format!("{}/members/{}", at_team.path(), member.username),
-        team_name: &at_team.team().name,
+        frame: team.visitor.frame(title).with(messages),
+        back: format!("{}/members/{}", team.path(), member.username),
+        team_name: &team.team().name,
         member,
         hands_over,
     };
-    Ok(at_team.visitor.show(page.frame.status(), &page))
+    Ok(team.visitor.show(page.frame.status(), &page))
 }

@@ -1,26 +1,26 @@
 //! Team pages: members, invitations, and handing a team over.
 
-mod at_team;
-mod ending;
+mod add_members;
+mod leave_or_delete;
 mod member;
-mod own;
-mod people;
+mod overview;
+mod own_teams;
 mod settings;
-mod team;
+mod team_context;
 
 use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
 
 pub(super) fn routes(cfg: &mut ServiceConfig) {
-    cfg.service(endpoint("/teams").get(own::page))
+    cfg.service(endpoint("/teams").get(own_teams::page))
         .service(
             endpoint("/teams/new")
-                .get(own::create_page)
-                .post(own::create),
+                .get(own_teams::create_page)
+                .post(own_teams::create),
         )
-        .service(endpoint("/teams/invitations/accept").post(own::accept))
-        .service(endpoint("/teams/invitations/decline").post(own::decline))
-        .service(endpoint("/teams/{slug}").get(team::page))
+        .service(endpoint("/teams/invitations/accept").post(own_teams::accept))
+        .service(endpoint("/teams/invitations/decline").post(own_teams::decline))
+        .service(endpoint("/teams/{slug}").get(overview::page))
         .service(
             endpoint("/teams/{slug}/settings")
                 .get(settings::page)
@@ -28,11 +28,11 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
         )
         .service(
             endpoint("/teams/{slug}/people")
-                .get(people::page)
-                .post(people::invite),
+                .get(add_members::page)
+                .post(add_members::invite),
         )
-        .service(endpoint("/teams/{slug}/people/add").post(people::add))
-        .service(endpoint("/teams/{slug}/people/withdraw").post(people::withdraw))
+        .service(endpoint("/teams/{slug}/people/add").post(add_members::add))
+        .service(endpoint("/teams/{slug}/people/withdraw").post(add_members::withdraw))
         .service(
             endpoint("/teams/{slug}/members/{username}")
                 .get(member::page)
@@ -50,12 +50,12 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
         )
         .service(
             endpoint("/teams/{slug}/leave")
-                .get(ending::leave_page)
-                .post(ending::leave),
+                .get(leave_or_delete::leave_page)
+                .post(leave_or_delete::leave),
         )
         .service(
             endpoint("/teams/{slug}/delete")
-                .get(ending::delete_page)
-                .post(ending::delete),
+                .get(leave_or_delete::delete_page)
+                .post(leave_or_delete::delete),
         );
 }

@@ -6,12 +6,12 @@ use auth_types::TeamRole;
 use messages::t;
 use serde::Deserialize;
 
-use super::at_team::{TeamForm, TeamPageContext};
-use crate::origin::RequestContext;
-use crate::pages::layout::PageFrame;
-use crate::pages::notices::{self, FormMessages};
+use super::team_context::{TeamForm, TeamPageContext};
+use crate::pages::form_messages::{FormMessages, messages_for};
+use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
-use crate::teams::access::TeamAdmin;
+use crate::request_context::RequestContext;
+use crate::teams::authorization::TeamAdmin;
 use crate::teams::service;
 use crate::teams::wire::ChangeTeamRequest;
 
@@ -36,50 +36,50 @@ pub(super) struct SettingsForm {
     description: String,
 }
 
-pub(super) async fn page(at_team: TeamPageContext<TeamAdmin>) -> HttpResponse {
-    let team = at_team.team();
-    let description = team.description.as_deref().unwrap_or_default();
-    let values = (&*team.name, &*team.slug, description);
-    show(&at_team, FormMessages::default(), values)
+pub(super) async fn page(team: TeamPageContext<TeamAdmin>) -> HttpResponse {
+    let row = team.team();
+    let description = row.description.as_deref().unwrap_or_default();
+    let values = (&*row.name, &*row.slug, description);
+    show(&team, FormMessages::default(), values)
 }
 
 pub(super) async fn save(
     form: TeamForm<SettingsForm, TeamAdmin>,
-    origin: RequestContext,
+    context: RequestContext,
 ) -> actix_web::Result<HttpResponse> {
-    let TeamForm { at_team, typed } = form;
+    let TeamForm { team, input } = form;
     let request = ChangeTeamRequest {
-        name: Some(typed.name.clone()),
-        slug: typed.slug.as_deref().map(|slug| slug.trim().to_owned()),
-        description: Some(text::given(typed.description.replace("\r\n", "\n"))),
+        name: Some(input.name.clone()),
+        slug: input.slug.as_deref().map(|slug| slug.trim().to_owned()),
+        description: Some(text::given(input.description.replace("\r\n", "\n"))),
     };
-    match service::change_team(&at_team.visitor.app, &at_team.rank, request, &origin).await {
-        Ok(team) => {
-            let path = format!("/teams/{}?done=team-saved", team.slug);
-            Ok(at_team.visitor.see_other(&path))
+    match service::change_team(&team.visitor.app, &team.member, request, &context).await {
+        Ok(changed) => {
+            let path = format!("/teams/{}?done=team-saved", changed.slug);
+            Ok(team.visitor.see_other(&path))
         }
         Err(error) => {
-            let notices = notices::of(error, &["name", "slug", "description"])?;
-            let slug = typed.slug.as_deref().unwrap_or_default();
-            let values = (&*typed.name, slug, &*typed.description);
-            Ok(show(&at_team, notices, values))
+            let messages = messages_for(error, &["name", "slug", "description"])?;
+            let slug = input.slug.as_deref().unwrap_or_default();
+            let values = (&*input.name, slug, &*input.description);
+            Ok(show(&team, messages, values))
         }
     }
 }
 
 fn show(
-    at_team: &TeamPageContext<TeamAdmin>,
-    notices: FormMessages,
+    team: &TeamPageContext<TeamAdmin>,
+    messages: FormMessages,
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
     let page = SettingsPage {
-        frame: at_team.visitor.frame(t("teams-settings")).with(notices),
-        path: at_team.path(),
-        team_name: &at_team.team().name,
-        is_owner: at_team.member().role == TeamRole::Owner,
+        frame: team.visitor.frame(t("teams-settings")).with(messages),
+        path: team.path(),
+        team_name: &team.team().name,
+        is_owner: team.member().role == TeamRole::Owner,
         name,
         slug,
         description,
     };
-    at_team.visitor.show(page.frame.status(), &page)
+    team.visitor.show(page.frame.status(), &page)
 }

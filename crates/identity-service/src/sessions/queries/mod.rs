@@ -1,5 +1,5 @@
 mod batcher;
-mod descent;
+mod derived_sessions;
 mod rotation;
 
 use auth_types::{AccountRole, UserId};
@@ -9,17 +9,17 @@ use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
 pub(crate) use batcher::RefreshBatcher;
-pub(crate) use descent::{end_descendants, list_ancestors, list_clients_without_session};
+pub(crate) use derived_sessions::{end_descendants, list_ancestors, list_clients_without_session};
 pub(crate) use rotation::RotatedSession;
 pub(super) use rotation::{RefreshRotation, rotate};
 
 use super::model::{IDLE_LIFE, NewSession, RefreshRow, SessionRow, SessionState};
-use crate::access::Grant;
 use crate::accounts::model::AccountRow;
 use crate::columns::columns;
-use crate::origin::SessionCheck;
+use crate::request_context::SessionCheck;
 use crate::schema::{oauth_clients, sessions, users};
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::Grant;
+use crate::tokens::refresh_token::RefreshToken;
 
 pub(crate) fn insert_session(
     db: &mut Db,

@@ -7,13 +7,13 @@ use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text, Timestamp};
 use serde::Serialize;
 
-use crate::access::GrantRow;
 use crate::accounts::model::AccountRow;
 use crate::columns::Columns;
-use crate::origin::RequestContext;
+use crate::request_context::RequestContext;
 use crate::schema::sessions;
 use crate::sessions::model::{IDLE_LIFE, TokenHolder};
-use crate::tokens::refresh::RefreshToken;
+use crate::token_access::GrantRow;
+use crate::tokens::refresh_token::RefreshToken;
 
 /// A presented refresh token and its replacement.
 #[derive(Debug, Clone, Serialize)]
@@ -50,7 +50,7 @@ impl RefreshRotation {
     pub(in crate::sessions) fn new(
         (presented, successor): (&RefreshToken, &RefreshToken),
         holder: TokenHolder<'_>,
-        origin: &RequestContext,
+        context: &RequestContext,
         now: NaiveDateTime,
     ) -> Self {
         Self {
@@ -58,8 +58,8 @@ impl RefreshRotation {
             presented: presented.hash(),
             successor: successor.hash(),
             client_id: holder.client_id().map(str::to_owned),
-            address: origin.address_text(),
-            user_agent: origin.user_agent.clone(),
+            address: context.address_text(),
+            user_agent: context.user_agent.clone(),
             now,
             idle_until: now + IDLE_LIFE,
         }

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use crate::browser::{Browser, Page};
-use crate::cast::Cast;
-use crate::html::{all_elements, elements};
+use crate::html_parser::{all_elements, elements};
+use crate::team_fixture::TeamFixture;
 
 /// Checks what must hold for every page: headers, accessible markup, local addresses and CSRF tokens.
 #[track_caller]
@@ -80,8 +80,8 @@ pub(crate) fn is_a_good_page(page: &Page) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_before_the_sign_in_is_safe_and_usable() {
-    let cast = Cast::assemble().await;
-    let identity = &cast.identity;
+    let fixture = TeamFixture::start().await;
+    let identity = &fixture.identity;
     identity.register_at("ada", "ada@example.com").await;
     let verify = identity.last_link("verify_email");
     let mut nobody = Browser::new(identity);
@@ -91,7 +91,9 @@ async fn every_page_before_the_sign_in_is_safe_and_usable() {
         .form("/forgot-password");
     nobody.submit(form.set("who", "ada")).await.expect(200);
     let reset = identity.last_link("reset_password");
-    let (_, invitation) = cast.invited(&cast.owner, "new@example.com", None).await;
+    let (_, invitation) = fixture
+        .invited(&fixture.owner, "new@example.com", None)
+        .await;
     let member = Browser::of(identity, "sam").await;
     for (path, status) in [
         ("/login", 200),

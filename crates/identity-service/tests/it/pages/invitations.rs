@@ -1,8 +1,8 @@
 use chrono::Duration;
 
 use crate::browser::Browser;
-use crate::cast::Cast;
 use crate::support::PASSWORD;
+use crate::team_fixture::TeamFixture;
 
 async fn answer(browser: &mut Browser, path: &str, answer: &str) -> crate::browser::Page {
     let form = browser.get(path).await.expect(200).form(path);
@@ -11,12 +11,12 @@ async fn answer(browser: &mut Browser, path: &str, answer: &str) -> crate::brows
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_shown_to_the_holder_of_its_link_and_answered_after_signing_in() {
-    let cast = Cast::assemble().await;
-    let (_, token) = cast
-        .invited(&cast.admin, "sam@example.com", Some("admin"))
+    let fixture = TeamFixture::start().await;
+    let (_, token) = fixture
+        .invited(&fixture.admin, "sam@example.com", Some("admin"))
         .await;
     let path = format!("/invitations/{token}");
-    let mut browser = Browser::new(&cast.identity);
+    let mut browser = Browser::new(&fixture.identity);
     let page = browser.get(&path).await.expect(200);
     let page = page.says("Join The Crew?").says("Invited by Adam");
     let page = page.says("Your role Admin");
@@ -32,28 +32,30 @@ async fn an_invitation_is_shown_to_the_holder_of_its_link_and_answered_after_sig
     page.says("You are signed in as Sam");
     let page = answer(&mut browser, &path, "accept").await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
-    assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
+    assert_eq!(fixture.role_of("Sam").await.as_deref(), Some("admin"));
     // From now on the link leads to the team, for the account that joined with it and is still a member.
     let page = browser.fetch(&path).await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
     for mut other in [
-        Browser::new(&cast.identity),
-        Browser::of(&cast.identity, "Mia").await,
+        Browser::new(&fixture.identity),
+        Browser::of(&fixture.identity, "Mia").await,
     ] {
         let page = other.get(&path).await.expect(410);
         page.says("This invitation was already accepted");
     }
-    cast.remove(&cast.owner, "sam").await.expect(204);
+    fixture.remove(&fixture.owner, "sam").await.expect(204);
     let page = browser.get(&path).await.expect(410);
     page.says("This invitation was already accepted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registering_from_an_invitation_leads_back_to_it() {
-    let cast = Cast::assemble().await;
-    let (_, token) = cast.invited(&cast.owner, "new@example.com", None).await;
+    let fixture = TeamFixture::start().await;
+    let (_, token) = fixture
+        .invited(&fixture.owner, "new@example.com", None)
+        .await;
     let path = format!("/invitations/{token}");
-    let mut browser = Browser::new(&cast.identity);
+    let mut browser = Browser::new(&fixture.identity);
     let page = browser.get(&path).await;
     let link = page
         .links()
@@ -64,14 +66,16 @@ async fn registering_from_an_invitation_leads_back_to_it() {
     let page = browser.submit(form).await.expect(200);
     assert_eq!(page.path, path);
     answer(&mut browser, &path, "accept").await.expect(303);
-    assert_eq!(cast.role_of("newcomer").await.as_deref(), Some("member"));
+    assert_eq!(fixture.role_of("newcomer").await.as_deref(), Some("member"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_settled_invitation_says_what_became_of_it() {
-    let cast = Cast::assemble().await;
-    let mut browser = Browser::of(&cast.identity, "sam").await;
-    let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
+    let fixture = TeamFixture::start().await;
+    let mut browser = Browser::of(&fixture.identity, "sam").await;
+    let (_, token) = fixture
+        .invited(&fixture.owner, "one@example.com", None)
+        .await;
     let path = format!("/invitations/{token}");
     let form = browser.get(&path).await.form(&path);
     let page = answer(&mut browser, &path, "decline").await.expect(303);
@@ -79,35 +83,43 @@ async fn a_settled_invitation_says_what_became_of_it() {
     browser.get(&path).await.expect(410).says("was declined");
     let page = browser.post(form.set("answer", "accept")).await;
     page.expect(410).says("was declined");
-    assert_eq!(cast.role_of("Sam").await, None);
+    assert_eq!(fixture.role_of("Sam").await, None);
 
-    let (invitation, token) = cast.invited(&cast.owner, "two@example.com", None).await;
+    let (invitation, token) = fixture
+        .invited(&fixture.owner, "two@example.com", None)
+        .await;
     let path = format!("/invitations/{token}");
     let id = invitation["id"].as_str().unwrap();
     let by_id = format!("/invitations/{id}");
     browser.get(&by_id).await.expect(404);
     let withdrawn = format!("/api/teams/crew/invitations/{id}");
-    cast.delete(&cast.owner, &withdrawn).await.expect(204);
+    fixture.delete(&fixture.owner, &withdrawn).await.expect(204);
     browser.get(&path).await.expect(410).says("was withdrawn");
 
-    let (_, older) = cast.invited(&cast.owner, "three@example.com", None).await;
-    let (_, token) = cast.invited(&cast.owner, "three@example.com", None).await;
+    let (_, older) = fixture
+        .invited(&fixture.owner, "three@example.com", None)
+        .await;
+    let (_, token) = fixture
+        .invited(&fixture.owner, "three@example.com", None)
+        .await;
     for unknown in [older.as_str(), "nonsense", "%20"] {
         let page = browser.get(&format!("/invitations/{unknown}")).await;
         page.expect(404).says("Invitation not found");
     }
     let path = format!("/invitations/{token}");
     browser.get(&path).await.expect(200);
-    cast.identity.hand.advance(Duration::days(7));
+    fixture.identity.hand.advance(Duration::days(7));
     browser.get(&path).await.expect(410).says("has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_is_answered_only_by_a_form_of_the_signed_in_account() {
-    let cast = Cast::assemble().await;
-    let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
+    let fixture = TeamFixture::start().await;
+    let (_, token) = fixture
+        .invited(&fixture.owner, "one@example.com", None)
+        .await;
     let path = format!("/invitations/{token}");
-    let mut sam = Browser::of(&cast.identity, "sam").await;
+    let mut sam = Browser::of(&fixture.identity, "sam").await;
     let form = sam.get(&path).await.form(&path).set("answer", "accept");
 
     // The same form, after signing out, and after another account has signed in.
@@ -119,7 +131,7 @@ async fn an_invitation_is_answered_only_by_a_form_of_the_signed_in_account() {
         Some(format!("/login?return_to=%2Finvitations%2F{token}"))
     );
     sam.sign_in("newer", PASSWORD).await.expect(401);
-    cast.identity.register("newer").await;
+    fixture.identity.register("newer").await;
     sam.sign_in("newer", PASSWORD).await;
     sam.post(form.clone()).await.expect(403);
     let own = sam.get(&path).await.form(&path).set("answer", "accept");
@@ -129,6 +141,6 @@ async fn an_invitation_is_answered_only_by_a_form_of_the_signed_in_account() {
         .await
         .expect(400);
     sam.post(own).await.expect(303);
-    assert_eq!(cast.role_of("newer").await.as_deref(), Some("member"));
-    assert_eq!(cast.role_of("Sam").await, None);
+    assert_eq!(fixture.role_of("newer").await.as_deref(), Some("member"));
+    assert_eq!(fixture.role_of("Sam").await, None);
 }

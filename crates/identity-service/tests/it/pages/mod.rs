@@ -2,8 +2,8 @@
 
 pub(crate) mod every_page;
 mod invitations;
-mod mailed;
+mod mail_links;
+mod other_tabs;
 mod register;
 mod second_step;
 mod sign_in;
-mod tabs;

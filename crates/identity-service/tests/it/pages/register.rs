@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::html::elements;
+use crate::html_parser::elements;
 use crate::support::{Identity, PASSWORD};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 use chrono::Duration;
 
 use crate::browser::{Browser, Form, Page};
-use crate::owners::OTHER;
+use crate::credential_helpers::OTHER;
 use crate::support::{Identity, PASSWORD};
 use crate::totp::enabled;
 

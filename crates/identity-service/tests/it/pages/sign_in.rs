@@ -2,8 +2,8 @@ use chrono::Duration;
 use identity_service::Config;
 
 use crate::browser::{Browser, Form, Page};
-use crate::html::elements;
-use crate::oauth_kit::OAuth;
+use crate::html_parser::elements;
+use crate::oauth_fixture::OAuth;
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{Identity, PASSWORD};
 use crate::totp::enabled;

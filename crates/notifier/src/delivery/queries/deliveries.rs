@@ -70,7 +70,7 @@ pub(crate) fn reopen_abandoned(db: &mut Db, medium: &str, id: &str) -> QueryResu
 }
 
 /// Returns which of these destinations have expired open deliveries.
-pub(crate) fn with_expired(
+pub(crate) fn list_with_expired(
     db: &mut Db,
     medium: &str,
     ids: &[&str],
@@ -131,13 +131,13 @@ struct Due<'a> {
     most: i64,
 }
 
-/// Returns the deliveries whose turn it is, by destination and in their order, `most` of each at most.
+/// Returns the deliveries that can be sent now, by destination and in their order, `limit` of each at most.
 pub(crate) fn list_ready<'a>(
     db: &mut Db,
     medium: &str,
     destinations: impl Iterator<Item = &'a DestinationRow>,
     now: NaiveDateTime,
-    most: i64,
+    limit: i64,
 ) -> QueryResult<HashMap<String, Vec<DeliveryRow>>> {
     let text = match db {
         Db::Pg(_) => include_str!("ready.postgres.sql"),
@@ -148,7 +148,7 @@ pub(crate) fn list_ready<'a>(
         id: &row.id,
         revision: row.revision,
         now,
-        most,
+        most: limit,
     });
     let mut ready: HashMap<String, Vec<DeliveryRow>> = HashMap::new();
     for due in json::arguments(db, &due.collect::<Vec<_>>())? {
@@ -186,7 +186,7 @@ pub(crate) fn list_message(
 }
 
 /// How deliveries return to the queue.
-pub(crate) struct Return<'a> {
+pub(crate) struct RetryUpdate<'a> {
     pub(crate) state: &'static str,
     pub(crate) at: NaiveDateTime,
     pub(crate) give_up_at: NaiveDateTime,
@@ -197,7 +197,7 @@ pub(crate) struct Return<'a> {
 pub(crate) fn retry(
     db: &mut Db,
     ids: &[&str],
-    back: &Return<'_>,
+    update: &RetryUpdate<'_>,
 ) -> QueryResult<HashMap<String, i64>> {
     let rows: Vec<(String, i64)> = diesel::update(
         deliveries::table
@@ -205,11 +205,11 @@ pub(crate) fn retry(
             .filter(is_open()),
     )
     .set((
-        deliveries::state.eq(back.state),
+        deliveries::state.eq(update.state),
         deliveries::step.eq(deliveries::step + 1),
-        deliveries::next_attempt_at.eq(back.at),
-        deliveries::give_up_at.eq(back.give_up_at),
-        deliveries::reason.eq(Some(back.reason)),
+        deliveries::next_attempt_at.eq(update.at),
+        deliveries::give_up_at.eq(update.give_up_at),
+        deliveries::reason.eq(Some(update.reason)),
     ))
     .returning((deliveries::id, deliveries::step))
     .get_results(db)?;
@@ -239,7 +239,7 @@ pub(crate) fn split(
 }
 
 /// Makes deliveries pending again, also locked ones, as if the attempt had not been made.
-pub(crate) fn put_back(
+pub(crate) fn requeue(
     db: &mut Db,
     ids: &[&str],
     message_id: Option<&str>,
@@ -268,7 +268,7 @@ pub(crate) fn put_back(
 pub(crate) fn end(
     db: &mut Db,
     ids: &[&str],
-    ending: FinalState,
+    state: FinalState,
     reason: Option<&str>,
     keep_payload: bool,
     now: NaiveDateTime,
@@ -278,7 +278,7 @@ pub(crate) fn end(
         Db::Sqlite(_) => include_str!("end.sqlite.sql"),
     };
     let rows: Vec<(String, i64)> = statement::<(Text, BigInt)>(text)
-        .bind::<Text, _>(ending.name())
+        .bind::<Text, _>(state.name())
         .bind::<Nullable<Text>, _>(reason)
         .bind::<Timestamp, _>(now)
         .bind::<Bool, _>(keep_payload)
@@ -298,13 +298,13 @@ pub(crate) fn delete_calls(db: &mut Db, id: &str, limit: i64) -> QueryResult<usi
     diesel::delete(deliveries::table.filter(deliveries::id.eq_any(&ids))).execute(db)
 }
 
-/// Deletes at most `most` deliveries that were settled before `until` and returns their number. No delivery was
+/// Deletes at most `limit` deliveries that were settled before `until` and returns their number. No delivery was
 /// created after it was settled. So they come first in the order of ids, which begin with the time of creation
 /// (UUIDv7, RFC 9562 section 5.7). No other index is needed.
-pub(crate) fn forget_settled_before(
+pub(crate) fn delete_settled_before(
     db: &mut Db,
     until: NaiveDateTime,
-    most: i64,
+    limit: i64,
 ) -> QueryResult<usize> {
     let milliseconds = until.and_utc().timestamp_millis();
     let first_later = format!("{:08x}-{:04x}", milliseconds >> 16, milliseconds & 0xffff);
@@ -312,7 +312,7 @@ pub(crate) fn forget_settled_before(
         .filter(deliveries::id.lt(first_later))
         .filter(deliveries::settled_at.lt(until))
         .order(deliveries::id)
-        .limit(most)
+        .limit(limit)
         .select(deliveries::id)
         .load::<String>(db)?;
     diesel::delete(deliveries::table.filter(deliveries::id.eq_any(&oldest))).execute(db)

@@ -256,7 +256,7 @@ pub(crate) fn disable(db: &mut Db, medium: &str, id: &str, now: NaiveDateTime) -
 }
 
 /// Deletes destinations that were removed before `until` and have no waiting deliveries.
-pub(crate) fn forget_removed_before(
+pub(crate) fn delete_removed_before(
     db: &mut Db,
     medium: &str,
     until: NaiveDateTime,

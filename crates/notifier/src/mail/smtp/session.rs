@@ -12,38 +12,38 @@ use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter,
 use service_kit::tls;
 use tokio::time::timeout;
 
+use super::failure::{SmtpFailure, Step};
 use super::url::{SmtpServer, TlsMode};
-use super::verdict::{SmtpFailure, Step};
 use crate::mail::message::ComposedMail;
 
 /// How long the server may take for steps on which no mail depends.
-const BRIEFLY: Duration = Duration::from_secs(2);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Opens sessions with one mail server.
 pub(in crate::mail) struct SmtpClient {
     server: SmtpServer,
     tls: TlsParameters,
     hello: ClientId,
-    patience: Duration,
+    step_timeout: Duration,
 }
 
 /// A connection over which mails are sent, one after the other.
 pub(in crate::mail) struct SmtpSession {
     connection: AsyncSmtpConnection,
-    patience: Duration,
+    step_timeout: Duration,
 }
 
-type Stepped<T> = Result<T, (Step, SmtpFailure)>;
+type StepResult<T> = Result<T, (Step, SmtpFailure)>;
 
 impl SmtpClient {
-    /// Prepares a client. `domain` is the name in the greeting, and each step with the server may take `patience`.
+    /// Prepares a client. `domain` is the name in the greeting, and each step with the server may take `step_timeout`.
     ///
     /// # Errors
     /// A sentence, when TLS cannot be set up.
     pub(in crate::mail) fn new(
         server: SmtpServer,
         domain: &str,
-        patience: Duration,
+        step_timeout: Duration,
     ) -> Result<Self, String> {
         let roots = if tls::machine_names_authorities() {
             CertificateStore::Default
@@ -56,28 +56,28 @@ impl SmtpClient {
             .dangerous_accept_invalid_certs(any)
             .dangerous_accept_invalid_hostnames(any)
             .build()
-            .map_err(|error| in_our_words(&error))?;
+            .map_err(|error| describe_error(&error))?;
         Ok(Self {
             server,
             tls,
             hello: ClientId::Domain(domain.to_owned()),
-            patience,
+            step_timeout,
         })
     }
 
     /// Returns the longest duration of opening a session and offering a mail, together.
-    pub(in crate::mail) fn patience_to_offer(&self) -> Duration {
-        self.patience * 2
+    pub(in crate::mail) fn offer_timeout(&self) -> Duration {
+        self.step_timeout * 2
     }
 
     /// Connects, encrypts and signs in.
-    pub(in crate::mail) async fn open(&self) -> Stepped<SmtpSession> {
-        let connection = in_time(self.patience, Step::Connect, self.connect()).await?;
+    pub(in crate::mail) async fn open(&self) -> StepResult<SmtpSession> {
+        let connection = within(self.step_timeout, Step::Connect, self.connect()).await?;
         let signed_in = self.sign_in(connection);
-        let connection = in_time(self.patience, Step::SignIn, signed_in).await?;
+        let connection = within(self.step_timeout, Step::SignIn, signed_in).await?;
         Ok(SmtpSession {
             connection,
-            patience: self.patience,
+            step_timeout: self.step_timeout,
         })
     }
 
@@ -90,9 +90,9 @@ impl SmtpClient {
         } = &self.server;
         let wrapped = (*security == TlsMode::Wrapped).then(|| self.tls.clone());
         let address = (host.as_str(), *port);
-        let patience = Some(self.patience);
+        let step_timeout = Some(self.step_timeout);
         let mut connection =
-            AsyncSmtpConnection::connect_tokio1(address, patience, &self.hello, wrapped, None)
+            AsyncSmtpConnection::connect_tokio1(address, step_timeout, &self.hello, wrapped, None)
                 .await?;
         let upgrade = match security {
             TlsMode::Required if !connection.can_starttls() => {
@@ -132,7 +132,7 @@ impl SmtpClient {
 
 impl SmtpSession {
     /// Offers a mail to the server. No content is sent before the server has accepted it.
-    pub(in crate::mail) async fn offer(&mut self, mail: &ComposedMail) -> Stepped<()> {
+    pub(in crate::mail) async fn offer(&mut self, mail: &ComposedMail) -> StepResult<()> {
         let mut parameters = Vec::new();
         if !is_ascii(&mail.from) || !is_ascii(&mail.to) {
             let server = self.connection.server_info();
@@ -147,50 +147,50 @@ impl SmtpSession {
             parameters.extend([MailParameter::SmtpUtfEight, eight_bit]);
         }
         let sender = Mail::new(Some(mail.from.clone()), parameters);
-        self.ask(Step::Sender, sender.to_string()).await?;
+        self.command(Step::Sender, sender.to_string()).await?;
         let recipient = Rcpt::new(mail.to.clone(), Vec::new());
-        self.ask(Step::Recipient, recipient.to_string()).await?;
-        let goes_on = self.ask(Step::Data, Data.to_string()).await?;
-        if goes_on != 354 {
-            return Err((Step::Data, odd()));
+        self.command(Step::Recipient, recipient.to_string()).await?;
+        let code = self.command(Step::Data, Data.to_string()).await?;
+        if code != 354 {
+            return Err((Step::Data, unexpected_response()));
         }
         Ok(())
     }
 
     /// Sends the content of the offered mail.
-    pub(in crate::mail) async fn hand_over(&mut self, mail: &ComposedMail) -> Stepped<()> {
+    pub(in crate::mail) async fn send_content(&mut self, mail: &ComposedMail) -> StepResult<()> {
         let content = self.connection.message(&mail.bytes);
-        let response = in_time(self.patience, Step::Content, content).await?;
+        let response = within(self.step_timeout, Step::Content, content).await?;
         if response.has_code(354) {
-            return Err((Step::Content, odd()));
+            return Err((Step::Content, unexpected_response()));
         }
         Ok(())
     }
 
     /// Resets the session after a refused mail. Returns false when the connection is unusable.
     pub(in crate::mail) async fn reset(&mut self) -> bool {
-        let forgotten = timeout(BRIEFLY, self.ask(Step::Sender, Rset.to_string())).await;
-        matches!(forgotten, Ok(Ok(_)))
+        let reset = timeout(SHORT_TIMEOUT, self.command(Step::Sender, Rset.to_string())).await;
+        matches!(reset, Ok(Ok(_)))
     }
 
     /// Closes the session.
     pub(in crate::mail) async fn close(mut self) {
         // The mails are delivered, whether or not this succeeds.
-        let _ = timeout(BRIEFLY, self.connection.quit()).await;
+        let _ = timeout(SHORT_TIMEOUT, self.connection.quit()).await;
     }
 
-    async fn ask(&mut self, step: Step, command: String) -> Stepped<u16> {
-        let response = in_time(self.patience, step, self.connection.command(command)).await?;
+    async fn command(&mut self, step: Step, command: String) -> StepResult<u16> {
+        let response = within(self.step_timeout, step, self.connection.command(command)).await?;
         Ok(response.code().into())
     }
 }
 
-async fn in_time<T, E: Into<SmtpFailure>>(
-    patience: Duration,
+async fn within<T, E: Into<SmtpFailure>>(
+    step_timeout: Duration,
     step: Step,
     work: impl Future<Output = Result<T, E>>,
-) -> Stepped<T> {
-    match timeout(patience, work).await {
+) -> StepResult<T> {
+    match timeout(step_timeout, work).await {
         Ok(done) => done.map_err(|error| (step, error.into())),
         Err(_) => Err((step, SmtpFailure::Silent)),
     }
@@ -200,7 +200,7 @@ fn is_ascii(address: &Address) -> bool {
     AsRef::<str>::as_ref(address).is_ascii()
 }
 
-fn odd() -> SmtpFailure {
+fn unexpected_response() -> SmtpFailure {
     SmtpFailure::Broken("an unexpected response".to_owned())
 }
 
@@ -218,9 +218,9 @@ impl From<Error> for SmtpFailure {
             return Self::Silent;
         }
         if mentions_certificate(&error) {
-            return Self::Unacceptable(in_our_words(&error));
+            return Self::Unacceptable(describe_error(&error));
         }
-        Self::Broken(in_our_words(&error))
+        Self::Broken(describe_error(&error))
     }
 }
 
@@ -239,7 +239,7 @@ fn mentions_certificate(error: &Error) -> bool {
 }
 
 /// Returns the innermost cause, unless it is text from the server.
-fn in_our_words(error: &Error) -> String {
+fn describe_error(error: &Error) -> String {
     if error.is_response() {
         return "a response that is not SMTP, or no response".to_owned();
     }

@@ -1,7 +1,7 @@
 //! No user input makes a message longer than its chat allows, or mentions anybody.
 
 use proptest::prelude::*;
-use test_kit::chat_answer;
+use test_kit::chat_response;
 
 use super::*;
 use crate::text::ZERO_WIDTH_SPACE;
@@ -28,11 +28,11 @@ proptest! {
     fn no_message_is_too_long_or_mentions_anybody(
         user in typed(), project in typed(), team in typed(), category in typed(), note in typed()
     ) {
-        let words = Words { user, project, team: Some(team), category, note };
-        for (_, notices) in words.messages() {
+        let input = UserInput { user, project, team: Some(team), category, note };
+        for (_, notifications) in input.messages() {
             for provider in ChatProvider::ALL {
-                check(provider, &body(provider, &notices));
-                let many: Vec<Notice> = std::iter::repeat_n(notices.clone(), 8).flatten().collect();
+                check(provider, &body(provider, &notifications));
+                let many: Vec<Notification> = std::iter::repeat_n(notifications.clone(), 8).flatten().collect();
                 check(provider, &body(provider, &many));
             }
         }
@@ -46,10 +46,10 @@ pub(super) fn check(provider: ChatProvider, message: &Value) {
             "{provider:?} calls somebody: {text:?}"
         );
     }
-    let (status, said) = chat_answer(provider, message);
+    let (status, error) = chat_response(provider, message);
     assert!(
         (200..300).contains(&status),
-        "{provider:?} answers {status} {said}: {message}"
+        "{provider:?} answers {status} {error}: {message}"
     );
     assert!(
         chat(provider).is_harmless(message),

@@ -291,7 +291,7 @@ async fn publish(broker: &Broker, event: &Event) {
         routing_key: event.event_type.clone(),
         id: event.id,
         body: event.encode().unwrap().into_bytes().into(),
-        listened: false,
+        has_subscriber: false,
     };
     assert_eq!(
         broker.publisher().publish(message).await,

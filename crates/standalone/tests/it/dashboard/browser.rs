@@ -8,7 +8,7 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use crate::harness::{PASSWORD, System};
-use crate::html::{all_elements, decode, elements, text_of};
+use crate::html_parser::{all_elements, decode, elements, text_of};
 
 /// A browser. It stores cookies by host and not by port, so the cookie names of the two sites differ.
 #[derive(Clone)]

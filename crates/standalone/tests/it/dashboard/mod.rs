@@ -1,8 +1,8 @@
 //! The dashboard in front of the real services, in a browser without scripts.
 
 pub mod browser;
-mod live;
-mod look_back;
+mod event_stream;
+mod history;
 mod settings;
 mod sign_in;
 mod team;

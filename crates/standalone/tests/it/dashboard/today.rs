@@ -314,7 +314,7 @@ async fn static_files_are_cached_for_ever_under_versioned_names() {
     system.started(&ada, "none").await;
     let page = browser.get("/").await;
     let mut bytes = page.html.len();
-    let files = crate::html::elements(&page.html, &["link", "script"]);
+    let files = crate::html_parser::elements(&page.html, &["link", "script"]);
     let paths = files
         .iter()
         .filter_map(|file| file.attribute("src").or(file.attribute("href")));

@@ -2,19 +2,19 @@
 
 mod fill;
 
-use super::rounds::{BACKENDS, Backend, GoalOptions};
+use super::measurement::{BACKENDS, Backend, GoalOptions};
 use crate::percentile::per_mille;
-use crate::table::{Goal, ResultRow, Sample, Unit};
+use crate::results_table::{Goal, ResultRow, Sample, Unit};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
+use xtask_fixtures::accounts::register;
+use xtask_fixtures::fresh_folder;
+use xtask_fixtures::http::{Client, text};
+use xtask_fixtures::servers::{Postgres, PrivateRabbit};
 use xtask_kit::cmd::{Result, fail, run};
 use xtask_kit::system::{self, Program};
-use xtask_stand::fresh_folder;
-use xtask_stand::http::{Client, text};
-use xtask_stand::people::register;
-use xtask_stand::servers::{Postgres, PrivateRabbit};
 
 /// The largest ratio of the time on the large database to that on the small one.
 const LIMIT: f64 = 1.5;

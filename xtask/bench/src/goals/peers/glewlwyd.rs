@@ -8,11 +8,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use xtask_fixtures::fresh_folder_on_disk;
+use xtask_fixtures::http::{Client, text};
+use xtask_fixtures::servers;
 use xtask_kit::cmd::{Context, Result, fail, output};
-use xtask_kit::envs;
-use xtask_stand::fresh_folder_on_disk;
-use xtask_stand::http::{Client, text};
-use xtask_stand::servers;
+use xtask_kit::env_vars;
 
 pub(in crate::goals) const GLEWLWYD: TokenPeer = TokenPeer {
     name: "glewlwyd",
@@ -85,11 +85,11 @@ fn prepare(access: usize, refresh: usize) -> Result<Peer> {
 /// Unpacks its package and returns the folder.
 fn install() -> Result<PathBuf> {
     for program in ["sqlite3", "openssl"] {
-        if envs::which(program).is_none() {
+        if env_vars::which(program).is_none() {
             servers::install(&[program])?;
         }
     }
-    let folder = envs::target_dir().join("e2e/glewlwyd");
+    let folder = env_vars::target_dir().join("e2e/glewlwyd");
     let program = folder.join("usr/bin/glewlwyd");
     if !program.is_file() {
         servers::unpack("glewlwyd", &folder)?;

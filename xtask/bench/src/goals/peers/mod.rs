@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use xtask_fixtures::http::Client;
+use xtask_fixtures::servers::free_port;
 use xtask_kit::cmd::{Context, Result, fail, nap};
-use xtask_kit::envs;
+use xtask_kit::env_vars;
 use xtask_kit::system::{self, Program};
-use xtask_stand::http::Client;
-use xtask_stand::servers::free_port;
 
 pub(super) use glewlwyd::GLEWLWYD;
 pub(super) use oidc_provider::OIDC_PROVIDER;
@@ -82,7 +82,7 @@ impl Running {
 
 /// Returns the folder with the pins and scripts of a peer.
 fn source(peer: &str) -> PathBuf {
-    envs::root().join("xtask/bench/peers").join(peer)
+    env_vars::root().join("xtask/bench/peers").join(peer)
 }
 
 /// Returns the lines of a file. The last line need not end with a line break.

@@ -3,9 +3,9 @@
 use super::tokens::TokenPeer;
 use super::{Peer, source};
 use std::process::Command;
+use xtask_fixtures::fresh_folder_on_disk;
+use xtask_fixtures::third_party;
 use xtask_kit::cmd::Result;
-use xtask_stand::fresh_folder_on_disk;
-use xtask_stand::runtimes;
 
 pub(in crate::goals) const OIDC_PROVIDER: TokenPeer = TokenPeer {
     name: "oidc-provider",
@@ -17,7 +17,7 @@ pub(in crate::goals) const OIDC_PROVIDER: TokenPeer = TokenPeer {
 
 /// Prepares a server with this many access and refresh tokens, which it creates before it answers.
 fn prepare(access: usize, refresh: usize) -> Result<Peer> {
-    let (node, scripts) = runtimes::node_with("oidc-provider", &source("oidc-provider"))?;
+    let (node, scripts) = third_party::node_with("oidc-provider", &source("oidc-provider"))?;
     let folder = fresh_folder_on_disk("peer-")?;
     let tokens = folder.path().to_owned();
     let command = move |port: u16| {

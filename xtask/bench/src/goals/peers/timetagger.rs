@@ -1,15 +1,15 @@
 //! TimeTagger, which stores the time records of one user in SQLite.
 
 use super::{Peer, Running, source};
-use crate::goals::rounds::{GoalOptions, written};
+use crate::goals::measurement::{GoalOptions, written};
 use crate::load::{self, LoadRequest, LoadResult};
-use crate::table::{Goal, ResultRow, Sample};
+use crate::results_table::{Goal, ResultRow, Sample};
 use serde_json::{Value, json};
 use std::process::Command;
+use xtask_fixtures::fresh_folder_on_disk;
+use xtask_fixtures::http::{Client, text};
+use xtask_fixtures::third_party;
 use xtask_kit::cmd::{Result, fail};
-use xtask_stand::fresh_folder_on_disk;
-use xtask_stand::http::{Client, text};
-use xtask_stand::runtimes;
 
 const NAME: &str = "TimeTagger";
 const DESCRIBED: &str = "TimeTagger 26.1.3 on Python, SQLite";
@@ -33,7 +33,7 @@ pub(in crate::goals) fn rows(options: &GoalOptions) -> Result<Vec<ResultRow>> {
 
 fn prepare() -> Result<Peer> {
     let pins = source("timetagger").join("requirements.txt");
-    let python = runtimes::python_with("timetagger", &pins)?;
+    let python = third_party::python_with("timetagger", &pins)?;
     let folder = fresh_folder_on_disk("peer-")?;
     let data = folder.path().join("data");
     let command = move |port: u16| {

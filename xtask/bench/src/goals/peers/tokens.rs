@@ -1,16 +1,16 @@
 //! Peers that issue and introspect tokens.
 
 use super::{Peer, Running, lines};
-use crate::goals::refreshing::{RefreshRequestShape, refreshed};
-use crate::goals::rounds::{GoalOptions, asked};
-use crate::scene::CLIENT;
-use crate::table::Sample;
+use crate::environment::CLIENT;
+use crate::goals::measurement::{GoalOptions, asked};
+use crate::goals::token_refresh::{RefreshRequestShape, refreshed};
+use crate::results_table::Sample;
 use crate::wrk::Request;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
+use xtask_fixtures::http::Client;
 use xtask_kit::cmd::{Result, fail};
-use xtask_stand::http::Client;
 
 /// As many as the product is measured with.
 const ACCESS_TOKENS: usize = 1_000;

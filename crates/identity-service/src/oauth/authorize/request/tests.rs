@@ -159,12 +159,12 @@ fn no_redirect_goes_to_an_unregistered_address() {
         "redirect_uri=javascript:alert(1)",
     ] {
         let parameters = Parameters::parse(&format!("client_id={id}&{bad}"));
-        assert!(reply_to(&client, &parameters).is_err(), "{bad}");
+        assert!(find_redirect(&client, &parameters).is_err(), "{bad}");
     }
     let good = Parameters::parse("redirect_uri=https://app.example.com/cb&state=a&state=b");
-    let (given, reply_to) = reply_to(&client, &good).unwrap();
+    let (given, redirect) = find_redirect(&client, &good).unwrap();
     assert_eq!(given, "https://app.example.com/cb");
-    assert_eq!(reply_to.state, None, "a state that is given twice is none");
+    assert_eq!(redirect.state, None, "a state that is given twice is none");
 }
 
 #[test]

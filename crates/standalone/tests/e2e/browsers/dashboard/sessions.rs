@@ -24,7 +24,7 @@ async fn a_form_that_outlives_its_session_leads_to_the_sign_in_and_back() {
     assert_eq!(browser.script(sign_out, &[]).await, true);
     browser.press("Start timer").await;
     browser.sees("Your unsent form").await;
-    browser.look("dashboard-resume").await;
+    browser.check_page("dashboard-resume").await;
     let kept = "return document.querySelector('[name=note]').value";
     assert_eq!(browser.script(kept, &[]).await, "Describe the lamp room");
     browser.press("Send").await;
@@ -40,11 +40,11 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     let browser = Browser::start(&site).await;
     go(&site, &browser, "/").await;
     browser.sees("Plan, focus, finish, review").await;
-    browser.look("dashboard-landing").await;
+    browser.check_page("dashboard-landing").await;
     let browser = signed_in(&site, browser, "mia").await;
-    browser.look("today").await;
+    browser.check_page("today").await;
     start(&browser, "writing", "1").await;
-    browser.look("today-running").await;
+    browser.check_page("today-running").await;
     is_light(&site, &browser).await;
 
     // The remaining time is in the page and in its title, decreases, and survives a reload.
@@ -71,12 +71,12 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     })
     .await;
     assert!(browser.text().await.contains("Time is up"));
-    browser.look("today-over").await;
+    browser.check_page("today-over").await;
 
     go(&site, &browser, "/").await;
     browser.follow("Finish session").await;
     browser.sees("Finish session").await;
-    browser.look("finish").await;
+    browser.check_page("finish").await;
     // A locked field is changed in the page.
     browser
         .script("document.getElementById('duration').value = '60'", &[])
@@ -89,17 +89,17 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
         Duration::from_secs(20),
     )
     .await;
-    browser.look("finish-refused").await;
+    browser.check_page("finish-refused").await;
     browser.press("Save").await;
     browser.sees("Well done").await;
     assert!(browser.text().await.contains("First session"));
-    browser.look("finished").await;
+    browser.check_page("finished").await;
 
     let script = "return document.querySelector('a.button[href^=\"/break\"]').textContent";
     let short = browser.script(script, &[]).await;
     browser.follow(short.as_str().unwrap()).await;
     browser.sees("Short break").await;
-    browser.look("break").await;
+    browser.check_page("break").await;
     let soon = Clock::system().now().timestamp() + 2;
     let path = format!("/break?kind=short&until={soon}");
     go(&site, &browser, &path).await;
@@ -107,10 +107,10 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     // Opened again, because the colours of a change fade slowly.
     go(&site, &browser, &path).await;
     browser.sees("Your break is over").await;
-    browser.look("break-over").await;
+    browser.check_page("break-over").await;
     go(&site, &browser, "/nowhere").await;
     browser.sees("Not found").await;
-    browser.look("dashboard-not-found").await;
+    browser.check_page("dashboard-not-found").await;
 
     go(&site, &browser, "/").await;
     browser.follow("writing").await;
@@ -119,7 +119,7 @@ async fn a_user_plans_focuses_submits_and_edits_a_session() {
     browser.fill("Tags", "calm").await;
     browser.press("Save").await;
     says(&browser, "Session saved.", Duration::from_secs(20)).await;
-    browser.look("session").await;
+    browser.check_page("session").await;
     go(&site, &browser, "/").await;
     browser.press("Sign out").await;
     browser.sees("Plan, focus, finish, review").await;

@@ -12,7 +12,7 @@ async fn a_user_changes_settings_projects_and_webhooks() {
     let browser = dashboard(&site, "mia").await;
     browser.follow("Settings").await;
     browser.sees("Settings").await;
-    browser.look("settings").await;
+    browser.check_page("settings").await;
     choose(&browser, "Time zone", "Asia/Tokyo").await;
     browser.press("Change time zone").await;
     says(&browser, "Time zone changed.", Duration::from_secs(20)).await;
@@ -39,22 +39,22 @@ async fn a_user_changes_settings_projects_and_webhooks() {
     browser.fill("Name", "Memoirs").await;
     browser.press("Create project").await;
     says(&browser, "Project saved.", Duration::from_secs(20)).await;
-    browser.look("projects").await;
+    browser.check_page("projects").await;
     browser.follow("Memoirs").await;
     browser.sees("Memoirs").await;
-    browser.look("project").await;
+    browser.check_page("project").await;
     browser.follow("Projects").await;
     browser.sees("Projects").await;
     browser.follow("Webhooks").await;
     browser.sees("Webhooks").await;
-    browser.look("webhooks").await;
+    browser.check_page("webhooks").await;
     browser.fill("URL", "https://hooks.example.com/x").await;
     browser.press("Create webhook").await;
     browser.sees("Webhook secret").await;
-    browser.look("webhook-secret").await;
+    browser.check_page("webhook-secret").await;
     browser.follow("I have saved it").await;
     browser.sees("Webhook").await;
-    browser.look("webhook").await;
+    browser.check_page("webhook").await;
     browser.press("Delete").await;
     browser.sees("Webhooks").await;
     browser.close().await;
@@ -68,6 +68,6 @@ async fn an_unconfigured_dashboard_shows_setup_instructions() {
     let browser = Browser::start(&site).await;
     go(&site, &browser, "/").await;
     browser.sees("The dashboard is not set up yet").await;
-    browser.look("dashboard-setup").await;
+    browser.check_page("dashboard-setup").await;
     browser.close().await;
 }

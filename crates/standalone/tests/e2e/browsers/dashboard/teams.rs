@@ -59,7 +59,7 @@ async fn a_start_is_visible_to_a_team_member_within_a_second() {
     let after = seen - began.timestamp_millis();
     eprintln!("seen {after} ms after the start");
     assert!((0..=1_000).contains(&after), "{after} ms");
-    browser.look("team-working").await;
+    browser.check_page("team-working").await;
 
     // The user's own timer, started on another device.
     go(&site, &browser, "/").await;
@@ -87,7 +87,7 @@ async fn a_start_is_visible_to_a_team_member_within_a_second() {
     .await;
     go(&site, &browser, "/team/night-shift/new-project").await;
     browser.sees("New project").await;
-    browser.look("team-project-new").await;
+    browser.check_page("team-project-new").await;
     browser.fill("Name", "Foghorn").await;
     browser.press("Create project").await;
     browser.sees("Foghorn").await;
@@ -98,7 +98,7 @@ async fn a_start_is_visible_to_a_team_member_within_a_second() {
     call.send().await.expect(201);
     go(&site, &browser, "/team").await;
     browser.sees("Teams").await;
-    browser.look("team-choose").await;
+    browser.check_page("team-choose").await;
     browser.close().await;
 }
 
@@ -114,7 +114,7 @@ async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     browser.fill("Password", &password).await;
     browser.press("Sign in").await;
     browser.sees("Today").await;
-    browser.look("today-demo").await;
+    browser.check_page("today-demo").await;
     browser.follow("History").await;
     browser.sees("History").await;
     let cells = "return [...document.querySelectorAll('.calendar rect')].map(cell => cell.className.baseVal)";
@@ -123,24 +123,24 @@ async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     assert_eq!(cells.len(), 366);
     let worked = cells.iter().filter(|class| **class != "l0").count();
     assert!((30..=90).contains(&worked), "{worked} days with work");
-    browser.look("look-back").await;
+    browser.check_page("look-back").await;
     browser.follow("Sessions").await;
     browser.sees("Sessions").await;
-    browser.look("look-back-sessions").await;
+    browser.check_page("look-back-sessions").await;
     browser.follow("Next").await;
     browser.sees("Sessions").await;
     browser.follow("Teams").await;
     browser.sees("Lighthouse").await;
-    browser.look("team-demo").await;
+    browser.check_page("team-demo").await;
     browser.follow("All time").await;
     browser.sees("Lighthouse").await;
     stands_on_board(&browser, &username).await;
     browser.follow("Beacon").await;
     browser.sees("Beacon").await;
-    browser.look("team-project-demo").await;
+    browser.check_page("team-project-demo").await;
     browser.follow("Settings for Beacon").await;
     browser.sees("Project settings").await;
-    browser.look("team-project-settings").await;
+    browser.check_page("team-project-settings").await;
     go(&site, &browser, "/leaderboard?period=all").await;
     browser.sees("Leaderboard").await;
     let text = browser.text().await;
@@ -164,7 +164,7 @@ async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     )
     .await;
     stands_on_board(&browser, &username).await;
-    browser.look("leaderboard").await;
+    browser.check_page("leaderboard").await;
     browser.close().await;
 }
 

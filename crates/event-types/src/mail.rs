@@ -104,7 +104,7 @@ pub enum MailTemplate {
     SecurityChanged {
         /// The account's username.
         username: String,
-        /// What changed, such as `password`, `second factor switched off`.
+        /// What changed, such as `password`, `second factor turned off`.
         what: String,
         /// When it changed.
         at: DateTime<Utc>,

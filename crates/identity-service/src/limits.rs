@@ -18,7 +18,7 @@ use crate::tokens::refresh_token::RefreshToken;
 /// Failed sign-ins at one account from one address before waiting begins.
 const FREE_SIGN_INS: u32 = 10;
 
-/// All rate limits of the service, or none if they are switched off.
+/// All rate limits of the service, or none if they are disabled.
 pub(crate) struct RateLimits(Option<Limiters>);
 
 /// What is limited by address. Each allows a burst of 60, refilled by 30 a minute.

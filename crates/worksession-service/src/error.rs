@@ -85,7 +85,7 @@ pub(crate) enum Error {
     #[error("There are 20 webhooks already")]
     TooManyWebhooks,
     /// The webhook is paused or disabled, so it receives no calls.
-    #[error("Webhook is switched off")]
+    #[error("Webhook is not active")]
     WebhookOff,
     /// The webhook has no such delivery, or the delivery is deleted.
     #[error("Delivery not found")]

@@ -209,7 +209,7 @@ pub(crate) async fn remove_totp(
         let changed = totp::remove(tx.db, id)?;
         if changed {
             tx.audit(&NewAuditEntry::on(AuditAction::TOTP_DISABLED, id))?;
-            notify_owner(tx, &account, "second factor switched off")?;
+            notify_owner(tx, &account, "second factor turned off")?;
         }
         Ok(changed)
     });

@@ -88,7 +88,7 @@ pub(crate) async fn confirm(
         }
         let codes = replace_codes(tx, user_id)?;
         tx.audit(&NewAuditEntry::on(AuditAction::TOTP_ENABLED, user_id).session(&session_id))?;
-        notify_owner(tx, &account, "second factor switched on")?;
+        notify_owner(tx, &account, "second factor turned on")?;
         Ok(codes)
     })
     .await
@@ -110,7 +110,7 @@ pub(crate) async fn disable(
             tx.audit(
                 &NewAuditEntry::on(AuditAction::TOTP_DISABLED, account.id).session(session_id),
             )?;
-            notify_owner(tx, account, "second factor switched off")
+            notify_owner(tx, account, "second factor turned off")
         })
         .await
 }
@@ -147,7 +147,7 @@ fn replace_codes(tx: &mut Transaction<'_>, user_id: UserId) -> Result<RecoveryCo
 }
 
 fn already_enabled() -> Error {
-    Error::Validation("the second factor is already on; switch it off first".into())
+    Error::Validation("the second factor is already on; turn it off first".into())
 }
 
 fn not_enabled() -> Error {

@@ -363,7 +363,7 @@ async fn a_second_factor_is_set_up_and_switched_off_and_its_codes_renewed_by_for
         .expect(200);
     page.says("Second factor turned off.");
     identity.login("ada", PASSWORD).await.expect(200);
-    // There is nothing to switch off any more.
+    // There is nothing to turn off any more.
     let page = browser.get("/account/second-factor/off").await;
     assert_eq!(page.path, "/account/second-factor");
 }

@@ -172,7 +172,7 @@ async fn an_operator_can_remove_a_second_factor_whose_encryption_key_is_lost() {
     assert!(
         identity
             .told()
-            .contains(&"second factor switched off".to_owned()),
+            .contains(&"second factor turned off".to_owned()),
         "{:?}",
         identity.told()
     );

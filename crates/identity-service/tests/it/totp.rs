@@ -125,7 +125,7 @@ async fn a_second_factor_counts_once_it_is_confirmed_with_a_code() {
     let recovery = codes(&reply);
     assert_eq!(recovery.len(), 10);
     assert_eq!(status(&identity, &ada).await, (true, 10));
-    assert_eq!(identity.told(), ["second factor switched on"]);
+    assert_eq!(identity.told(), ["second factor turned on"]);
     for (action, times) in [("totp.set_up", 1), ("totp.refused", 1), ("totp.enabled", 1)] {
         assert_eq!(identity.audited(action, &ada), times, "{action}");
     }
@@ -272,7 +272,7 @@ async fn a_new_setup_replaces_only_an_unconfirmed_one() {
         400,
         "validation_failed",
     );
-    assert!(reply.text().contains("switch it off first"));
+    assert!(reply.text().contains("turn it off first"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,7 +293,7 @@ async fn disabling_the_second_factor_requires_the_password_and_a_code() {
     assert_eq!(identity.audited("totp.disabled", &ada), 1);
     assert_eq!(
         identity.told(),
-        ["second factor switched on", "second factor switched off"]
+        ["second factor turned on", "second factor turned off"]
     );
     refused(disable(None).await, 400, "validation_failed");
     let reply = change(&identity, &ada, "recovery-codes", None).await;

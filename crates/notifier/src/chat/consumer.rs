@@ -15,7 +15,7 @@ use crate::consumer::{data, decode, store_batch};
 use crate::delivery::{DeliveryStore, Settings};
 
 /// Why a plan is not sent to an existing chat.
-const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
+const NOT_ANNOUNCED: &str = "Session starts are not announced in the project's chat";
 
 /// Starts to consume events. `wake` is signalled when there is something to send.
 pub(crate) fn consume(

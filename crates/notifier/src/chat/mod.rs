@@ -58,8 +58,8 @@ impl ChatMedium {
             digest: DIGEST,
             reasons: Reasons {
                 unknown: "The project's chat settings did not arrive",
-                retry_after: "The chat asked not to be called for longer than that",
-                disabled: "The project's chat is switched off",
+                retry_after: "The chat asked us to wait longer than we keep trying",
+                disabled: "The project's chat is disabled",
                 removed: Some(NO_CHAT),
             },
         };

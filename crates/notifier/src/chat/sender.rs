@@ -40,7 +40,7 @@ impl ChatSender {
         };
         let decode = attempt.deliveries.iter().map(decode);
         let Ok(notifications) = decode.collect::<Result<Vec<Notification>, _>>() else {
-            return AttemptOutcome::Refused("The event cannot be read any more".to_owned());
+            return AttemptOutcome::Refused("The event can no longer be read".to_owned());
         };
         let channel = notifications.last().map_or("", Notification::channel);
         let call = providers::call(&destination, channel, &attempt.message_id, &notifications);
@@ -118,7 +118,7 @@ fn classify(chat: &dyn ChatAdapter, sent: Result<GuardedResponse, GuardError>) -
             let unsure = matches!(error, GuardError::Timeout | GuardError::Broken);
             let maybe_accepted = unsure && !chat.is_idempotent();
             return AttemptOutcome::Retry {
-                reason: format!("The chat gave no answer: {error}"),
+                reason: format!("The chat did not respond: {error}"),
                 wait: None,
                 maybe_accepted,
             };

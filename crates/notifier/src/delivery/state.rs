@@ -223,7 +223,7 @@ fn retry_later(
         .is_some_and(|disable_after| now - failing_since >= disable_after)
     {
         let days = (now - failing_since).num_days();
-        let text = format!("It has failed for {days} days, at last so: {reason}");
+        let text = format!("Calls have failed for {days} days. Last error: {reason}");
         return (failed(reason), DestinationTransition::Disable(text));
     }
     let delay = DestinationTransition::Fail(now + least.max(destination_wait(facts.failures + 1)));

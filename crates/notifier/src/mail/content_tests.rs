@@ -46,7 +46,7 @@ fn every_kind() -> [MailTemplate; 10] {
         },
         MailTemplate::SecurityChanged {
             username: username(),
-            what: "second factor switched off".to_owned(),
+            what: "second factor turned off".to_owned(),
             at: at(),
         },
         chat_switched_off("Beacon", "The chat answered 404"),

@@ -88,7 +88,7 @@ impl MailSender {
     fn open(&self, row: &DeliveryRow) -> Result<Mail, AttemptOutcome> {
         let context = MailRequested::seal_context(&row.kind);
         let sealed = row.payload.as_deref().unwrap_or_default();
-        let unreadable = || AttemptOutcome::Refused("The mail cannot be read any more".to_owned());
+        let unreadable = || AttemptOutcome::Refused("The mail can no longer be read".to_owned());
         let opened = self.0.sealer.open(&context, sealed).map_err(|error| {
             let SealError::UnknownKey(_) = error else {
                 return unreadable();

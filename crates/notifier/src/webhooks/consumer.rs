@@ -130,7 +130,7 @@ fn replay(
         step: i64::MAX,
         ..missing.into()
     };
-    transitions.report_ended(&[last], FinalState::Failed, "The call is not kept any more")
+    transitions.report_ended(&[last], FinalState::Failed, "The call is no longer stored")
 }
 
 /// Deletes the calls about a deleted user.

@@ -35,8 +35,8 @@ const POLICY: Policy = Policy {
     digest: 1,
     reasons: Reasons {
         unknown: "The webhook's settings did not arrive",
-        retry_after: "The receiver asked not to be called for longer than that",
-        disabled: "The webhook is switched off",
+        retry_after: "The receiver asked us to wait longer than we keep trying",
+        disabled: "The webhook is disabled",
         removed: None,
     },
 };

@@ -89,7 +89,7 @@ fn classify(result: Result<GuardedResponse, GuardError>, took: Duration) -> Atte
         Err(error) => AttemptOutcome::Retry {
             reason: match forbidden_reason(error) {
                 Some(reason) => format!("The address is not called: {reason}"),
-                None => format!("The receiver gave no answer: {error}"),
+                None => format!("The receiver did not respond: {error}"),
             },
             wait: None,
             maybe_accepted: matches!(error, GuardError::Timeout | GuardError::Broken),

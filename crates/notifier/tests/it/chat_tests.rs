@@ -98,7 +98,7 @@ async fn a_chat_test_is_given_up_within_a_minute_even_if_the_chat_asks_for_an_ho
     assert_eq!(result.outcome, "failed");
     assert_eq!(
         result.reason.as_deref(),
-        Some("The chat asked not to be called for longer than that")
+        Some("The chat asked us to wait longer than we keep trying")
     );
     assert_eq!(stage.chat.messages().len(), 1, "it is left alone");
 }

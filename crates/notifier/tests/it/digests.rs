@@ -320,7 +320,7 @@ async fn a_chat_can_announce_ends_without_starts() {
         (kind.as_str(), &data["reason"]),
         (
             "notification.skipped.v1",
-            &"The project's chat is not told of plans".into()
+            &"Session starts are not announced in the project's chat".into()
         )
     );
     let end = stage

@@ -126,7 +126,7 @@ async fn pending_and_later_deliveries_of_a_paused_chat_are_skipped() {
     for id in [early, late] {
         let (event, data) = stage.wait_for_feedback_about(id).await;
         assert_eq!(event, "notification.skipped.v1");
-        assert_eq!(data["reason"], "The project's chat is switched off");
+        assert_eq!(data["reason"], "The project's chat is disabled");
     }
     assert_eq!(stage.chat.messages().len(), 1);
     stage.configure(3, 2, Some("a")).await;

@@ -97,10 +97,7 @@ async fn a_receiver_that_is_gone_is_disabled_until_reconfigured() {
     let attempt = stage
         .wait_for_outcome(second, WebhookOutcome::Skipped)
         .await;
-    assert_eq!(
-        attempt.reason.as_deref(),
-        Some("The webhook is switched off")
-    );
+    assert_eq!(attempt.reason.as_deref(), Some("The webhook is disabled"));
     assert_eq!((attempt.duration_ms, attempt.attempts), (None, 0));
     stage.webhook(5, 2, "new").await;
     let (third, _) = stage.request_call(5, 2).await;
@@ -142,7 +139,7 @@ async fn a_receiver_that_fails_for_five_days_without_a_success_is_disabled() {
     manual_clock.advance(TimeDelta::days(1));
     let (last, _) = stage.request_call(5, 1).await;
     let off = stage.wait_for_disabled(5).await;
-    let reason = "It has failed for 5 days, at last so: The receiver answered 500";
+    let reason = "Calls have failed for 5 days. Last error: The receiver answered 500";
     assert_eq!(off.reason, reason);
     let feedback = [
         stage.wait_for_attempt(late, 3).await,

@@ -170,7 +170,7 @@ async fn a_delivered_call_is_replayed_on_request_and_an_unknown_one_fails() {
     assert_eq!(attempt.outcome, WebhookOutcome::Failed);
     assert_eq!(
         attempt.reason.as_deref(),
-        Some("The call is not kept any more")
+        Some("The call is no longer stored")
     );
     stage.replay(6, call).await;
     assert!(

@@ -241,7 +241,7 @@ async fn a_failing_chat_gets_its_message_later_and_one_that_is_gone_is_disabled(
     system.chat.next_message().await;
     let path = format!("/api/team-projects/{}/chat", team.project);
     let limit = std::time::Duration::from_secs(15);
-    let chat = wait_until("the hook to be switched off", limit, async || {
+    let chat = wait_until("the chat to be disabled", limit, async || {
         let chat = system
             .work
             .get(&path)

@@ -76,12 +76,10 @@ impl IntegrityFlag {
 /// Describes a stored flag in a sentence.
 pub(crate) fn reason(kind: &str, amount: i64) -> String {
     match kind {
-        "locked_mismatch" => format!("attempt {amount} to submit another plan"),
-        "client_clock" if amount < 0 => {
-            format!("the client's start is {} s before the server's", -amount)
-        }
-        "client_clock" => format!("the client's start is {amount} s after the server's"),
-        "future_end" => format!("the client's end is {amount} s in the future"),
+        "locked_mismatch" => format!("Attempt {amount} to change the locked plan"),
+        "client_clock" if amount < 0 => format!("The reported start is {} s too early", -amount),
+        "client_clock" => format!("The reported start is {amount} s too late"),
+        "future_end" => format!("The reported end is {amount} s in the future"),
         "long_day" => format!("{amount} minutes credited in 24 hours"),
         other => format!("{other}: {amount}"),
     }
@@ -173,16 +171,10 @@ mod tests {
     fn the_reason_of_each_flag_says_what_was_seen() {
         let said = |sign: IntegrityFlag| reason(sign.kind(), sign.amount());
         for (sign, sentence) in [
-            (LockedMismatch(2), "attempt 2 to submit another plan"),
-            (
-                ClientClock(-130),
-                "the client's start is 130 s before the server's",
-            ),
-            (
-                ClientClock(130),
-                "the client's start is 130 s after the server's",
-            ),
-            (FutureEnd(600), "the client's end is 600 s in the future"),
+            (LockedMismatch(2), "Attempt 2 to change the locked plan"),
+            (ClientClock(-130), "The reported start is 130 s too early"),
+            (ClientClock(130), "The reported start is 130 s too late"),
+            (FutureEnd(600), "The reported end is 600 s in the future"),
             (LongDay(721), "721 minutes credited in 24 hours"),
         ] {
             assert_eq!(said(sign), sentence);

@@ -208,7 +208,7 @@ mod tests {
             row("own, of a team", "session.submitted.v1", 7, Some(4)),
             row("of the team", "session.abandoned.v1", 9, Some(3)),
             row("of another team", "session.started.v1", 9, Some(4)),
-            row("switched off", "session.started.v1", 8, None),
+            row("disabled", "session.started.v1", 8, None),
             row("nobody's", "session.started.v1", 9, None),
             row("of a newer version", "session.paused.v1", 7, None),
             row("no session", "mail.requested.v1", 7, Some(3)),

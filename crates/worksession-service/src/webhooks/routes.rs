@@ -80,7 +80,7 @@ pub(crate) async fn get(
     Ok(web::Json(webhook))
 }
 
-/// Changes a webhook, and activates one that was switched off.
+/// Changes a webhook, and activates a disabled one.
 #[utoipa::path(
     put, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
     request_body = UpdateWebhookRequest, security(("bearer" = ["integrations:write", "sessions:read"])),

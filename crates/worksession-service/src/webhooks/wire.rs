@@ -26,7 +26,7 @@ pub(crate) struct CreateWebhookRequest {
     pub(crate) description: Option<String>,
 }
 
-/// Changes to a webhook; absent fields stay as they are. A webhook that was switched off becomes active again.
+/// Changes to a webhook; absent fields stay as they are. A disabled webhook becomes active again.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct UpdateWebhookRequest {
     /// The https address to call; write-only.

@@ -85,9 +85,9 @@ async fn a_session_is_shown_with_its_plan_and_its_outcome() {
             "tags": ["deep", "a \"b\", c"],
             "flags": [
                 {"kind": "locked_mismatch", "severity": "info", "state": "open",
-                 "reason": "attempt 1 to submit another plan"},
+                 "reason": "Attempt 1 to change the locked plan"},
                 {"kind": "client_clock", "severity": "info", "state": "open",
-                 "reason": "the client's start is 300 s before the server's"},
+                 "reason": "The reported start is 300 s too early"},
             ],
         }),
     );

@@ -214,14 +214,14 @@ async fn a_session_counts_when_its_flag_is_cleared_and_not_when_it_is_upheld() {
     let flag = &listed["flags"][0];
     assert_eq!(listed["flags"].as_array().unwrap().len(), 1);
     assert_eq!(flag["session_id"], session);
-    assert_eq!(flag["reason"], "the client's end is 600 s in the future");
+    assert_eq!(flag["reason"], "The reported end is 600 s in the future");
     assert_eq!(
         (&flag["state"], &flag["username"]),
         (&json!("open"), &json!("person8"))
     );
     let id = flag["id"].to_string();
     let table = admin(&service, &["flags", "list"]).out;
-    let row = "person8  suspect   the client's end is 600 s in the future  open";
+    let row = "person8  suspect   The reported end is 600 s in the future  open";
     assert!(table.contains(row), "{table}");
 
     let cleared = told(

@@ -253,10 +253,10 @@ async fn each_replay_of_a_delivery_that_the_notifier_has_deleted_fails() {
         let mut forgotten = word(&call, i64::MAX, WebhookOutcome::Failed, now);
         (forgotten.attempts, forgotten.status_code) = (0, None);
         forgotten.duration_ms = None;
-        forgotten.reason = Some("The call is not kept any more".to_owned());
+        forgotten.reason = Some("The call is no longer stored".to_owned());
         world.tell(&forgotten).await;
         let ended = until(&ada, &webhook, "state", json!("failed")).await;
-        assert_eq!(ended["reason"], "The call is not kept any more");
+        assert_eq!(ended["reason"], "The call is no longer stored");
     }
     world.stop().await;
 }
@@ -290,7 +290,7 @@ async fn a_disabled_webhook_gets_no_deliveries_until_updated() {
         .post(&format!("{path}/test"), json!({}))
         .await
         .expect(409);
-    assert_eq!(refused.json(), json!({"error": "Webhook is switched off"}));
+    assert_eq!(refused.json(), json!({"error": "Webhook is not active"}));
     ada.start_coding().await;
     let due = world.told::<WebhookDue>(1).await.remove(0);
     assert_eq!(json!(due.webhook_id), witness["id"]);

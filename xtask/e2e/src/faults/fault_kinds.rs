@@ -145,7 +145,7 @@ pub(super) struct FaultScene<'a> {
 /// What was observed of a fault, apart from its times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FaultObservation {
-    /// Whether the removed hook was shown as switched off, with the reason.
+    /// Whether the removed hook was shown as disabled, with the reason.
     pub(super) was_off: bool,
 }
 

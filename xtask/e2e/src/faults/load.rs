@@ -299,7 +299,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Whether the project whose hook disappeared is shown as switched off, with a reason.
+    /// Whether the project whose hook disappeared is shown as disabled, with a reason.
     pub(super) fn is_off(&self) -> bool {
         let shown = || -> Result<bool> {
             let number = self.projects.get(GONE).copied().unwrap_or_default();

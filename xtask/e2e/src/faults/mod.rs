@@ -213,10 +213,7 @@ fn conclude(
             "seconds until nothing was pending",
             format!("{:.1}", drained_for.as_secs_f64()),
         ),
-        (
-            "hooks gone, shown as switched off",
-            format!("{off} of {gone}"),
-        ),
+        ("hooks gone, shown as disabled", format!("{off} of {gone}")),
     ]);
     findings.add("unexplained duplicates", unexplained);
     findings.add("still pending", drained.err());
@@ -227,7 +224,7 @@ fn conclude(
         findings.add("duplicates on Matrix", [matrix_copies]);
     }
     if gone > 0 && off == 0 {
-        findings.add("a hook that is gone", ["was never shown as switched off"]);
+        findings.add("a hook that is gone", ["was never shown as disabled"]);
     }
     for finding in &findings.0 {
         println!("FAILED: {finding}");

@@ -48,7 +48,7 @@ pub(crate) async fn list(
         (status = 202, description = "The delivery was queued again.", body = DeliveryResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found, or Delivery not found", body = ErrorBody),
-        (status = 409, description = "Delivery is still under way, or Webhook is switched off", body = ErrorBody),
+        (status = 409, description = "Delivery is still under way, or Webhook is not active", body = ErrorBody),
         (status = 429, description = "Too many requests", body = ErrorBody),
     )
 )]
@@ -72,7 +72,7 @@ pub(crate) async fn replay(
         (status = 202, description = "The test event was queued.", body = DeliveryResponse),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
-        (status = 409, description = "Webhook is switched off", body = ErrorBody),
+        (status = 409, description = "Webhook is not active", body = ErrorBody),
         (status = 429, description = "Too many requests", body = ErrorBody),
     )
 )]

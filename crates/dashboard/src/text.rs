@@ -39,32 +39,28 @@ impl TimeFormatter {
     /// Formats the day, such as `Monday, 23 Nov`.
     pub(crate) fn day(self, at: &DateTime<Utc>) -> Text {
         let date = self.date(at);
-        let weekday = date.weekday().number_from_monday();
-        t("dashboard-day")
-            .with("weekday", t("dashboard-weekday").with("weekday", weekday))
-            .with("day", date.day())
-            .with("month", month(date))
+        with_weekday(date, messages::short_date(date))
     }
 
     /// Formats the date and time, such as `23 Nov 2026, 14:05`.
     pub(crate) fn moment(self, at: &DateTime<Utc>) -> String {
         let text = t("dashboard-date-time")
-            .with("date", date(self.date(at)))
+            .with("date", messages::date(self.date(at)))
             .with("time", self.time(at));
         text.into()
     }
 }
 
-/// Formats a date, such as `23 Nov 2026`.
-pub(crate) fn date(date: NaiveDate) -> Text {
-    t("dashboard-date")
-        .with("day", date.day())
-        .with("month", month(date))
-        .with("year", date.year())
+/// Formats the date with its weekday, such as `Monday, 23 Nov 2026`.
+pub(crate) fn full_date(date: NaiveDate) -> String {
+    with_weekday(date, messages::date(date)).into()
 }
 
-fn month(date: NaiveDate) -> Text {
-    t("dashboard-month").with("month", date.month())
+fn with_weekday(date: NaiveDate, shown: Text) -> Text {
+    let weekday = date.weekday().number_from_monday();
+    t("dashboard-day")
+        .with("weekday", t("dashboard-weekday").with("weekday", weekday))
+        .with("date", shown)
 }
 
 pub(crate) fn machine(at: &DateTime<Utc>) -> String {

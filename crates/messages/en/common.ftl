@@ -22,6 +22,25 @@ common-hours = { $count ->
    *[other] { $count } hours
 }
 
+# Dates and times.
+common-date = { $date } { $year }
+common-short-date = { $day } { $month }
+common-utc-time = { $date }, { $time } UTC
+common-month = { $month ->
+    [1] Jan
+    [2] Feb
+    [3] Mar
+    [4] Apr
+    [5] May
+    [6] Jun
+    [7] Jul
+    [8] Aug
+    [9] Sep
+    [10] Oct
+    [11] Nov
+   *[12] Dec
+}
+
 # Error pages. The start is common-start-account or common-start-today.
 common-not-found = Not found
 common-not-found-next = Check the address, or go to { $start }.

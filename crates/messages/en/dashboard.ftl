@@ -9,9 +9,8 @@ dashboard-days = { $count ->
    *[other] { $count } days
 }
 
-# Dates. The first stands beside a heading, the last contains dashboard-date.
-dashboard-day = { $weekday }, { $day } { $month }
-dashboard-date = { $day } { $month } { $year }
+# Dates and times. { $date } is common-date, beside a heading common-short-date.
+dashboard-day = { $weekday }, { $date }
 dashboard-date-time = { $date }, { $time }
 # The number of a day of the week, from Monday on.
 dashboard-weekday = { $weekday ->
@@ -22,20 +21,6 @@ dashboard-weekday = { $weekday ->
     [5] Friday
     [6] Saturday
    *[7] Sunday
-}
-dashboard-month = { $month ->
-    [1] Jan
-    [2] Feb
-    [3] Mar
-    [4] Apr
-    [5] May
-    [6] Jun
-    [7] Jul
-    [8] Aug
-    [9] Sep
-    [10] Oct
-    [11] Nov
-   *[12] Dec
 }
 
 # The frame of the dashboard, its success messages, signing in and out, and errors.

@@ -57,9 +57,6 @@ entry-invitation-title = Join { $team }?
 entry-invitation-by = Invited by
 entry-invitation-by-deleted = A deleted account
 entry-invitation-role = Your role
-entry-invitation-owner = Owner
-entry-invitation-admin = Admin
-entry-invitation-member = Member
 # Before a time.
 entry-invitation-expires = Expires
 entry-signed-in-as = You are signed in as { $username }.

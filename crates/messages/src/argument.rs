@@ -24,7 +24,17 @@ macro_rules! numbers {
     };
 }
 
-numbers!(i32, i64, u32, u64, usize, f64);
+numbers!(i32, i64, u32, u64, usize);
+
+impl Argument for f64 {
+    fn to_value(&self) -> FluentValue<'static> {
+        match self.is_finite() {
+            true => FluentValue::from(*self),
+            // Fluent panics if it looks for the plural form of such a number.
+            false => FluentValue::from(self.to_string()),
+        }
+    }
+}
 
 macro_rules! texts {
     ($($text:ty),*) => {

@@ -3,6 +3,7 @@
 //! the code.
 
 mod argument;
+mod date;
 mod language;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::fmt;
 use fluent_bundle::{FluentArgs, FluentValue};
 
 pub use argument::Argument;
+pub use date::{date, month, short_date, utc_time};
 
 /// A text, formatted when it is shown. It is plain text: a template escapes it.
 #[derive(Debug, Clone)]

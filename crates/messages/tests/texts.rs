@@ -13,8 +13,14 @@ use std::path::{Path, PathBuf};
 use fluent_syntax::ast::{Entry, Expression, InlineExpression, Pattern, PatternElement};
 use regex_lite::Regex;
 
-/// The crates with texts that people see, beside this one.
-const CRATES: [&str; 4] = ["dashboard", "identity-service", "notifier", "web-kit"];
+/// The crates with texts that people see.
+const CRATES: [&str; 5] = [
+    "dashboard",
+    "identity-service",
+    "messages",
+    "notifier",
+    "web-kit",
+];
 
 /// What a template may say in every language.
 const NAMES: [&str; 4] = ["Holdfast", "https", "abc:example.org", "min"];

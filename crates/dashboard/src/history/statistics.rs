@@ -115,8 +115,8 @@ impl Chart {
 fn day(bucket: &Bucket) -> Option<Column> {
     let date: NaiveDate = bucket.key.parse().ok()?;
     Some(Column {
-        name: date.format("%a %-d %b %Y").to_string(),
-        label: date.format("%-d %b").to_string(),
+        name: text::full_date(date),
+        label: messages::short_date(date).into(),
         worked: bucket.worked,
     })
 }

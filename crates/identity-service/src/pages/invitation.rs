@@ -3,7 +3,6 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
-use auth_types::TeamRole;
 use messages::{Text, t};
 use serde::Deserialize;
 use service_kit::http::Path;
@@ -11,6 +10,7 @@ use service_kit::http::Path;
 use super::form::Form;
 use super::page_frame::PageFrame;
 use super::result::{ResultMessage, show_result};
+use super::text;
 use super::visitor::{SignedInVisitor, Visitor, path_with_return, sign_in_path};
 use crate::error::{Error, sentence};
 use crate::invitations::acceptance;
@@ -119,15 +119,8 @@ fn page(visitor: &Visitor, invitation: Invitation, problem: Option<String>) -> I
     InvitationPage {
         team: invitation.team.name,
         invited_by: invitation.invited_by.map(|inviter| inviter.username),
-        role: match invitation.role {
-            TeamRole::Owner => t("entry-invitation-owner"),
-            TeamRole::Admin => t("entry-invitation-admin"),
-            TeamRole::Member => t("entry-invitation-member"),
-        },
-        until: invitation
-            .expires_at
-            .format("%-d %B %Y, %H:%M UTC")
-            .to_string(),
+        role: text::role(&invitation.role),
+        until: text::moment(&invitation.expires_at),
         problem,
         sign_in: sign_in_path(&frame.path),
         register: path_with_return("/register", &frame.path),

@@ -1,16 +1,26 @@
 //! How these pages show times and devices, in addition to the formats that all services share.
 
+use auth_types::TeamRole;
 use chrono::{DateTime, Utc};
-use messages::t;
+use messages::{Text, t};
 pub(crate) use web_kit::text::{Pager, given, initial, with_query};
 
 /// Formats a time to the minute. The server does not know the reader's time zone, so it uses UTC and says so.
 pub(crate) fn moment(at: &DateTime<Utc>) -> String {
-    at.format("%-d %B %Y, %H:%M UTC").to_string()
+    messages::utc_time(at).into()
 }
 
 pub(crate) fn day(at: &DateTime<Utc>) -> String {
-    at.format("%-d %B %Y").to_string()
+    messages::date(at.date_naive()).into()
+}
+
+/// Returns the display name of a role. Templates pass everything by reference.
+pub(crate) fn role(role: &TeamRole) -> Text {
+    match role {
+        TeamRole::Owner => t("teams-role-owner"),
+        TeamRole::Admin => t("teams-role-admin"),
+        TeamRole::Member => t("teams-role-member"),
+    }
 }
 
 /// Names the device of a `User-Agent` in familiar words. Browsers name each other's engines, so the most specific

@@ -247,7 +247,7 @@ async fn a_plan_and_its_end_are_changed_by_a_form() {
         .await
         .expect(200)
         .says("Plan changed.");
-    let page = page.says("Premium until 31 December 2026, 23:59 UTC");
+    let page = page.says("Premium until 31 Dec 2026, 23:59 UTC");
     assert_eq!(page.form(&plan).value("until"), Some("2026-12-31"));
     for (until, typed) in [("2026-01-01", "2026-01-01"), ("soon", "soon")] {
         let page = browser

@@ -311,7 +311,7 @@ fn name(text: &str) -> String {
 }
 
 fn format_time(at: DateTime<Utc>) -> String {
-    at.format("%-d %B %Y, %H:%M UTC").to_string()
+    messages::utc_time(&at).into()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use chrono::{Datelike, Days, NaiveDate};
 
 use super::title;
 use crate::api::SessionTotals;
+use crate::text;
 
 /// The size of a cell with the space around it.
 const PITCH: i64 = 13;
@@ -42,12 +43,12 @@ impl Heatmap {
                 x,
                 y,
                 level: level(worked.minutes, goal),
-                title: title(date.format("%a %-d %b %Y").to_string(), *worked),
+                title: title(text::full_date(*date), *worked),
             }
         };
         let begins = days.iter().filter(|(date, _)| date.day() == 1);
         let last = days.last().map_or(LEFT, |(date, _)| place(*date).0);
-        let months = begins.map(|(date, _)| (place(*date).0, date.format("%b").to_string()));
+        let months = begins.map(|(date, _)| (place(*date).0, String::from(messages::month(*date))));
         Self {
             width: last + PITCH,
             height: TOP + 7 * PITCH,

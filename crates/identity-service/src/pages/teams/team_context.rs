@@ -5,8 +5,6 @@ use std::pin::Pin;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
-use auth_types::TeamRole;
-use messages::{Text, t};
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
@@ -81,14 +79,5 @@ impl<R: RequiredRole> TeamPageContext<R> {
     pub(super) fn done(&self, page: &str, done: &str) -> HttpResponse {
         let path = format!("{}{page}?done={done}", self.path());
         self.visitor.see_other(&path)
-    }
-}
-
-/// Returns the display name of a role. Templates pass everything by reference.
-pub(super) fn role_name(role: &TeamRole) -> Text {
-    match role {
-        TeamRole::Owner => t("teams-role-owner"),
-        TeamRole::Admin => t("teams-role-admin"),
-        TeamRole::Member => t("teams-role-member"),
     }
 }

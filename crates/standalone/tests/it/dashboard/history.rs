@@ -59,12 +59,15 @@ async fn every_chart_has_its_numbers_in_a_table() {
     assert_eq!(classes.iter().filter(|class| **class == "l1").count(), 1);
     assert_eq!(
         rows(&page, "Days with sessions</caption>"),
-        [["Mon 23 Nov 2026", "50", "2"]]
+        [["Monday, 23 Nov 2026", "50", "2"]]
     );
     let days = rows(&page, "Minutes per day, last 30 days</caption>");
     assert_eq!(
         (days.len(), &days[0]),
-        (30, &vec!["Mon 23 Nov 2026".into(), "50".into(), "2".into()])
+        (
+            30,
+            &vec!["Monday, 23 Nov 2026".into(), "50".into(), "2".into()]
+        )
     );
     let weeks = rows(&page, "Minutes per week, last 26 weeks</caption>");
     assert_eq!((weeks.len(), weeks[0][1].as_str()), (26, "50"));
@@ -75,7 +78,7 @@ async fn every_chart_has_its_numbers_in_a_table() {
     let page = page.says("Beacon (Team lighthouse)").says("No project");
     assert!(
         page.html
-            .contains("<title>Mon 23 Nov 2026: 50 min, 2 sessions</title>")
+            .contains("<title>Monday, 23 Nov 2026: 50 min, 2 sessions</title>")
     );
     for days in ["90", "365", "7", "x"] {
         let path = format!("/look-back?days={days}");
@@ -121,7 +124,7 @@ async fn days_are_those_of_the_readers_time_zone() {
     let page = browser.get("/look-back").await.expect(200);
     assert_eq!(
         rows(&page, "Days with sessions</caption>"),
-        [["Tue 24 Nov 2026", "25", "1"]]
+        [["Tuesday, 24 Nov 2026", "25", "1"]]
     );
     browser
         .get("/look-back/sessions")

@@ -1,4 +1,4 @@
-# The account's own pages: profile, photo, e-mail address, password, second factor, sessions, applications, deletion.
+# The account's own pages: profile, photo, e-mail address, password, second factor, sign-ins, applications, deletion.
 
 # The account page. The first groups links under headings; a link is followed by a short status or description.
 account-no-email = No e-mail address
@@ -21,7 +21,7 @@ account-applications-summary = Access to your account
 account-data = Your data
 account-export = Export
 account-export-summary = Your account data, as a JSON file
-account-delete-summary = Permanently
+account-delete-summary = Cannot be undone
 
 # Fields that confirm a change.
 account-current-password = Current password
@@ -43,14 +43,14 @@ account-photo-alt = Your photo
 account-photo-shown = This is what others see.
 account-photo-not-shown = You have no photo. Others see your initial.
 account-photo-new = New photo
-account-photo-hint = JPEG, PNG, GIF or WebP, up to { $mebibytes } MiB and 50 megapixels. We shrink it and remove metadata such as place and camera. Everyone can see it.
+account-photo-hint = JPEG, PNG, GIF or WebP, up to { $mebibytes } MiB and 50 megapixels. We shrink it and remove metadata such as the location and the camera. Everyone can see it.
 account-photo-missing = Choose a photo
 account-photo-submit = Upload
 account-photo-remove = Remove photo
 
 account-email = E-mail address
 account-email-new = New e-mail address
-account-email-pending = To verify this address, open the link that we sent to it. To get a new link, submit the form below.
+account-email-pending = To verify this address, open the link that we sent to it. To get a new link, enter the address below.
 account-email-missing = You have no e-mail address. Without one, you cannot reset a forgotten password.
 account-email-hint = We send a link to this address. Nothing changes until you open it.
 # After account-email-hint, if there is a verified address.
@@ -58,7 +58,7 @@ account-email-notified = We will then notify your current address.
 account-email-submit = Send link
 
 account-password = Password
-account-password-intro = A new password ends all your other sessions. You will need to sign in again on other devices and in applications.
+account-password-intro = A new password signs you out everywhere else, on other devices and in applications.
 account-password-new = New password
 account-password-repeated = Confirm new password
 account-password-mismatch = Passwords do not match
@@ -85,7 +85,7 @@ account-set-up-qr = QR code with the secret
 # Before the secret.
 account-set-up-enter = Or enter this secret:
 account-set-up-open = Open in an app on this device
-account-set-up-once = The secret is shown only once. If you leave this page before step 2, start over.
+account-set-up-once = The secret is shown only once. If you leave this page before step 2, you have to start over.
 account-set-up-code-title = 2. Enter a code
 account-set-up-code-again = Enter the code that your app shows now. A code is valid for about a minute, so make sure that the clock on your device is correct.
 # A link, if no code works.
@@ -104,10 +104,9 @@ account-turn-off-intro = Anyone with your password will then be able to sign in.
 account-new-codes-title = New recovery codes
 account-new-codes-intro = You get ten new codes. Your current ones stop working.
 account-new-codes-submit = Get new codes
-account-cancel = Cancel
 
-account-sessions = Sessions
-account-sessions-intro = Where you are signed in. If you do not recognize a session, end it and change your password.
+account-sessions = Sign-ins
+account-sessions-intro = These devices and applications are signed in to your account. If you do not recognize one, sign it out and change your password.
 # A site that did not give its name.
 account-session-other-site = Another site
 account-session-application = Application
@@ -118,13 +117,11 @@ account-session-current = Current
 account-session-address = From { $address }
 account-session-since = Signed in { $date }
 account-last-used = Last used { $at }
-account-session-end = End
-# For screen readers, in place of identity-sign-out and account-session-end. $name is the session's application, site or device.
-account-session-sign-out-name = Sign out of the session { $name }, last used { $at }
-account-session-end-name = End the session { $name }, last used { $at }
-account-sessions-end-others = End all other sessions
+# For screen readers, in place of identity-sign-out. $name is an application, a site or a device.
+account-session-sign-out-name = Sign out { $name }, last used { $at }
+account-sessions-end-others = Sign out everywhere else
 
-# The device of a session, such as "Firefox on Linux".
+# A device, such as "Firefox on Linux".
 account-device = { $browser } on { $system }
 account-device-unknown = Unknown device
 

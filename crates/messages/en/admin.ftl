@@ -7,16 +7,15 @@ admin-clients = Clients
 admin-keys = Keys
 admin-audit = Audit log
 
-admin-cancel = Cancel
 admin-none = None
 
 # Administration is not available yet.
-admin-second-factor-required = Administration requires a second factor, and your account has none. Set it up, then come back.
+admin-second-factor-required = Administration requires a second factor, and your account has none. Set one up, then come back.
 admin-second-factor-set-up = Set up
 admin-sign-in-required = You signed in more than 12 hours ago. Sign in again to use administration.
 
 # The search for users.
-admin-search-text = Username or e-mail
+admin-search-text = Username or e-mail address
 admin-search = Search
 admin-any = Any
 admin-users-none = No users match your search.
@@ -30,18 +29,18 @@ admin-last-sign-in = Last sign-in
 admin-id = ID
 admin-status = Status
 admin-second-factor = Second factor
-admin-sessions = Sessions
+admin-sessions = Sign-ins
 admin-created = Created
 
 # Values of these.
-# Sessions are deleted 90 days after their last use.
+# Sign-ins are deleted 90 days after their last use.
 admin-no-recent-sign-in = None in 90 days
 admin-verified = Verified
 admin-not-verified = Not verified
 admin-active = Active
 admin-deactivated = Deactivated
-admin-role-user = USER
-admin-role-superadmin = SUPERADMIN
+admin-role-user = User
+admin-role-superadmin = Administrator
 admin-plan-free = Free
 admin-plan-premium = Premium
 # $plan is the name of the paid plan.
@@ -49,7 +48,7 @@ admin-plan-until = { $plan } until { $date }
 admin-plan-without-end = { $plan }, no end date
 admin-on = On
 admin-off = Off
-# The number of sessions.
+# The number of sign-ins.
 admin-sessions-active = { $count } active
 
 # Links to the audit log, filtered.
@@ -60,33 +59,33 @@ admin-activity-by = Activity by this account
 admin-plan-tier = Tier
 admin-plan-end = End date
 admin-plan-submit = Change plan
-admin-plan-hint = The end date is the last day of Premium, in UTC. Leave empty for no end date.
+admin-plan-hint = The end date is the last day of Premium, in UTC. Leave the field empty for no end date.
 admin-plan-unknown = Choose Free or Premium
 admin-plan-end-malformed = Enter a date such as 2027-12-31
 
 # Actions on a user: a link, which is also the title and the button of a page that explains the action.
 admin-access = Access
 admin-deactivate = Deactivate account
-admin-deactivate-meaning = All sessions of the account end immediately, and signing in to it is blocked. Others can no longer see it. Nothing is deleted.
+admin-deactivate-meaning = The account is signed out everywhere, nobody can sign in to it, and others can no longer see it. Nothing is deleted.
 admin-activate = Activate account
 admin-activate-meaning = The owner can sign in again, and others can see the account again.
-admin-promote = Make SUPERADMIN
-admin-promote-meaning = A SUPERADMIN can do everything on these pages: change all accounts, clients and keys.
-admin-demote = Remove SUPERADMIN role
+admin-promote = Make administrator
+admin-promote-meaning = An administrator can do everything on these pages: change all accounts, clients and keys.
+admin-demote = Remove administrator role
 admin-demote-meaning = The account loses access to administration.
-admin-end-sessions = End all sessions
+admin-end-sessions = Sign out everywhere
 admin-end-sessions-meaning = The owner is signed out on every device and in every application, and can sign in again.
 admin-mail-reset = Send password reset link
 admin-mail-reset-meaning = The link goes to the e-mail address of the account, if it is verified. The current password works until the link is used.
 admin-new-password = Set new password
 admin-new-password-hint = Shown once
-admin-new-password-meaning = A new password is generated and shown to you once. Pass it on to the owner. The old password stops working, and all sessions end.
-admin-own-account = This is your own account. To change its role or status, ask another SUPERADMIN or use the command line.
+admin-new-password-meaning = A new password is generated and shown to you once. Pass it on to the owner. The old password stops working, and the account is signed out everywhere.
+admin-own-account = This is your own account. To change its role or status, ask another administrator or use the command line.
 
 # The page with a new password. The first is its title.
 admin-password = New password
 admin-password-shown = New password for { $username }. It is shown only once.
-admin-password-next = All sessions of the account have ended. Ask the owner to choose another password.
+admin-password-next = The account is signed out everywhere. Ask the owner to choose another password.
 admin-password-back = Back to account
 
 # The list of clients. The first is a link and the title of the page behind it.
@@ -121,15 +120,15 @@ admin-client-in-configuration = This client is defined in the configuration file
 # A new secret, and the deletion. The first two are links, titles and buttons.
 admin-client-rotate = Rotate secret
 admin-client-delete = Delete client
-admin-client-rotate-meaning = The current secret of { $client } stops working immediately. Sessions of the client stay active.
-admin-client-delete-meaning = { $client } can no longer sign anyone in, and all its sessions end immediately.
+admin-client-rotate-meaning = The current secret of { $client } stops working immediately. Users stay signed in.
+admin-client-delete-meaning = { $client } can no longer sign anyone in, and everyone is signed out of it immediately.
 admin-client-secret-save = Save the secret now. It is not shown again.
 admin-client-without-secret = A public client has no secret. It signs in with PKCE.
 admin-client-view = View client
 
 # The registration of a client. Each part of the client is a field, each grant type a checkbox.
 admin-client-name = Name
-admin-client-name-hint = Shown when users are asked for consent.
+admin-client-name-hint = Users see it when they are asked for consent.
 admin-client-redirect-uris-hint = One per line, compared exactly. Loopback addresses match on any port. Leave empty for a client that uses only the device flow.
 # Before a list of scopes.
 admin-client-scopes-hint = Separated by spaces. Default: openid profile email (first-party clients: all scopes). Only first-party clients can have the account scope. Available:
@@ -147,7 +146,6 @@ admin-client-submit = Register client
 admin-keys-intro = The key with the status Signing signs new tokens. A waiting key takes over at the time shown. Tokens that older keys signed stay valid until they expire.
 admin-key = Key
 admin-key-algorithm = Algorithm
-admin-key-status = Status
 admin-key-signs-from = Signs from
 admin-key-retired = Retired
 admin-key-kept-until = Kept until

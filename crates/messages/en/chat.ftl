@@ -5,7 +5,7 @@
 chat-started = { $user } started a focus session
 chat-finished = { $user } finished a focus session
 chat-finished-part = { $user } finished part of a focus session
-chat-abandoned = { $user } did not submit a focus session
+chat-abandoned = { $user } did not finish a focus session
 chat-test = Test message from { $user }: focus sessions on { $project } will be posted here.
 
 # The rest of the sentence. { $minutes } is chat-minutes or chat-credited-minutes, { $end } a time of day.

@@ -3,11 +3,22 @@
 common-previous = Previous
 common-next = Next
 common-pages = Pages
+common-cancel = Cancel
+# Beside the label of a field.
+common-optional = (optional)
+# After the reader's own name.
+common-you = (you)
 
 # A form whose sender had to sign in again.
 common-saved-form = You were signed out before you sent this form, so nothing has changed. You are now signed in again. Send the form?
 common-send-form = Send
 common-discard-form = Discard
+
+# Forms that cannot be read, and one that was shown in another browser or to another account.
+common-form-expected = This page accepts only forms
+common-form-nul = The form contains a NUL character, which cannot be saved
+common-form-incomplete = A field is missing from the form
+common-form-foreign = This form was opened by another account, or not on this page. Go back, reload the page, and send it again.
 
 common-seconds = { $count ->
     [one] 1 second

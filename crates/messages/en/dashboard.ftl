@@ -8,6 +8,8 @@ dashboard-days = { $count ->
     [one] 1 day
    *[other] { $count } days
 }
+# $credited is a number of minutes, $planned a duration.
+dashboard-credited-of-planned = { $credited } of { $planned }
 
 # Dates and times. { $date } is common-date, beside a heading common-short-date.
 dashboard-day = { $weekday }, { $date }
@@ -36,14 +38,13 @@ dashboard-settings = Settings
 dashboard-account = Your account
 dashboard-sign-out = Sign out
 
-# Forms of several pages. The second stands beside the label of a field.
+# A button of several forms.
 dashboard-save = Save
-dashboard-optional = (optional)
 
 # Success messages, after a form was sent.
 dashboard-done-signed-out = You are signed out of the dashboard.
-# The identity service was down, so its session could not be ended.
-dashboard-done-signed-out-here = You are signed out in this browser, but your session is still active, because the identity service did not respond. End it on your account page, under Sessions.
+# The identity service was down, so the sign-in could not be ended.
+dashboard-done-signed-out-here = You are signed out in this browser, but the sign-in is still active, because the identity service did not respond. End it on your account page, under Sign-ins.
 dashboard-done-started = Timer started. Your plan is locked.
 dashboard-done-saved = Session saved.
 dashboard-done-preferences = Preferences saved.
@@ -71,7 +72,7 @@ dashboard-creator-unknown = a deleted or unavailable account
 dashboard-creator-application = { $creator } (application { $client })
 dashboard-former-team = A team that you left
 
-# A form that was sent after its session had ended. dashboard-unsent-form shows it again after signing in; the others ask to copy what
+# A form that was sent after its sender was signed out. dashboard-unsent-form shows it again after signing in; the others ask to copy what
 # a cookie cannot hold.
 dashboard-unsent-form = Your unsent form
 dashboard-signed-out = You are signed out
@@ -88,10 +89,10 @@ dashboard-field-this = This { $rest }
 
 # Errors, without a full stop, because the page adds it. Names of settings stay as they are.
 dashboard-unavailable = A service is not responding
-dashboard-event-stream = This is an event stream. Accept text/event-stream to read it
+dashboard-event-stream = To read this event stream, accept text/event-stream
 dashboard-identity-failing = The identity service is not responding correctly
 dashboard-identity-unavailable = The identity service is not responding
-dashboard-token-rejected = You are signed in, but the work-session service rejected your session. The operator may need to set WORKSESSION__IDENTITY_URL
+dashboard-token-rejected = You are signed in, but the work-session service rejected your sign-in. The operator may need to set WORKSESSION__IDENTITY_URL
 dashboard-https-required = Signing in from another machine requires HTTPS. The operator can put a TLS proxy in front of the services, and set WORKSESSION__BASE_URL and IDENTITY__BASE_URL to its addresses
 dashboard-wrong-issuer = This response is not from { $issuer }, where you were sent to sign in. The operator may need to set WORKSESSION__IDENTITY_PUBLIC_URL
 dashboard-unknown-client = The identity service does not recognize this dashboard. The operator needs to set WORKSESSION__DASHBOARD__CLIENT_ID and WORKSESSION__DASHBOARD__CLIENT_SECRET to those of a registered client

@@ -16,7 +16,7 @@ entry-code-title = Enter your code
 entry-code-intro = Your account is protected by a second factor.
 entry-code = Code
 entry-code-hint = 6 digits from your authenticator app, or a recovery code
-entry-code-wrong = This code is incorrect or was already used. Try another one.
+entry-code-wrong = This code is incorrect or was already used
 entry-code-expired = This sign-in has expired. Sign in again.
 entry-start-over = Start over
 
@@ -25,8 +25,6 @@ entry-register = Create an account
 entry-register-submit = Create account
 entry-username-hint = 3 to 64 letters, digits, _ or -. You sign in with it, and others can see it.
 entry-email = E-mail address
-# Beside the label of a field.
-entry-optional = (optional)
 entry-email-hint = Not public. You need it to reset a forgotten password.
 entry-password-hint = At least 8 characters. Several random words are easy to remember and hard to guess.
 # Before the link entry-sign-in.
@@ -67,7 +65,7 @@ entry-invitation-ignore = Not interested? Ignore this invitation. It expires on 
 
 # Pages with a single message: a heading, a text and a link.
 entry-signed-out = You are signed out
-entry-signed-out-text = Your session in this browser has ended.
+entry-signed-out-text = You are no longer signed in to your account in this browser.
 entry-password-changed = Password changed
 entry-password-changed-text = You were signed out everywhere. Sign in with your new password.
 entry-email-verified = E-mail address verified
@@ -93,7 +91,7 @@ entry-was-withdrawn-text = If you think this is a mistake, ask the team.
 entry-has-expired = This invitation has expired
 entry-has-expired-text = Invitations expire after seven days. Ask the team for a new one.
 
-# A form that was sent after its session had ended. The title shows the form again after signing in; the text asks to copy what a
+# A form that was sent after its sender was signed out. The title shows the form again after signing in; the text asks to copy what a
 # cookie cannot hold.
 entry-unsent-form = Your unsent form
 entry-unsent-form-lost = You were signed out before you sent this form, so nothing has changed. Copy your text, sign in, and send it again.

@@ -26,11 +26,11 @@ identity-profile-saved = Profile saved.
 identity-photo-saved = Photo saved.
 identity-photo-removed = Photo removed.
 identity-email-link-sent = We sent a link to the address you entered. Open it to verify the address.
-identity-password-changed = Password changed. All your other sessions have ended.
+identity-password-changed = Password changed. You are signed out everywhere else.
 identity-second-factor-off = Second factor turned off.
-identity-session-ended = Session ended.
-identity-other-sessions-ended = All other sessions ended.
-identity-application-revoked = Application access revoked.
+identity-session-ended = Signed out.
+identity-other-sessions-ended = Signed out everywhere else.
+identity-application-revoked = Access revoked.
 
 # At the top of a team page, after a form.
 identity-team-created = Team created. You can now invite people.
@@ -48,12 +48,12 @@ identity-role-changed = Role changed.
 
 # At the top of a page of administration, after a form.
 identity-user-activated = Account activated.
-identity-user-deactivated = Account deactivated. Its sessions have ended.
-identity-user-promoted = The account is now a SUPERADMIN.
-identity-user-demoted = The account is no longer a SUPERADMIN.
-identity-user-sessions-ended = All sessions of the account ended.
+identity-user-deactivated = Account deactivated and signed out everywhere.
+identity-user-promoted = The account is now an administrator.
+identity-user-demoted = The account is no longer an administrator.
+identity-user-sessions-ended = Account signed out everywhere.
 identity-reset-mailed = If the account has a verified e-mail address, a link to choose a new password is on its way.
 identity-plan-changed = Plan changed.
 identity-key-rotated = New key published. It will start signing tokens in a few minutes. Tokens signed with older keys stay valid until they expire.
 identity-key-pending = The next keys are already published. Nothing has changed.
-identity-client-deleted = Client deleted. Its sessions have ended.
+identity-client-deleted = Client deleted. Everyone is signed out of it.

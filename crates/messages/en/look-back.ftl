@@ -17,10 +17,6 @@ look-back-average-minutes = { $minutes } min
 look-back-best-hour = Most productive hour
 look-back-top-category = Top category
 look-back-streak = Streak
-look-back-days = { $count ->
-    [one] 1 day
-   *[other] { $count } days
-}
 look-back-longest = Longest
 look-back-today = Today
 look-back-this-week = This week
@@ -112,5 +108,3 @@ look-back-no-recent-matches = No matches among the last 10,000 sessions. Older s
 look-back-started = Started
 look-back-session = Session
 look-back-credited = Credited
-# $credited is a number of minutes, $planned a duration such as 25 min.
-look-back-credited-of-planned = { $credited } of { $planned }

@@ -5,7 +5,7 @@ mail-open-link = Or open this address in your browser:
 # { $time } is a date with its time, such as 21 Nov 2026, 08:00 UTC.
 mail-link-expires = This link works once and expires on { $time }.
 mail-unexpected = If you did not expect this e-mail, you can ignore it. Nothing happens unless you use the link.
-mail-not-you = If this was not you, someone else may know your password. Change it now and end all other sessions on your account page.
+mail-not-you = If this was not you, someone else may know your password. Change it now on your account page. That also signs out all other devices and applications.
 mail-footer = This is an automated e-mail. Replies are not read.
 
 # Labels of facts.

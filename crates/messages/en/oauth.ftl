@@ -19,10 +19,10 @@ oauth-scope-email = See your e-mail address
 oauth-scope-teams = See your teams and their members
 oauth-scope-teams-write = Change your teams, their members, invitations and projects
 oauth-scope-sessions-read = See your projects, focus sessions and points
-oauth-scope-sessions-write = Plan, start and submit focus sessions, and change your projects and preferences
+oauth-scope-sessions-write = Plan, start and finish focus sessions, and change your projects and preferences
 oauth-scope-integrations-write = Change your webhooks, and the chats and webhooks of your teams
 oauth-scope-offline-access = Keep this access while you are away, until you revoke it
-oauth-scope-account = Change your profile and photo, see and end your sign-in sessions, and download your data
+oauth-scope-account = Change your profile and photo, see and end your sign-ins, and download your data
 # Two scopes together allow this.
 oauth-scope-team-activity = See what others in your teams plan and do: their focus sessions, notes and points
 # Without any scope.

@@ -26,7 +26,7 @@ sessions-time = { $from } to { $to }
 sessions-time-partial = { $from } to { $to }: { $worked } of { $planned } minutes. Finishing early earns half the points, or none if you worked less than 5 minutes or less than half of the plan.
 sessions-not-now = Not now
 # Errors, without a full stop, because the page adds it. $message is a sentence of the API without one.
-sessions-already-submitted = { $message }, in another tab or client. This form has not been saved. Your input is below. Save it to replace what is stored
+sessions-already-finished = This session was already finished in another tab or client, so this form was not saved. Your input is below. Save it to replace what is stored
 sessions-plan-differs = Your plan was locked when the timer started and cannot be changed. { $message }. Nothing was saved, and the session is still open. Below is the original plan with your input
 
 # The fields about the work.
@@ -42,7 +42,7 @@ sessions-rating-value = { $rating ->
 }
 sessions-rating-malformed = Choose a rating from 1 to 5
 sessions-tags = Tags
-sessions-tags-hint = Up to ten, separated by commas.
+sessions-tags-hint = Up to ten, separated by commas
 
 # The page right after a session. The heading is that of a complete session, of a shorter one, or of an abandoned one.
 sessions-well-done = Well done
@@ -77,14 +77,14 @@ sessions-credit = { $duration }, { $points ->
     [one] 1 point
    *[other] { $points } points
 }
-sessions-submitted = Submitted
+sessions-submitted = Finished
 # After the reason of an integrity flag.
 sessions-flag-cleared = (reviewed and cleared)
 sessions-flag-open = (off the leaderboards until it is reviewed)
 sessions-flag-upheld = (off the leaderboards)
 sessions-edit = Edit session
 sessions-edit-text = The plan cannot be changed. Your edits do not affect the credit.
-sessions-not-submitted = This session has not been submitted yet.
+sessions-not-submitted = This session is not finished yet.
 
 # Badges, by their ids in the API, and what each is for.
 sessions-badge = { $badge ->

@@ -26,8 +26,6 @@ team-rank = Rank
 team-user = User
 team-points = Points
 team-time = Time
-# After the reader's own name.
-team-you = (you)
 team-leaderboard-age = Periods are in UTC. Data is at most ten seconds old.
 
 # The page of a team.
@@ -59,11 +57,9 @@ team-settings-of = Settings for { $project }
 team-chat-none = No chat is connected.
 team-chat-on = Sessions are announced in { $chat }.
 team-chat-on-channel = Sessions are announced in { $chat }, channel { $channel }.
-team-chat-off = Announcements in { $chat } are off.
+team-chat-off = Sessions are currently not announced in { $chat }.
 team-activity = Activity
 team-no-activity = No activity yet.
-# $credited is a number of minutes, $planned a duration such as 25 min.
-team-credited-of-planned = { $credited } of { $planned }
 # Whether a session was announced in the chat. A reason of the API may follow.
 team-announcement-pending = Not announced yet
 team-announcement = { $outcome ->

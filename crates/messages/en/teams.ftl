@@ -1,6 +1,5 @@
 # Teams and members, on the account pages.
 
-teams-cancel = Cancel
 teams-role-owner = Owner
 teams-role-admin = Admin
 teams-role-member = Member
@@ -37,8 +36,6 @@ teams-create = Create team
 # Links on the page of a team.
 teams-invite = Add members
 teams-settings-link = Settings
-# Behind the username of the reader.
-teams-you = (you)
 teams-joined = Joined { $date }
 teams-edit = Edit
 # For screen readers, in place of teams-edit.

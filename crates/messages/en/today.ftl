@@ -75,13 +75,13 @@ today-shared-computer = Signing out of the dashboard does not sign you out of yo
 # A link.
 today-account = Go to your account
 
-# A dashboard that is not registered at the identity service. Names of settings and commands stay as they are.
+# A dashboard that is not registered at the identity service. A text that ends with a colon stands before settings or commands.
 today-setup = Setup required
 today-setup-title = The dashboard is not set up yet
 today-setup-text = The dashboard signs people in through the identity service, so it must be registered there. The operator does this once. The APIs work in the meantime.
-today-setup-https = The dashboard’s address is { $address }. Browsers can sign in only over HTTPS, or on this machine. Set WORKSESSION__BASE_URL to an https address.
+today-setup-https = The dashboard’s address is { $address }. Browsers can sign in only over HTTPS, or on this machine. Change this setting to an https address:
 today-setup-register = 1. Register the dashboard
 today-setup-register-text = Run this on the command line of the identity service:
 today-setup-configure = 2. Configure the work-session service
 today-setup-configure-text = Set these to the printed values, and restart the service:
-today-setup-automatic = holdfast serve and docker-compose up do both automatically.
+today-setup-automatic = Each of these commands does both automatically:

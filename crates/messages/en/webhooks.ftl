@@ -16,7 +16,7 @@ webhooks-create = Create webhook
 webhooks-events = Events
 webhooks-event = { $event ->
     [started] Session started
-    [submitted] Session submitted
+    [submitted] Session finished
    *[abandoned] Session abandoned
 }
 webhooks-events-missing = Select at least one event

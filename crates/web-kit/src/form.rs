@@ -5,6 +5,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
+use messages::t;
 use secrecy::ExposeSecret as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,7 @@ pub fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
 /// 400 for another content type, and those of [`UnreadBody::bytes`].
 pub async fn read(body: UnreadBody) -> Result<Bytes, Problem> {
     if !is_form(body.headers()) {
-        return Err(Problem::bad_request("This takes a form"));
+        return Err(Problem::bad_request(t("common-form-expected").to_string()));
     }
     body.bytes(MAX_FORM_BYTES).await
 }
@@ -109,16 +110,17 @@ fn context(browser: &str) -> String {
 /// 400 for NUL, which PostgreSQL cannot store, and for a field that is missing.
 pub fn fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if form_urlencoded::parse(body).any(|(_, value)| value.contains('\0')) {
-        return Err(Problem::bad_request("The form has a NUL in it"));
+        return Err(Problem::bad_request(t("common-form-nul").to_string()));
     }
-    serde_urlencoded::from_bytes(body).map_err(|_| Problem::bad_request("The form is not complete"))
+    serde_urlencoded::from_bytes(body)
+        .map_err(|_| Problem::bad_request(t("common-form-incomplete").to_string()))
 }
 
 fn not_ours() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "forbidden",
-        "This form was opened by another account, or not on this page. Go back, reload the page, and send it again.",
+        t("common-form-foreign").to_string(),
     )
 }
 

@@ -158,7 +158,7 @@ async fn show(
 
 fn messages_for(refused: &ApiRejection) -> FormMessages {
     let message = match refused.status {
-        StatusCode::CONFLICT => t("sessions-already-submitted").with("message", &refused.message),
+        StatusCode::CONFLICT => t("sessions-already-finished"),
         StatusCode::UNPROCESSABLE_ENTITY => {
             t("sessions-plan-differs").with("message", &refused.message)
         }

@@ -263,7 +263,7 @@ async fn a_new_password_ends_the_other_sessions_but_not_this_browsers() {
     let mut other = Browser::of(&identity, "ada").await;
     let page = browser.get("/account/password").await;
     let form = page
-        .says("ends all your other sessions")
+        .says("signs you out everywhere else")
         .form("/account/password");
     let fill = |now: &str, new: &str, again: &str| {
         let form = form.clone().set("password", now);
@@ -288,7 +288,7 @@ async fn a_new_password_ends_the_other_sessions_but_not_this_browsers() {
         .submit(fill(PASSWORD, OTHER, OTHER))
         .await
         .expect(200);
-    page.says("Password changed. All your other sessions have ended.");
+    page.says("Password changed. You are signed out everywhere else.");
     identity.validate(&ada.access).await.expect(401);
     other.fetch("/account").await.expect(303);
     browser.fetch("/account").await.expect(200);
@@ -401,7 +401,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
     let id = &crate::support::texts(&identity.db.pool(1), user_agents)[0];
     let form = forms.iter().find(|form| form.value("id") == Some(id));
     let page = browser.submit(form.unwrap().clone()).await.expect(200);
-    page.says("Session ended.");
+    page.says("Signed out.");
     identity.validate(&desk.access).await.expect(401);
     identity.validate(&ada.access).await.expect(200);
 
@@ -409,7 +409,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
     let page = browser
         .submit(page.form("/account/sessions/end-others"))
         .await;
-    let page = page.says("All other sessions ended.");
+    let page = page.says("Signed out everywhere else.");
     identity.validate(&ada.access).await.expect(401);
     assert!(page.forms("/account/sessions/end-others").is_empty());
     // Ending the browser's own session signs it out.
@@ -506,7 +506,7 @@ async fn applications_are_listed_with_their_access_which_a_form_revokes() {
     browser.submit(other).await.expect(404);
     oauth.identity.validate(access).await.expect(200);
     let page = browser.submit(form).await.expect(200);
-    page.says("Application access revoked.")
+    page.says("Access revoked.")
         .says("No applications have access");
     oauth.identity.validate(access).await.expect(401);
     browser.fetch("/account").await.expect(200);

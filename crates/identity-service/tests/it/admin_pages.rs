@@ -174,20 +174,20 @@ async fn each_action_on_an_account_has_a_confirmation_page_and_takes_effect() {
     act("end-sessions")
         .await
         .expect(200)
-        .says("All sessions of the account ended.");
+        .says("Account signed out everywhere.");
     identity.validate(&bob.access).await.expect(401);
     act("promote")
         .await
         .expect(200)
-        .says("The account is now a SUPERADMIN.");
+        .says("The account is now an administrator.");
     act("demote")
         .await
         .expect(200)
-        .says("The account is no longer a SUPERADMIN.");
+        .says("The account is no longer an administrator.");
     act("deactivate")
         .await
         .expect(200)
-        .says("Account deactivated.");
+        .says("Account deactivated and signed out everywhere.");
     identity.login("bob", PASSWORD).await.expect(401);
     act("activate").await.expect(200).says("Account activated.");
     identity.login("bob", PASSWORD).await.expect(200);

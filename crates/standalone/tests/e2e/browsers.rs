@@ -112,7 +112,7 @@ async fn an_sso_application_signs_a_user_in() {
     assert_eq!(me.expect(200).json()["user"]["username"], "mia");
 
     browser.open("/account/sessions").await;
-    browser.sees("Sessions").await;
+    browser.sees("Sign-ins").await;
     assert!(browser.text().await.contains("Lamp room"));
     browser.check_page("sessions").await;
     browser.close().await;

@@ -89,6 +89,6 @@ fn not_acceptable() -> Problem {
     Problem::new(
         StatusCode::NOT_ACCEPTABLE,
         "not_acceptable",
-        "This is a stream: accept text/event-stream",
+        "To read this event stream, accept text/event-stream",
     )
 }

@@ -95,7 +95,7 @@ async fn only_clients_that_accept_event_streams_get_one() {
     let refused = call("GET").header("accept", "application/json").send();
     assert_eq!(
         refused.await.expect(406).json(),
-        json!({"error": "This is a stream: accept text/event-stream"})
+        json!({"error": "To read this event stream, accept text/event-stream"})
     );
     let head = call("HEAD").send().await.expect(200);
     assert_eq!(head.header("content-type"), "text/event-stream");

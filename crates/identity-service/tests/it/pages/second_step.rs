@@ -32,7 +32,7 @@ async fn after_the_right_password_the_page_asks_only_for_the_code() {
     assert_eq!(identity.audited("session.totp_required", &ada), 1);
 
     let page = enter(&mut browser, &form, "000000").await.expect(401);
-    let page = page.says("This code is incorrect or was already used.");
+    let page = page.says("This code is incorrect or was already used");
     assert!(!browser.cookies.contains_key("holdfast_id"));
     let form = page.form("/login/code");
     assert_eq!(form.value("code"), Some(""));

@@ -331,7 +331,7 @@ async fn signing_out_while_the_identity_service_is_down_explains_what_remains() 
     let form = page.form("/sign-out");
     let page = browser.submit(&page, form).await.expect(200);
     page.says("You are signed out in this browser")
-        .says("your session is still active");
+        .says("the sign-in is still active");
     assert!(!browser.cookies.contains_key("holdfast_ws"));
 }
 

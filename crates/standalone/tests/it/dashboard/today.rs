@@ -143,7 +143,7 @@ async fn the_notes_of_two_tabs_are_both_kept() {
         let record = format!("/sessions/{session}");
         assert_eq!(page.form(&record).value("note"), "The long account");
         if status == 409 {
-            let page = page.says("Session already submitted, in another tab");
+            let page = page.says("This session was already finished in another tab");
             let form = page.form(&record);
             let page = browser.submit(&page, form).await.expect(200);
             page.says("Session saved.").says("The long account");

@@ -28,9 +28,9 @@ numbers!(i32, i64, u32, u64, usize);
 
 impl Argument for f64 {
     fn to_value(&self) -> FluentValue<'static> {
-        match self.is_finite() {
+        match self.abs() < 1e15 {
             true => FluentValue::from(*self),
-            // Fluent panics if it looks for the plural form of such a number.
+            // Fluent panics if it looks for the plural form of a number that is too large or not finite.
             false => FluentValue::from(self.to_string()),
         }
     }

@@ -3,7 +3,6 @@ use chrono::{DateTime, Datelike as _, NaiveDate, Utc};
 use crate::{Text, t};
 
 /// Formats a date, such as `23 Nov 2026`.
-#[must_use]
 pub fn date(date: NaiveDate) -> Text {
     t("common-date")
         .with("date", short_date(date))
@@ -11,7 +10,6 @@ pub fn date(date: NaiveDate) -> Text {
 }
 
 /// Formats a date without its year, such as `23 Nov`.
-#[must_use]
 pub fn short_date(date: NaiveDate) -> Text {
     t("common-short-date")
         .with("day", date.day())
@@ -19,13 +17,11 @@ pub fn short_date(date: NaiveDate) -> Text {
 }
 
 /// Formats a month, such as `Nov`.
-#[must_use]
 pub fn month(date: NaiveDate) -> Text {
     t("common-month").with("month", date.month())
 }
 
 /// Formats a time for readers whose time zone is unknown, such as `23 Nov 2026, 14:05 UTC`.
-#[must_use]
 pub fn utc_time(at: &DateTime<Utc>) -> Text {
     t("common-utc-time")
         .with("date", date(at.date_naive()))

@@ -15,13 +15,13 @@ pub use date::{date, month, short_date, utc_time};
 
 /// A text, formatted when it is shown. It is plain text: a template escapes it.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Text {
     id: &'static str,
     arguments: Vec<(&'static str, FluentValue<'static>)>,
 }
 
 /// Returns the message with this id, such as `today-title`. An unknown id is shown as it is; a test finds it.
-#[must_use]
 pub fn t(id: &'static str) -> Text {
     Text {
         id,
@@ -31,7 +31,6 @@ pub fn t(id: &'static str) -> Text {
 
 impl Text {
     /// Fills in a placeholder, such as `{ $team }`.
-    #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Argument) -> Self {
         self.arguments.push((name, value.to_value()));
         self

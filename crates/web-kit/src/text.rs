@@ -55,7 +55,6 @@ pub fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
 }
 
 /// Formats a wait as people say it.
-#[must_use]
 pub fn wait(seconds: u64) -> Text {
     match (seconds, seconds.div_ceil(60), seconds.div_ceil(3_600)) {
         (0..=90, ..) => t("common-seconds").with("count", seconds),
@@ -65,7 +64,6 @@ pub fn wait(seconds: u64) -> Text {
 }
 
 /// Returns the heading of an error page, and what to do next; `start` names the page from which to begin again.
-#[must_use]
 pub fn in_words(problem: &Problem, start: &Text) -> (Text, Text) {
     match (problem.status, problem.retry_after) {
         (StatusCode::NOT_FOUND, _) => (

@@ -1,7 +1,7 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use event_types::{ChatProvider, MailTemplate};
-use messages::{Text, t};
+use messages::{Text, t, utc_time};
 use url::Url;
 
 use crate::text::{line, unlinked_line};
@@ -139,7 +139,7 @@ impl MailContent {
                 greeting: greeting(username),
                 opening: t("mail-email-changed-opening"),
                 facts: vec![
-                    (t("mail-time"), format_time(*at)),
+                    (t("mail-time"), utc_time(at).into()),
                     (
                         t("mail-new-address"),
                         unlinked_line(new_address_hint, FACT_LIMIT),
@@ -154,7 +154,7 @@ impl MailContent {
                 greeting: greeting(username),
                 opening: t("mail-security-opening"),
                 facts: vec![
-                    (t("mail-time"), format_time(*at)),
+                    (t("mail-time"), utc_time(at).into()),
                     (t("mail-changed"), unlinked_line(what, FACT_LIMIT)),
                 ],
                 action: None,
@@ -185,7 +185,7 @@ impl MailContent {
                         (t("mail-project"), project.into()),
                         (t("mail-chat"), chat_label(provider)),
                         (t("mail-reason"), unlinked_line(reason, FACT_LIMIT)),
-                        (t("mail-time"), format_time(*at)),
+                        (t("mail-time"), utc_time(at).into()),
                         (t("mail-enable"), call),
                     ],
                     action: Some(Action::permanent(t("mail-chat-disabled-action"), link)?),
@@ -217,7 +217,7 @@ impl MailContent {
                     facts: vec![
                         (t("mail-receiver"), unlinked_line(origin, FACT_LIMIT)),
                         (t("mail-reason"), unlinked_line(reason, FACT_LIMIT)),
-                        (t("mail-time"), format_time(*at)),
+                        (t("mail-time"), utc_time(at).into()),
                         (t("mail-enable"), call),
                         (t("mail-deliveries"), log),
                     ],
@@ -235,7 +235,7 @@ impl MailContent {
             } => {
                 let mut facts = vec![
                     (t("mail-reason"), unlinked_line(reason, FACT_LIMIT)),
-                    (t("mail-time"), format_time(*at)),
+                    (t("mail-time"), utc_time(at).into()),
                 ];
                 let named = hooks.iter().map(|hook| unlinked_line(hook, FACT_LIMIT));
                 let more =
@@ -266,7 +266,7 @@ impl MailContent {
 impl Action {
     fn once(label: Text, link: &str, until: DateTime<Utc>) -> Result<Self, InvalidLink> {
         Ok(Self {
-            term: Some(t("mail-link-expires").with("time", format_time(until))),
+            term: Some(t("mail-link-expires").with("time", utc_time(&until))),
             ..Self::permanent(label, link)?
         })
     }
@@ -295,7 +295,7 @@ fn chat_label(provider: &str) -> String {
 fn origin(at: DateTime<Utc>, address: Option<&str>, program: Option<&str>) -> Vec<(Text, String)> {
     let address = address.map(|address| (t("mail-address"), line(address, NAME_LIMIT)));
     let program = program.map(|program| (t("mail-program"), unlinked_line(program, FACT_LIMIT)));
-    let time = (t("mail-time"), format_time(at));
+    let time = (t("mail-time"), String::from(utc_time(&at)));
     [Some(time), address, program]
         .into_iter()
         .flatten()
@@ -308,10 +308,6 @@ fn greeting(username: &str) -> Option<Text> {
 
 fn name(text: &str) -> String {
     unlinked_line(text, NAME_LIMIT)
-}
-
-fn format_time(at: DateTime<Utc>) -> String {
-    messages::utc_time(&at).into()
 }
 
 #[cfg(test)]

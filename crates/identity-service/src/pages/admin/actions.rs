@@ -40,13 +40,10 @@ struct NewPasswordPage<'a> {
 }
 
 struct AdminAction {
-    /// In the path.
+    /// In the path, and the name of the message after the action.
     name: &'static str,
-    /// The ids of two messages; the title is also the button.
-    title: &'static str,
-    meaning: &'static str,
-    /// The name of the message after the action.
-    done: &'static str,
+    /// The ids of the title, which is also the button, and of the meaning.
+    ids: (&'static str, &'static str),
     effect: AdminEffect,
 }
 
@@ -62,51 +59,37 @@ enum AdminEffect {
 const ACTIONS: [AdminAction; 7] = [
     AdminAction {
         name: "deactivate",
-        title: "admin-deactivate",
-        meaning: "admin-deactivate-meaning",
-        done: "deactivated",
+        ids: ("admin-deactivate", "admin-deactivate-meaning"),
         effect: AdminEffect::Active(false),
     },
     AdminAction {
         name: "activate",
-        title: "admin-activate",
-        meaning: "admin-activate-meaning",
-        done: "activated",
+        ids: ("admin-activate", "admin-activate-meaning"),
         effect: AdminEffect::Active(true),
     },
     AdminAction {
         name: "promote",
-        title: "admin-promote",
-        meaning: "admin-promote-meaning",
-        done: "promoted",
+        ids: ("admin-promote", "admin-promote-meaning"),
         effect: AdminEffect::Role(AccountRole::Superadmin),
     },
     AdminAction {
         name: "demote",
-        title: "admin-demote",
-        meaning: "admin-demote-meaning",
-        done: "demoted",
+        ids: ("admin-demote", "admin-demote-meaning"),
         effect: AdminEffect::Role(AccountRole::User),
     },
     AdminAction {
         name: "end-sessions",
-        title: "admin-end-sessions",
-        meaning: "admin-end-sessions-meaning",
-        done: "sessions-ended",
+        ids: ("admin-end-sessions", "admin-end-sessions-meaning"),
         effect: AdminEffect::EndSessions,
     },
     AdminAction {
         name: "mail-reset",
-        title: "admin-mail-reset",
-        meaning: "admin-mail-reset-meaning",
-        done: "reset-mailed",
+        ids: ("admin-mail-reset", "admin-mail-reset-meaning"),
         effect: AdminEffect::MailReset,
     },
     AdminAction {
         name: "new-password",
-        title: "admin-new-password",
-        meaning: "admin-new-password-meaning",
-        done: "",
+        ids: ("admin-new-password", "admin-new-password-meaning"),
         effect: AdminEffect::NewPassword,
     },
 ];
@@ -169,7 +152,7 @@ pub(super) async fn act(
     match run(action.effect, &admin, id, &context).await {
         Ok(Some(page)) => Ok(page),
         Ok(None) => {
-            let path = format!("{}?done={}", path_of(id), action.done);
+            let path = format!("{}?done={}", path_of(id), action.name);
             Ok(admin.visitor.see_other(&path))
         }
         Err(error) => {
@@ -203,11 +186,11 @@ fn show(
 ) -> HttpResponse {
     let back = path_of(user.user.id);
     let page = ActionConfirmPage {
-        frame: admin.visitor.frame(t(action.title)).with(messages),
+        frame: admin.visitor.frame(t(action.ids.0)).with(messages),
         username: &user.user.username,
         path: format!("{back}/{}", action.name),
         back,
-        meaning: t(action.meaning),
+        meaning: t(action.ids.1),
     };
     admin.visitor.show(page.frame.status(), &page)
 }

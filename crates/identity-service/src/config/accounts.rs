@@ -26,6 +26,6 @@ impl Default for PasswordConfig {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdminConfig {
-    /// Whether a SUPERADMIN needs a second factor for administration. The command line does not require it.
+    /// Whether an administrator needs a second factor for administration. The command line does not require it.
     pub require_totp: bool,
 }

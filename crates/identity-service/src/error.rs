@@ -86,7 +86,7 @@ pub(crate) enum Error {
     MemberLeft,
     #[error("members can be added only by invitation; invite this user")]
     InvitationRequired,
-    #[error("a team must have an owner; hand it over first")]
+    #[error("a team must have an owner; transfer the ownership first")]
     LastOwner,
     #[error("too many requests")]
     RateLimited(u64),

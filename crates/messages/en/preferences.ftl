@@ -28,7 +28,7 @@ preferences-timezone = Time zone
 preferences-timezone-text = Your days, weeks and streaks follow this time zone. You can change it once a day. Past sessions keep their dates.
 preferences-timezone-submit = Change time zone
 # $reason is a sentence of the API, $wait a time such as 24 hours.
-preferences-timezone-wait = { $reason }. Try again in { $wait }.
+preferences-timezone-wait = { $reason }, so try again in { $wait }
 
 # Links that download files.
 preferences-export = Export

@@ -133,7 +133,7 @@ impl PageQuery {
 pub(crate) fn given_role(text: Option<&str>) -> Result<TeamRole, Error> {
     match text.map_or(Ok(TeamRole::Member), parse_role)? {
         TeamRole::Owner => Err(Error::Validation(
-            "a team can be handed over only to a member".into(),
+            "ownership can be transferred only to a member".into(),
         )),
         role => Ok(role),
     }

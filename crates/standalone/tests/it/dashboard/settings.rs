@@ -80,7 +80,7 @@ async fn the_time_zone_changes_once_a_day_and_the_page_says_when_it_can_again() 
         .form("/settings/timezone")
         .set("timezone", "Europe/Berlin");
     let page = browser.submit(&page, form).await.expect(409);
-    let page = page.says("The time zone can be changed once a day. Try again in 24 hours.");
+    let page = page.says("The time zone can be changed once a day, so try again in 24 hours");
     let form = page
         .form("/settings/timezone")
         .set("timezone", "Mars/Olympus");

@@ -48,7 +48,7 @@ const listeners = {
       row.dataset.leaves = expected_end_at
       row.querySelector('strong').textContent = user.username
       row.querySelector('.small').textContent = `${category}, ${project.name}`
-      const until = row.lastElementChild
+      const until = row.querySelector('.until')
       until.textContent = until.textContent.replace('…', time(expected_end_at))
       page.append(row)
       stay(row)

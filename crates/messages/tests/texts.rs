@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fluent_syntax::ast::{Entry, Expression, InlineExpression, Pattern, PatternElement};
+use messages::t;
 use regex_lite::Regex;
 
 /// The crates with texts that people see.
@@ -140,6 +141,28 @@ fn code_of_pages_has_no_sentences_of_its_own() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Chat messages are not escaped, because they contain escaped names.
+#[test]
+fn chat_messages_have_no_markup() {
+    let syntax = Regex::new(r"(?m)^#.*|\{ \$[a-z]+(?: \}| ->)|^ *\*?\[[a-z]+\]").unwrap();
+    let markup = Regex::new(r"[*_~`#@&'<>\[\]]").unwrap();
+    let chat = files()
+        .into_iter()
+        .find(|(area, _)| area == "chat")
+        .unwrap();
+    let texts = syntax.replace_all(&chat.1, "");
+    let found = markup.find(&texts).map(|found| found.as_str());
+    assert_eq!(found, None, "in {texts}");
+}
+
+#[test]
+fn every_number_has_a_plural_form() {
+    let points = |count: f64| t("sessions-points-earned").with("count", count).to_string();
+    assert_eq!([1.0, 1.5].map(points), ["point", "points"]);
+    let unusual = [f64::NAN, f64::INFINITY, f64::MIN, f64::MIN_POSITIVE];
+    assert_eq!(unusual.map(points), ["points"; 4]);
 }
 
 /// Returns the names in the calls of `with` at the start of a text.

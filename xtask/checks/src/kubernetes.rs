@@ -17,7 +17,8 @@ use crate::check_result::verdict;
 use crate::kubernetes::folder::Folder;
 use crate::source::below;
 use xtask_kit::cmd::Result;
-use xtask_kit::{env_vars, system};
+use xtask_kit::env_vars::root;
+use xtask_kit::system;
 
 /// The oldest version that knows all fields in use, and the newest one with schemas.
 const VERSIONS: [&str; 2] = ["1.27", "1.37"];
@@ -47,15 +48,12 @@ pub(crate) fn kubernetes(options: &KubernetesOptions) -> Result {
 
 /// Checks everything that needs no programs.
 pub(crate) fn manifests() -> Result {
-    let folder = Folder::read(&env_vars::root().join("deploy/kubernetes"), &VERSIONS)?;
+    let folder = Folder::read(&root().join("deploy/kubernetes"), &VERSIONS)?;
     let mut complaints = folder.complaints.clone();
     complaints.extend(listing::check(&folder));
     complaints.extend(links::check(&folder));
     complaints.extend(environment::check(&folder));
-    complaints.extend(paths::check(
-        &folder,
-        &below(&env_vars::root().join("crates"))?,
-    ));
+    complaints.extend(paths::check(&folder, &below(&root().join("crates"))?));
     let (count, versions) = (folder.manifests.len(), VERSIONS.join(" and "));
     let good = format!("{count} manifests, for Kubernetes {versions}");
     verdict("kubernetes", &complaints, &good)
@@ -63,7 +61,7 @@ pub(crate) fn manifests() -> Result {
 
 /// Has each program, which must be built, check the environment and the files of its pods.
 pub(crate) fn settings() -> Result {
-    let folder = Folder::read(&env_vars::root().join("deploy/kubernetes"), &[])?;
+    let folder = Folder::read(&root().join("deploy/kubernetes"), &[])?;
     let complaints = settings::check(&folder, |program| system::binary(false, program))?;
     verdict(
         "kubernetes",

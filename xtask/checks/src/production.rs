@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use xtask_kit::cmd::{Context, Result};
-use xtask_kit::env_vars;
+use xtask_kit::env_vars::root;
 
 /// The environment of all parts of a deployment together.
 type Settings = BTreeMap<String, String>;
@@ -103,17 +103,15 @@ const REFUSED: [(&str, &[&str]); 7] = [
 
 /// Checks all deployments.
 pub(crate) fn production() -> Result {
-    let root = env_vars::root();
+    let root = root();
     let mut complaints = strays(&root)?;
     for deployment in &DEPLOYMENTS {
         let name = deployment.name;
         let found = judge(&deployment.read(&root)?).into_iter();
         complaints.extend(found.map(|it| format!("{name}: {it}")));
     }
-    let good = format!(
-        "{} deployments have the required settings",
-        DEPLOYMENTS.len()
-    );
+    let count = DEPLOYMENTS.len();
+    let good = format!("{count} deployments have the required settings");
     verdict("production", &complaints, &good)
 }
 
@@ -273,9 +271,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_is_missing_weak_or_for_development_is_named() {
-        let good: Settings = DEPLOYMENTS[0]
-            .read(&env_vars::root())
-            .expect("it can be read");
+        let good: Settings = DEPLOYMENTS[0].read(&root()).expect("it can be read");
         assert_eq!(judge(&good), Vec::<String>::new());
         for (key, _) in REQUIRED {
             let mut settings = good.clone();

@@ -134,7 +134,7 @@ pub(super) fn introspect(options: &GoalOptions) -> Result<Vec<ResultRow>> {
             responder.rate(&crowd.file, time)
         })
     })?;
-    for (peer, goal) in [(&OIDC_PROVIDER, 6.0), (&GLEWLWYD, 25.0)] {
+    for (peer, goal) in [(&OIDC_PROVIDER, 6.0), (&GLEWLWYD, 20.0)] {
         if options.peers {
             rows.extend(introspect_beside(peer, goal, options)?);
         }

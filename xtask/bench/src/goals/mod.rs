@@ -14,7 +14,7 @@ mod statements;
 mod token_refresh;
 mod worksession;
 
-use super::results_table::{self, ResultRow};
+use super::results_table::{self as table, ResultRow};
 use super::wrk;
 use clap::ValueEnum;
 use std::time::Instant;
@@ -107,11 +107,7 @@ pub(super) fn goals(work: Work, options: &GoalOptions) -> Result {
         .filter(is_meant)
         .copied()
         .collect();
-    let before = options
-        .against
-        .as_deref()
-        .map(results_table::read)
-        .transpose()?;
+    let before = options.against.as_deref().map(table::read).transpose()?;
     build(&works)?;
     wrk::obtain()?;
     let (mut rows, begun) = (Vec::new(), Instant::now());
@@ -125,11 +121,11 @@ pub(super) fn goals(work: Work, options: &GoalOptions) -> Result {
         let (measure, _) = work.parts();
         rows.extend(measure(options)?);
         if let Some(file) = &options.json {
-            results_table::write(&rows, file)?;
+            table::write(&rows, file)?;
         }
     }
-    results_table::print(&rows, before.as_ref());
-    match results_table::missed(&rows).as_slice() {
+    table::print(&rows, before.as_ref());
+    match table::missed(&rows).as_slice() {
         [] => Ok(()),
         missed => fail(format!("goals not reached: {}", missed.join(", "))),
     }

@@ -18,7 +18,7 @@ use crate::check_result::compare;
 use std::path::Path;
 use syn::{Expr, Item, Stmt};
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::env_vars;
+use xtask_kit::env_vars::root;
 
 /// A part: its crate, the prefix of its variables, and its title on the page.
 struct Part {
@@ -66,7 +66,10 @@ const FILES: [(&str, &[&str]); 4] = [
             "oauth/clients/config.rs",
         ],
     ),
-    ("worksession-service", &["config.rs", "live/config.rs"]),
+    (
+        "worksession-service",
+        &["config.rs", "event_stream/config.rs"],
+    ),
     ("notifier", &["config.rs"]),
 ];
 
@@ -83,7 +86,7 @@ pub(crate) struct ConfigOptions {
 }
 
 pub(crate) fn config(options: &ConfigOptions) -> Result {
-    let root = env_vars::root();
+    let root = root();
     let page = std::fs::read_to_string(root.join(PAGE))?;
     compare("config", PAGE, &describe(&root, &page)?, options.write)
 }

@@ -192,12 +192,9 @@ pub(super) fn all_there(stack: &Stack<'_>, accepted: &[(usize, String)]) -> Resu
     let lost = accepted
         .iter()
         .filter(|(_, session)| !known.contains(session.as_str()));
-    match lost.count() {
-        0 => Ok(()),
-        lost => fail(format!(
-            "{lost} of {} accepted starts are lost",
-            accepted.len()
-        )),
+    match (lost.count(), accepted.len()) {
+        (0, _) => Ok(()),
+        (lost, all) => fail(format!("{lost} of {all} accepted starts are lost")),
     }
 }
 

@@ -41,17 +41,17 @@ impl Findings {
 
 /// Waits until nothing is pending, and returns how long that took, or a sentence that says what still is.
 pub(super) fn drain(
-    environment: &FaultEnvironment,
+    env: &FaultEnvironment,
     told: &dyn Fn(&str),
 ) -> Result<std::result::Result<Duration, String>> {
     let begun = Instant::now();
     let mut tell_at = begun;
     loop {
-        environment.must_be_alive()?;
-        let mut waiting = waiting(environment)?;
+        env.must_be_alive()?;
+        let mut waiting = waiting(env)?;
         if waiting.is_empty() {
             // Checked last, because it takes seconds of processor time.
-            let queues = lock(&environment.rabbit).queues()?;
+            let queues = lock(&env.rabbit).queues()?;
             let full: Vec<String> = queues
                 .iter()
                 .filter(|(_, messages)| *messages > 0)
@@ -80,10 +80,10 @@ pub(super) fn drain(
 }
 
 /// Describes what is pending in the databases.
-fn waiting(environment: &FaultEnvironment) -> Result<String> {
+fn waiting(env: &FaultEnvironment) -> Result<String> {
     let mut found = Vec::new();
     let mut ask = |part: ProductPart, what: &str, sql: &str| -> Result {
-        let rows = environment.rows(part, sql)?;
+        let rows = env.rows(part, sql)?;
         let count = rows
             .first()
             .and_then(|row| row.first())
@@ -112,7 +112,7 @@ fn waiting(environment: &FaultEnvironment) -> Result<String> {
 
 /// Compares everything with the ledger.
 pub(super) fn check(
-    environment: &FaultEnvironment,
+    env: &FaultEnvironment,
     load: &Load<'_>,
     shown: &BTreeSet<usize>,
 ) -> Result<Findings> {
@@ -121,21 +121,21 @@ pub(super) fn check(
         "responses that no outage explains",
         lock(&load.ledger.odd).iter(),
     );
-    findings.add("calls that a chat would reject", environment.chat.odd());
+    findings.add("calls that a chat would reject", env.chat.odd());
     let starts = lock(&load.ledger.starts).clone();
-    sessions(environment, &starts, &mut findings)?;
-    presessions(environment, load, &starts, &mut findings)?;
-    notices(environment, &starts, shown, &mut findings)?;
-    endings(environment, &load.ledger, &mut findings)?;
-    minutes(environment, load, &mut findings)?;
-    aside(environment, &mut findings)?;
-    mails(environment, &load.ledger, &mut findings);
+    sessions(env, &starts, &mut findings)?;
+    presessions(env, load, &starts, &mut findings)?;
+    notices(env, &starts, shown, &mut findings)?;
+    endings(env, &load.ledger, &mut findings)?;
+    minutes(env, load, &mut findings)?;
+    aside(env, &mut findings)?;
+    mails(env, &load.ledger, &mut findings);
     Ok(findings)
 }
 
 /// Checks that each accepted start has exactly one session, and that there are no others.
-fn sessions(environment: &FaultEnvironment, starts: &[Start], findings: &mut Findings) -> Result {
-    let rows = environment.rows(
+fn sessions(env: &FaultEnvironment, starts: &[Start], findings: &mut Findings) -> Result {
+    let rows = env.rows(
         ProductPart::Worksession,
         "SELECT planning_note, session_id FROM sessions",
     )?;
@@ -168,12 +168,12 @@ fn sessions(environment: &FaultEnvironment, starts: &[Start], findings: &mut Fin
 
 /// Checks that each session can be read by the user who started it.
 fn presessions(
-    environment: &FaultEnvironment,
+    env: &FaultEnvironment,
     load: &Load<'_>,
     starts: &[Start],
     findings: &mut Findings,
 ) -> Result {
-    let address = environment.address(ProductPart::Worksession)?;
+    let address = env.address(ProductPart::Worksession)?;
     let mut missing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
         let mut client = Client::new(address, &person.token);
@@ -192,12 +192,12 @@ fn presessions(
 /// Checks that every start was shown, or, on the project whose hook disappears, that its outcome says why not. The outcome
 /// that the team sees must agree.
 fn notices(
-    environment: &FaultEnvironment,
+    env: &FaultEnvironment,
     starts: &[Start],
     shown: &BTreeSet<usize>,
     findings: &mut Findings,
 ) -> Result {
-    let rows = environment.rows(
+    let rows = env.rows(
         ProductPart::Worksession,
         "SELECT session_id, outcome, coalesce(reason, '') FROM notifications",
     )?;
@@ -240,8 +240,8 @@ fn notices(
 
 /// Checks that the chats of healthy projects were told once of each session's end. Such a message contains no note, so the
 /// notifier's own rows are counted.
-fn endings(environment: &FaultEnvironment, ledger: &AnswerLog, findings: &mut Findings) -> Result {
-    let told = environment.rows(
+fn endings(env: &FaultEnvironment, ledger: &AnswerLog, findings: &mut Findings) -> Result {
+    let told = env.rows(
         ProductPart::Notifier,
         "SELECT session_id FROM deliveries WHERE kind = 'finished' AND state = 'delivered'",
     )?;
@@ -261,14 +261,11 @@ fn endings(environment: &FaultEnvironment, ledger: &AnswerLog, findings: &mut Fi
 }
 
 /// Checks that the rollups contain the credited minutes, and equal what is computed from the sessions.
-fn minutes(environment: &FaultEnvironment, load: &Load<'_>, findings: &mut Findings) -> Result {
+fn minutes(env: &FaultEnvironment, load: &Load<'_>, findings: &mut Findings) -> Result {
     let ledger = lock(&load.ledger.minutes).clone();
     let mut differing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
-        let mut client = Client::new(
-            environment.address(ProductPart::Worksession)?,
-            &person.token,
-        );
+        let mut client = Client::new(env.address(ProductPart::Worksession)?, &person.token);
         let data = client.json("/api/user/data")?;
         let total = data
             .pointer("/session_stats/total_minutes")
@@ -281,7 +278,7 @@ fn minutes(environment: &FaultEnvironment, load: &Load<'_>, findings: &mut Findi
         }
     }
     findings.add("users whose minutes are not in their totals", differing);
-    let mut rebuild = environment.command(
+    let mut rebuild = env.command(
         ProductPart::Worksession,
         &["admin", "rebuild-rollups", "--dry-run", "--json"],
     )?;
@@ -296,9 +293,9 @@ fn minutes(environment: &FaultEnvironment, load: &Load<'_>, findings: &mut Findi
 }
 
 /// Checks that no event was unroutable.
-fn aside(environment: &FaultEnvironment, findings: &mut Findings) -> Result {
+fn aside(env: &FaultEnvironment, findings: &mut Findings) -> Result {
     for part in ProductPart::ALL {
-        let rows = environment.rows(
+        let rows = env.rows(
             part,
             "SELECT routing_key FROM outbox WHERE state <> 'pending'",
         )?;
@@ -311,8 +308,8 @@ fn aside(environment: &FaultEnvironment, findings: &mut Findings) -> Result {
 }
 
 /// Checks that every address has received its mail.
-fn mails(environment: &FaultEnvironment, ledger: &AnswerLog, findings: &mut Findings) {
-    let taken = environment.mail.taken();
+fn mails(env: &FaultEnvironment, ledger: &AnswerLog, findings: &mut Findings) {
+    let taken = env.mail.taken();
     let asked = lock(&ledger.mails);
     let lost = asked.iter().filter(|address| !taken.contains_key(*address));
     findings.add("LOST: mails that never arrived", lost);

@@ -75,7 +75,7 @@ impl FaultEnvironment {
         let postgres = Postgres::durable()?;
         let rabbit = PrivateRabbit::installed()?;
         let folder = fresh_folder("holdfast-faults-")?;
-        let mut environment = Self {
+        let mut env = Self {
             members: Vec::new(),
             postgres: Mutex::new(postgres),
             rabbit: Mutex::new(rabbit),
@@ -85,11 +85,11 @@ impl FaultEnvironment {
             release,
         };
         for part in ProductPart::ALL {
-            let member = environment.make_member(part)?;
+            let member = env.make_member(part)?;
             lock(&member.service).start()?;
-            environment.members.push(member);
+            env.members.push(member);
         }
-        Ok(environment)
+        Ok(env)
     }
 
     fn make_member(&self, part: ProductPart) -> Result<Member> {

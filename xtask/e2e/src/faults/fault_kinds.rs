@@ -138,7 +138,7 @@ impl Kind {
 
 /// What a fault acts on.
 pub(super) struct FaultScene<'a> {
-    pub(super) environment: &'a FaultEnvironment,
+    pub(super) env: &'a FaultEnvironment,
     pub(super) load: &'a Load<'a>,
 }
 
@@ -153,26 +153,26 @@ impl FaultScene<'_> {
     /// Waits up to 30 seconds until a chat shows something new. Before that, the same fault would find no activity that it
     /// could break.
     pub(super) fn until_told(&self) -> Result {
-        let before = self.environment.chat.shown();
+        let before = self.env.chat.shown();
         came_true(Duration::from_secs(30), Duration::from_millis(50), || {
-            Ok(self.environment.chat.shown() > before)
+            Ok(self.env.chat.shown() > before)
         })
         .map(drop)
     }
 
     /// Breaks something, waits, and repairs it.
     pub(super) fn play(&self, kind: Kind, dice: &mut SeededRandom) -> Result<FaultObservation> {
-        let environment = self.environment;
-        let to_broker = |part| Ok(&environment.member(part)?.to_broker);
-        let to_database = |part| Ok(&environment.member(part)?.to_database);
-        let restart = |shutdown, pause| lock(&environment.postgres).restart(shutdown, pause);
+        let env = self.env;
+        let to_broker = |part| Ok(&env.member(part)?.to_broker);
+        let to_database = |part| Ok(&env.member(part)?.to_database);
+        let restart = |shutdown, pause| lock(&env.postgres).restart(shutdown, pause);
         match kind {
             Kind::Kill(part) => self.kill(&[part], dice)?,
             Kind::KillBoth => {
                 self.kill(&[ProductPart::Notifier, ProductPart::Worksession], dice)?
             }
             Kind::BrokerKilled | Kind::BrokerStopped => {
-                let mut rabbit = lock(&environment.rabbit);
+                let mut rabbit = lock(&env.rabbit);
                 match kind {
                     Kind::BrokerKilled => rabbit.kill(),
                     _ => rabbit.stop(),
@@ -188,7 +188,7 @@ impl FaultScene<'_> {
                 }
             }
             Kind::BrokerAlarmed => {
-                let rabbit = lock(&environment.rabbit);
+                let rabbit = lock(&env.rabbit);
                 rabbit.set_memory_alarm(true)?;
                 nap(dice.millis(0, 3_000))?;
                 rabbit.set_memory_alarm(false)?;
@@ -219,7 +219,7 @@ impl FaultScene<'_> {
                     ChatFault::CuttingInAnswer
                 };
                 // It repairs itself after one call.
-                environment.chat.set(dice.below(HEALTHY), mood);
+                env.chat.set(dice.below(HEALTHY), mood);
             }
             Kind::ChatGone => return self.lose_hook(dice),
             Kind::MailRefuses => {
@@ -232,18 +232,18 @@ impl FaultScene<'_> {
             }
             Kind::MailHangs => self.mail(MailFault::Hanging, dice)?,
             Kind::MailHangsUp => self.mail(MailFault::HangingUp, dice)?,
-            Kind::MailCutsAnswer => environment.mail.set(MailFault::CuttingAnswer),
+            Kind::MailCutsAnswer => env.mail.set(MailFault::CuttingAnswer),
         }
         Ok(FaultObservation::default())
     }
 
     fn kill(&self, parts: &[ProductPart], dice: &mut SeededRandom) -> Result {
         for part in parts {
-            lock(&self.environment.member(*part)?.service).kill();
+            lock(&self.env.member(*part)?.service).kill();
         }
         nap(dice.millis(0, 1_000))?;
         for part in parts {
-            lock(&self.environment.member(*part)?.service).start()?;
+            lock(&self.env.member(*part)?.service).start()?;
         }
         Ok(())
     }
@@ -289,26 +289,26 @@ impl FaultScene<'_> {
             first..first + 1
         };
         for project in projects.clone() {
-            self.environment.chat.set(project, mood);
+            self.env.chat.set(project, mood);
         }
         nap(dice.millis(300, 2_500))?;
         for project in projects {
-            self.environment.chat.set(project, ChatFault::Well);
+            self.env.chat.set(project, ChatFault::Well);
         }
         Ok(())
     }
 
     fn mail(&self, mood: MailFault, dice: &mut SeededRandom) -> Result {
-        self.environment.mail.set(mood);
+        self.env.mail.set(mood);
         nap(dice.millis(300, 3_000))?;
-        self.environment.mail.set(MailFault::Well);
+        self.env.mail.set(MailFault::Well);
         Ok(())
     }
 
     /// Removes the hook until it is shown as off, or for 20 s if another fault prevents that. Then its owner sets a new one.
     fn lose_hook(&self, dice: &mut SeededRandom) -> Result<FaultObservation> {
         let revision = self.load.revision.load(Ordering::SeqCst);
-        self.environment.chat.remove_hook(GONE, revision);
+        self.env.chat.remove_hook(GONE, revision);
         let was_off = came_true(Duration::from_secs(20), Duration::from_millis(200), || {
             Ok(self.load.is_off())
         })?;

@@ -63,7 +63,7 @@ pub(super) struct AnswerLog {
 
 /// The users, their projects and their ledger.
 pub(super) struct Load<'a> {
-    environment: &'a FaultEnvironment,
+    env: &'a FaultEnvironment,
     pub(super) people: Vec<Person>,
     /// The number of each team project. The project whose hook disappears is the last one.
     pub(super) projects: Vec<i64>,
@@ -74,9 +74,9 @@ pub(super) struct Load<'a> {
 
 impl<'a> Load<'a> {
     /// Creates accounts, teams, projects and hooks before the first fault.
-    pub(super) fn prepare(environment: &'a FaultEnvironment) -> Result<Self> {
+    pub(super) fn prepare(env: &'a FaultEnvironment) -> Result<Self> {
         let mut load = Self {
-            environment,
+            env,
             people: Vec::new(),
             projects: Vec::new(),
             ledger: AnswerLog::default(),
@@ -89,11 +89,11 @@ impl<'a> Load<'a> {
     }
 
     fn team(&mut self, project: usize) -> Result {
-        let identity = self.environment.address(ProductPart::Identity)?;
+        let identity = self.env.address(ProductPart::Identity)?;
         let slug = format!("team-{project}");
         let owner = register(identity, &format!("person-{project}-0"))?;
         let team = make_team(identity, &owner, &slug)?;
-        let mut planner = Client::new(self.environment.address(ProductPart::Worksession)?, &owner);
+        let mut planner = Client::new(self.env.address(ProductPart::Worksession)?, &owner);
         let name = format!("Project {project}");
         let chat = self.chat(project, 0);
         self.projects
@@ -117,7 +117,7 @@ impl<'a> Load<'a> {
 
     /// Returns the settings of a project's chat.
     fn chat(&self, project: usize, revision: usize) -> Value {
-        let chat = &self.environment.chat;
+        let chat = &self.env.chat;
         if project == MATRIX {
             return json!({
                 "provider": "matrix",
@@ -263,8 +263,8 @@ impl<'a> Load<'a> {
 
     /// Creates accounts with an address until the end. Each address gets a mail for its verification.
     pub(super) fn newcomers(&self, mut dice: SeededRandom) -> Result {
-        let mut client = Client::new(self.environment.address(ProductPart::Identity)?, "")
-            .with_patience(PATIENCE);
+        let mut client =
+            Client::new(self.env.address(ProductPart::Identity)?, "").with_patience(PATIENCE);
         for n in 0.. {
             if self.is_over() {
                 break;
@@ -317,7 +317,7 @@ impl<'a> Load<'a> {
     }
 
     fn client(&self, token: &str) -> Result<Client> {
-        let address = self.environment.address(ProductPart::Worksession)?;
+        let address = self.env.address(ProductPart::Worksession)?;
         Ok(Client::new(address, token).with_patience(PATIENCE))
     }
 

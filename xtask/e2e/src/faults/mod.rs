@@ -59,10 +59,10 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
         system::build(options.release, &ProductPart::ALL.map(ProductPart::binary))?;
     }
     println!("seed {}, {} faults", options.seed, options.faults);
-    let environment = FaultEnvironment::start(options.seed, options.release)?;
-    let outcome = run(&environment, options);
+    let env = FaultEnvironment::start(options.seed, options.release)?;
+    let outcome = run(&env, options);
     if outcome.is_err() && !interrupted() {
-        match environment.keep_logs() {
+        match env.keep_logs() {
             Ok(folder) => println!("logs of the services: {}", folder.display()),
             Err(error) => println!("cannot keep the logs of the services: {error}"),
         }
@@ -70,13 +70,10 @@ pub(crate) fn faults(options: &FaultOptions) -> Result {
     outcome
 }
 
-fn run(environment: &FaultEnvironment, options: &FaultOptions) -> Result {
-    let load = Load::prepare(environment)?;
+fn run(env: &FaultEnvironment, options: &FaultOptions) -> Result {
+    let load = Load::prepare(env)?;
     let begun = Instant::now();
-    let scene = FaultScene {
-        environment,
-        load: &load,
-    };
+    let scene = FaultScene { env, load: &load };
     let faults = std::thread::scope(|scope| {
         let mut working = Vec::new();
         for index in 0..load.people.len() {
@@ -90,7 +87,7 @@ fn run(environment: &FaultEnvironment, options: &FaultOptions) -> Result {
         working.push(scope.spawn(|| load.newcomers(newcomers)));
         let told = |n: usize, kind: Kind| {
             progress(
-                environment,
+                env,
                 &load,
                 begun,
                 &format!("{n}/{} {}", options.faults, kind.name()),
@@ -110,29 +107,27 @@ fn run(environment: &FaultEnvironment, options: &FaultOptions) -> Result {
     })?;
     let time = begun.elapsed();
     for project in 0..=GONE {
-        environment.chat.set(project, chat::ChatFault::Well);
+        env.chat.set(project, chat::ChatFault::Well);
     }
-    environment.mail.set(mail::MailFault::Well);
+    env.mail.set(mail::MailFault::Well);
     load.last_words()?;
-    let drained = checks::drain(environment, &|waiting| {
-        progress(environment, &load, begun, waiting)
-    })?;
+    let drained = checks::drain(env, &|waiting| progress(env, &load, begun, waiting))?;
     println!();
-    conclude(environment, &load, options, &faults, time, drained)
+    conclude(env, &load, options, &faults, time, drained)
 }
 
 fn conclude(
-    environment: &FaultEnvironment,
+    env: &FaultEnvironment,
     load: &Load<'_>,
     options: &FaultOptions,
     faults: &[fault_schedule::Fault],
     time: Duration,
     drained: std::result::Result<Duration, String>,
 ) -> Result {
-    let calls = environment.chat.calls();
+    let calls = env.chat.calls();
     let (shown, copies) = duplicates::count(&calls, faults);
     let notes: BTreeSet<usize> = shown.keys().copied().collect();
-    let mut findings = checks::check(environment, load, &notes)?;
+    let mut findings = checks::check(env, load, &notes)?;
     let starts = lock(&load.ledger.starts).clone();
     report::faults(faults, &starts, &shown);
     let unshown = |gone: bool| {
@@ -141,7 +136,7 @@ fn conclude(
             .filter(|start| (start.project == GONE) == gone)
             .count()
     };
-    let mails = environment.mail.taken();
+    let mails = env.mail.taken();
     let matrix = calls
         .iter()
         .filter(|call| call.shown && call.project == MATRIX);
@@ -207,7 +202,7 @@ fn conclude(
         ),
         (
             "failed starts of services (server down)",
-            environment.failed_starts().to_string(),
+            env.failed_starts().to_string(),
         ),
         (
             "seconds until nothing was pending",
@@ -233,20 +228,17 @@ fn conclude(
         println!("nothing is lost");
         return Ok(());
     }
-    fail(format!(
-        "seed {}: {} checks failed",
-        options.seed,
-        findings.0.len()
-    ))
+    let (seed, failed) = (options.seed, findings.0.len());
+    fail(format!("seed {seed}: {failed} checks failed"))
 }
 
 /// Prints a progress line. On a terminal it replaces the line before.
-fn progress(environment: &FaultEnvironment, load: &Load<'_>, begun: Instant, what: &str) {
+fn progress(env: &FaultEnvironment, load: &Load<'_>, begun: Instant, what: &str) {
     let line = format!(
         "{:>4.0} s  {:>5} starts, {:>5} shown  {what}",
         begun.elapsed().as_secs_f64(),
         lock(&load.ledger.starts).len(),
-        environment.chat.shown(),
+        env.chat.shown(),
     );
     if std::io::stdout().is_terminal() {
         print!("\r{line:<110.110}");

@@ -183,7 +183,8 @@ async fn rotate(
 async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpResponse> {
     let query = Query::<ValidateQuery>::read(req.query_string());
     let query = query.map_err(|problem| problem.with("valid", false))?.0;
-    let response = async { validation::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
+    let response =
+        async { validation::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
     let body = response.await.map_err(|error| not_valid(&error))?;
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())

@@ -308,7 +308,7 @@ async fn mails_photos_openapi_documents_and_live_events_use_the_path() {
     let body = json!({"username": "bob", "email": "bob@example.com", "password": crate::harness::PASSWORD});
     let call = system.identity.post("/auth/api/auth/register").json(body);
     call.send().await.expect(201);
-    let mail = system.mail("bob@example.com", "Verify").await;
+    let mail = system.mail("bob@example.com", "verify").await;
     assert!(
         mail.contains(&format!("{IDENTITY}/verify-email/")),
         "{mail}"

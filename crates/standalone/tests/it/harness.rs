@@ -180,12 +180,12 @@ impl System {
         }
     }
 
-    /// Returns the line to RabbitMQ; only with [`Options::outages`].
+    /// Returns the proxy to RabbitMQ; only with [`Options::outages`].
     pub fn broker_proxy(&self) -> &TcpProxy {
         &self.proxies.as_ref().unwrap()[0]
     }
 
-    /// Returns the line to PostgreSQL; only with [`Options::outages`].
+    /// Returns the proxy to PostgreSQL; only with [`Options::outages`].
     pub fn database_proxy(&self) -> &TcpProxy {
         &self.proxies.as_ref().unwrap()[1]
     }

@@ -119,8 +119,8 @@ mod tests {
             ("smtp://u:p@mx", "mx", 587, Required, true),
             ("smtp://u:p@mx?tls=never", "mx", 587, Never, true),
             ("smtp://mx?tls=required", "mx", 25, Required, false),
-            ("smtp://u:p@localhost:25", "localhost", 25, Offered, true),
-            ("smtp://u:p@127.0.0.1:25", "127.0.0.1", 25, Offered, true),
+            ("smtp://u:p@localhost:99", "localhost", 99, Offered, true),
+            ("smtp://u:p@127.0.0.1:99", "127.0.0.1", 99, Offered, true),
             ("smtp://[::1]:1025", "::1", 1025, Offered, false),
             ("smtps://u:p@mx", "mx", 465, Wrapped, true),
         ] {

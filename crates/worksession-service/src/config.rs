@@ -13,7 +13,7 @@ use service_kit::names::is_readable;
 use service_kit::start::DataDir;
 use url::Url;
 
-use crate::live::LiveConfig;
+use crate::event_stream::EventStreamConfig;
 
 /// The prefix of the service's environment variables. In lower case, it names the service's table in the file.
 pub const PREFIX: &str = "WORKSESSION";
@@ -78,7 +78,7 @@ pub struct Config {
     /// The categories of sessions.
     pub categories: CategoriesConfig,
     /// Event streams.
-    pub live: LiveConfig,
+    pub live: EventStreamConfig,
     /// Leaderboards.
     pub leaderboard: LeaderboardConfig,
     /// The nightly audit of the rollups.
@@ -110,7 +110,7 @@ impl Default for Config {
             drain_seconds: 5,
             sweep_seconds: 60,
             categories: CategoriesConfig::default(),
-            live: LiveConfig::default(),
+            live: EventStreamConfig::default(),
             leaderboard: LeaderboardConfig::default(),
             audit: AuditConfig::default(),
         }
@@ -129,7 +129,7 @@ pub struct AuthConfig {
 impl AuthConfig {
     /// Returns `remember_ms` as a duration.
     #[must_use]
-    pub fn remember(self) -> Duration {
+    pub fn cache_lifetime(self) -> Duration {
         Duration::from_millis(self.remember_ms)
     }
 }
@@ -186,7 +186,7 @@ impl Default for LeaderboardConfig {
 impl LeaderboardConfig {
     /// Returns `remember_seconds` as a duration.
     #[must_use]
-    pub fn remember(self) -> Duration {
+    pub fn cache_lifetime(self) -> Duration {
         Duration::from_secs(self.remember_seconds)
     }
 }
@@ -212,7 +212,7 @@ impl Default for AuditConfig {
 
 impl Config {
     /// Returns the data directory.
-    pub(crate) fn home(&self) -> DataDir {
+    pub(crate) fn data_dir(&self) -> DataDir {
         DataDir::new(self.data_dir.as_deref())
     }
 
@@ -349,7 +349,7 @@ mod tests {
         .expect("fits");
         let identity_url = config.identity_url.as_ref().expect("was set");
         assert_eq!(identity_url.as_str(), "http://identity:8080/");
-        assert_eq!(config.auth.remember(), Duration::from_secs(1));
+        assert_eq!(config.auth.cache_lifetime(), Duration::from_secs(1));
         assert_eq!(config.categories.suggested.0, ["deep work"]);
         assert!(!format!("{config:?}").contains("hunter2"));
     }

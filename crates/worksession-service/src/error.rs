@@ -86,7 +86,7 @@ pub(crate) enum Error {
     TooManyWebhooks,
     /// The webhook is paused or disabled, so it receives no calls.
     #[error("Webhook is not active")]
-    WebhookOff,
+    WebhookDisabled,
     /// The webhook has no such delivery, or the delivery is deleted.
     #[error("Delivery not found")]
     DeliveryNotFound,
@@ -162,7 +162,7 @@ impl From<diesel::result::Error> for Error {
 }
 
 /// Seconds after which a client can retry when the database or the identity service is unavailable.
-pub(crate) const TRY_AGAIN: u64 = 2;
+pub(crate) const RETRY_AFTER: u64 = 2;
 
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
@@ -171,10 +171,10 @@ impl From<&Error> for Problem {
             Error::Db(DbError::Query(cause)) => return Self::internal(cause),
             Error::Internal(cause) => return Self::internal(cause),
             Error::Db(cause) => {
-                return Self::unavailable("Database unavailable", TRY_AGAIN).caused_by(cause);
+                return Self::unavailable("Database unavailable", RETRY_AFTER).caused_by(cause);
             }
             Error::AuthenticationUnavailable => {
-                return Self::unavailable(error.to_string(), TRY_AGAIN);
+                return Self::unavailable(error.to_string(), RETRY_AFTER);
             }
             Error::SignInsUnavailable { retry_after } => {
                 return Self::unavailable(error.to_string(), *retry_after);
@@ -206,7 +206,7 @@ impl From<&Error> for Problem {
             | Error::AlreadySubmitted
             | Error::NoChat
             | Error::TooManyWebhooks
-            | Error::WebhookOff
+            | Error::WebhookDisabled
             | Error::DeliveryUnderWay => (StatusCode::CONFLICT, "conflict"),
             Error::LockedFieldsDiffer(_) | Error::IdempotencyKeyReused => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "unprocessable")
@@ -223,7 +223,7 @@ impl From<&Error> for Problem {
 respond_with_problem!(Error);
 
 /// Returns the acknowledgement of a message from the outcome of its handling. A transient failure goes to `log` first.
-pub(crate) fn verdict(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> Acknowledgement {
+pub(crate) fn acknowledge(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> Acknowledgement {
     match outcome {
         Ok(()) => Acknowledgement::Ack,
         Err(cause) if cause.is_lasting() => Acknowledgement::DeadLetter(cause.to_string()),

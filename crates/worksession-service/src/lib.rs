@@ -7,26 +7,26 @@
 
 mod analytics;
 mod auth;
+mod background_job;
 mod chat_settings;
-mod chore;
 mod cli;
 mod columns;
 mod config;
-mod departures;
+mod dashboard;
+mod erasure;
 mod error;
+mod event_stream;
 mod events;
 mod feedback;
 mod flags;
 mod health;
-mod hooks;
 mod identity_events;
-mod inbox;
+mod inbox_retention;
+mod integrations;
 mod leaderboard;
-mod live;
 mod login;
 mod openapi;
-mod page;
-mod pages;
+mod pagination;
 mod preferences;
 mod projects;
 mod rollups;
@@ -46,6 +46,6 @@ pub use cli::{AdminArgs, run_admin, run_cli};
 pub use config::{
     AuditConfig, AuthConfig, CategoriesConfig, Config, DashboardConfig, LeaderboardConfig, PREFIX,
 };
-pub use live::LiveConfig;
+pub use event_stream::EventStreamConfig;
 pub use openapi::{openapi, openapi_json};
 pub use running::{Deps, MIGRATIONS, RunningService, start};

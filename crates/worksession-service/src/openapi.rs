@@ -4,8 +4,8 @@ use service_kit::openapi::{add_bearer, may_answer, operations, refuses_misfits};
 use utoipa::{Modify, OpenApi};
 
 use crate::{
-    analytics, chat_settings, health, leaderboard, live, login, preferences, projects, sessions,
-    sync, team_activity, team_projects, user_data, webhooks,
+    analytics, chat_settings, event_stream, health, leaderboard, login, preferences, projects,
+    sessions, sync, team_activity, team_projects, user_data, webhooks,
 };
 
 #[derive(OpenApi)]
@@ -45,7 +45,7 @@ use crate::{
         sessions::history::routes::get,
         sessions::edit::routes::edit,
         sync::routes::get,
-        live::routes::get,
+        event_stream::routes::get,
         user_data::routes::get,
         login::routes::login,
         analytics::routes::get,
@@ -62,16 +62,16 @@ use crate::{
         webhooks::deliveries::routes::test,
         health::routes::report,
     ),
-    modifiers(&Refusals)
+    modifiers(&ErrorResponses)
 )]
 struct Description;
 
 /// Adds the error responses of authentication and body parsing, which precede every handler.
-struct Refusals;
+struct ErrorResponses;
 
-impl Modify for Refusals {
+impl Modify for ErrorResponses {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        const AWAY: &str = "Authentication service unavailable";
+        const UNAVAILABLE: &str = "Authentication service unavailable";
         add_bearer(openapi);
         refuses_misfits(openapi, "ErrorBody");
         for (_, _, operation) in operations(openapi) {
@@ -86,7 +86,7 @@ impl Modify for Refusals {
                 may_answer(operation, "401", "Authentication required", "ErrorBody");
             }
             may_answer(operation, "403", "Insufficient scope", "ErrorBody");
-            may_answer(operation, "503", AWAY, "ErrorBody");
+            may_answer(operation, "503", UNAVAILABLE, "ErrorBody");
             may_answer(operation, "503", "Database unavailable", "ErrorBody");
         }
     }

@@ -16,21 +16,21 @@ use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
-use crate::auth::{IdentityClient, check_again};
-use crate::chore::BackgroundJob;
+use crate::auth::{IdentityClient, recheck_caller};
+use crate::background_job::BackgroundJob;
 use crate::config::{Config, default_identity_url};
-use crate::departures::eraser;
+use crate::erasure::eraser;
+use crate::event_stream::StreamHub;
 use crate::health::HealthCache;
 use crate::leaderboard::LeaderboardCache;
-use crate::live::StreamHub;
 use crate::rollups::{self, auditor};
 use crate::sealers::Sealers;
 use crate::sessions::sweeper;
 use crate::state::AppState;
 use crate::{
-    analytics, chat_settings, feedback, health, identity_events, inbox, leaderboard, live, login,
-    openapi, pages, preferences, projects, sessions, sync, team_activity, team_projects, user_data,
-    webhooks,
+    analytics, chat_settings, dashboard, event_stream, feedback, health, identity_events,
+    inbox_retention, leaderboard, login, openapi, preferences, projects, sessions, sync,
+    team_activity, team_projects, user_data, webhooks,
 };
 
 /// The name of the service in `listening NAME http://…` and of its SQLite file.
@@ -38,7 +38,7 @@ pub(crate) const NAME: &str = "worksession";
 /// Starts that a user can make at once, refilled over each hour.
 const STARTS_PER_HOUR: u32 = 120;
 /// Tests of chats and webhooks, and replays, that a user can request at once, refilled over each hour.
-const CALLS_BY_HAND_PER_HOUR: u32 = 60;
+const REQUESTED_CALLS_PER_HOUR: u32 = 60;
 
 /// The migrations of the work-session database.
 pub const MIGRATIONS: Migrations = Migrations {
@@ -64,9 +64,9 @@ pub struct RunningService {
     feedback: ConsumerHandle,
     identity_events: ConsumerHandle,
     webhooks: ConsumerHandle,
-    chores: [BackgroundJob; 6],
-    live: Arc<StreamHub>,
-    tail: BackgroundJob,
+    jobs: [BackgroundJob; 6],
+    streams: Arc<StreamHub>,
+    update_reader: BackgroundJob,
     relay: RelayHandle,
 }
 
@@ -91,14 +91,14 @@ impl RunningService {
     /// Stops without losing a request or an event. Unpublished events stay in the outbox.
     pub async fn stop(self) {
         // The server waits for open event streams, and they end only when the hub stops.
-        self.live.stop();
+        self.streams.stop();
         self.server.stop().await;
-        self.tail.stop().await;
+        self.update_reader.stop().await;
         self.feedback.stop().await;
         self.identity_events.stop().await;
         self.webhooks.stop().await;
-        for chore in self.chores {
-            chore.stop().await;
+        for job in self.jobs {
+            job.stop().await;
         }
         self.relay.stop().await;
     }
@@ -126,32 +126,32 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
     let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(
         &identity_url.unwrap_or_else(default_identity_url),
-        config.auth.remember(),
+        config.auth.cache_lifetime(),
         deps.clock.clone(),
         &metrics,
         config.inside.as_ref(),
     )
     .map_err(StartError::other)?;
     let base_url = config.public_url(addr).into();
-    let keys = config.home().sealing_keys(&config.secrets)?;
+    let keys = config.data_dir().sealing_keys(&config.secrets)?;
     let sealers = Sealers::new(&keys)?;
-    let dashboard = pages::dashboard(&config, addr, &keys, &deps.clock)?;
+    let dashboard = dashboard::create(&config, addr, &keys, &deps.clock)?;
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let bodies = deps.bodies;
     let bodies = bodies.unwrap_or_else(|| BodyBudget::new(config.limits.large_bodies_mib));
     let options = server_options(&config, &pool, &deps.broker, &metrics, bodies);
     let now = deps.clock.clone();
     let mut relay_options = RelayOptions::new(NAME, move || now.now_naive());
-    relay_options.bcc_filter = Some(Arc::new(webhooks::listened));
+    relay_options.bcc_filter = Some(Arc::new(webhooks::list_subscribed));
     let relay = Relay::spawn(
         pool.clone(),
         deps.broker.publisher(),
         relay_options,
         metrics.registry(),
     );
-    let boards = LeaderboardCache::new(config.leaderboard.remember());
-    let live = StreamHub::new(config.live, &metrics)?;
-    let limited = config.rate_limits.enabled.unwrap_or(true);
+    let boards = LeaderboardCache::new(config.leaderboard.cache_lifetime());
+    let streams = StreamHub::new(config.live, &metrics)?;
+    let has_limits = config.rate_limits.enabled.unwrap_or(true);
     let state = Data::new(AppState {
         pool: pool.clone(),
         clock: deps.clock.clone(),
@@ -162,74 +162,74 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
         broker: deps.broker.clone(),
         sealers,
         guard,
-        start_limiter: limited.then(|| hourly(STARTS_PER_HOUR)),
-        hand_limiter: limited.then(|| hourly(CALLS_BY_HAND_PER_HOUR)),
-        user_data: pool.batch_reads(user_data::read),
-        starts: sessions::start::starts(&pool),
-        submits: sessions::submit::submits(&pool),
+        start_limiter: has_limits.then(|| hourly_limiter(STARTS_PER_HOUR)),
+        call_limiter: has_limits.then(|| hourly_limiter(REQUESTED_CALLS_PER_HOUR)),
+        user_data: pool.batch_reads(user_data::load),
+        starts: sessions::start::new_batcher(&pool),
+        submits: sessions::submit::new_batcher(&pool),
         boards,
-        live: Arc::clone(&live),
-        probe: HealthCache::default(),
+        streams: Arc::clone(&streams),
+        health: HealthCache::default(),
     });
     let sweep_every = Duration::from_secs(state.config.sweep_seconds.max(1));
     let shared = state.clone();
     let mount = move |routes: &mut ServiceConfig| {
         configure(routes, &shared);
-        pages::configure(routes, &dashboard);
+        dashboard::configure(routes, &dashboard);
     };
     let server = server::start_on(listener, options, mount)
         .map_err(|cause| StartError::Listen(listen, cause))?;
-    let tail = live::spawn(state.clone());
-    let somebody_gone = Arc::new(Notify::new());
-    let chores = [
+    let update_reader = event_stream::spawn(state.clone());
+    let erasure_recorded = Arc::new(Notify::new());
+    let jobs = [
         sweeper::spawn(state.clone(), sweep_every),
         auditor::spawn(state.clone(), audits, sweep_every),
-        eraser::spawn(state.clone(), Arc::clone(&somebody_gone), sweep_every),
-        webhooks::keeper::spawn(state.clone(), sweep_every),
-        inbox::spawn(state.clone(), sweep_every),
-        trust_check(state.clone(), sweep_every),
+        eraser::spawn(state.clone(), Arc::clone(&erasure_recorded), sweep_every),
+        webhooks::retention::spawn(state.clone(), sweep_every),
+        inbox_retention::spawn(state.clone(), sweep_every),
+        spawn_address_check(state.clone(), sweep_every),
     ];
     let webhooks = webhooks::spawn(&deps.broker, state.clone());
     let feedback = feedback::spawn(&deps.broker, state.clone());
-    let identity_events = identity_events::spawn(&deps.broker, state, somebody_gone);
+    let identity_events = identity_events::spawn(&deps.broker, state, erasure_recorded);
     Ok(RunningService {
         server,
         feedback,
         identity_events,
         webhooks,
-        chores,
-        live,
-        tail,
+        jobs,
+        streams,
+        update_reader,
         relay,
     })
 }
 
 /// Starts the job that checks whether the identity service trusts the client addresses of forwarded sign-ins.
-fn trust_check(state: Data<AppState>, every: Duration) -> BackgroundJob {
+fn spawn_address_check(state: Data<AppState>, every: Duration) -> BackgroundJob {
     BackgroundJob::spawn(every, "identity service", state, async |state| {
-        state.identity.check_trust().await;
+        state.identity.check_address_trust().await;
         Ok(())
     })
 }
 
-fn hourly(calls: u32) -> KeyedLimiter<UserId> {
+fn hourly_limiter(calls: u32) -> KeyedLimiter<UserId> {
     KeyedLimiter::new(calls, Duration::from_secs(3_600), calls)
 }
 
 /// Opens the configured database, or the SQLite file in the data directory.
 pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
-    Ok(config.home().open_pool(&config.database, NAME)?)
+    Ok(config.data_dir().open_pool(&config.database, NAME)?)
 }
 
 fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
     routes
         .app_data(state.clone())
-        .app_data(Data::new(SlowBodyCheck(check_again)))
+        .app_data(Data::new(SlowBodyCheck(recheck_caller)))
         // actix tries paths in order, and a path with a parameter is a regular expression, so literal paths come first.
         .configure(user_data::configure)
         .configure(preferences::configure)
         .configure(sync::configure)
-        .configure(live::configure)
+        .configure(event_stream::configure)
         .configure(login::configure)
         .configure(analytics::configure)
         .configure(leaderboard::configure)
@@ -263,7 +263,7 @@ fn server_options(
         internal_secret: None,
         hsts_seconds: config.hsts_seconds(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
-        render_page: Some(pages::render_problem),
+        render_page: Some(dashboard::render_problem),
         metrics: metrics.clone(),
         ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.report()),
         openapi: Some(openapi::openapi),

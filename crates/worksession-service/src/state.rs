@@ -11,9 +11,9 @@ use service_kit::rate_limit::KeyedLimiter;
 use crate::auth::IdentityClient;
 use crate::config::Config;
 use crate::error::Error;
+use crate::event_stream::StreamHub;
 use crate::health::HealthCache;
 use crate::leaderboard::LeaderboardCache;
-use crate::live::StreamHub;
 use crate::sealers::Sealers;
 use crate::sessions::start::StartBatcher;
 use crate::sessions::submit::SubmitBatcher;
@@ -53,11 +53,11 @@ pub(crate) struct AppState {
     /// Leaderboards, cached for a few seconds.
     pub(crate) boards: LeaderboardCache,
     /// Limits the tests and replays that each user requests; none if rate limits are disabled.
-    pub(crate) hand_limiter: Option<KeyedLimiter<UserId>>,
+    pub(crate) call_limiter: Option<KeyedLimiter<UserId>>,
     /// The open event streams.
-    pub(crate) live: Arc<StreamHub>,
+    pub(crate) streams: Arc<StreamHub>,
     /// The health checks, shared by concurrent requests.
-    pub(crate) probe: HealthCache,
+    pub(crate) health: HealthCache,
 }
 
 impl AppState {
@@ -80,14 +80,14 @@ impl AppState {
     }
 
     /// Counts a test or replay against the user's limit, because it calls an address of the user's choice.
-    pub(crate) fn limit_calls_by_hand(&self, user: UserId) -> Result<(), Error> {
-        limit(self.hand_limiter.as_ref(), user)
+    pub(crate) fn limit_requested_calls(&self, user: UserId) -> Result<(), Error> {
+        limit(self.call_limiter.as_ref(), user)
     }
 
     /// Wakes the relay and the event streams, after a commit that changed sessions.
     pub(crate) fn wake(&self) {
         self.relay.wake();
-        self.live.wake();
+        self.streams.wake();
     }
 }
 

@@ -9,7 +9,7 @@ use super::wire::Group;
 
 /// Returns the breakdowns of the user's months whose first days are in `months`, in order (see [`crate::rollups::Breakdown`]).
 /// They are by day if `group` is day or week, otherwise by the group.
-pub(super) fn months(
+pub(super) fn list_months(
     db: &mut Db,
     user: UserId,
     months: DateRange,
@@ -28,7 +28,7 @@ pub(super) fn months(
 }
 
 /// Returns the breakdowns of the user's days in two ranges, by hour, category or project.
-pub(super) fn days(
+pub(super) fn list_days(
     db: &mut Db,
     user: UserId,
     [early, late]: [DateRange; 2],

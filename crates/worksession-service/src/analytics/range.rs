@@ -4,9 +4,9 @@ use crate::error::Error;
 use crate::rules::time::month_of;
 
 /// The maximum number of days in a range.
-const MOST_DAYS: i64 = 366;
+const MAX_DAYS: i64 = 366;
 /// The number of days in the default range, including today.
-const USUAL_DAYS: u64 = 30;
+const RANGE_DAYS: u64 = 30;
 
 /// A range of local dates, both ends included. It is empty if the end precedes the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,20 +46,20 @@ impl DateRange {
     ///
     /// # Errors
     /// 400 when a value is not a date, when `from` is later than `to`, and for more than 366 days.
-    pub(super) fn read(
+    pub(super) fn parse(
         from: Option<&str>,
         to: Option<&str>,
         today: NaiveDate,
     ) -> Result<Self, Error> {
-        let to = to.map(|text| date("to", text)).transpose()?;
-        let from = from.map(|text| date("from", text)).transpose()?;
+        let to = to.map(|text| parse_date("to", text)).transpose()?;
+        let from = from.map(|text| parse_date("from", text)).transpose()?;
         let to = to.unwrap_or_else(|| from.map_or(today, |from| from.max(today)));
-        let usual = || to.checked_sub_days(Days::new(USUAL_DAYS - 1)).unwrap_or(to);
-        let from = from.unwrap_or_else(usual);
+        let first_day = || to.checked_sub_days(Days::new(RANGE_DAYS - 1)).unwrap_or(to);
+        let from = from.unwrap_or_else(first_day);
         if from > to {
             return Err(Error::invalid("from must not be later than to"));
         }
-        if (to - from).num_days() >= MOST_DAYS {
+        if (to - from).num_days() >= MAX_DAYS {
             return Err(Error::invalid("from and to must span at most 366 days"));
         }
         Ok(Self { from, to })
@@ -71,7 +71,7 @@ impl DateRange {
 }
 
 /// Parses a date in the only accepted format, `YYYY-MM-DD`.
-fn date(field: &'static str, text: &str) -> Result<NaiveDate, Error> {
+fn parse_date(field: &'static str, text: &str) -> Result<NaiveDate, Error> {
     let parsed = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
     // Both databases can store these years.
     parsed
@@ -86,7 +86,7 @@ mod tests {
 
     fn read(from: Option<&str>, to: Option<&str>) -> Result<(String, String, usize), String> {
         let today = "2026-11-21".parse().unwrap();
-        let range = DateRange::read(from, to, today).map_err(|error| error.to_string())?;
+        let range = DateRange::parse(from, to, today).map_err(|error| error.to_string())?;
         Ok((
             range.from.to_string(),
             range.to.to_string(),

@@ -29,12 +29,12 @@ pub(crate) async fn get(
     query: Result<Query<TrackingQuery>, Problem>,
 ) -> Result<web::Json<TrackingResponse>, Error> {
     let query = query?.0;
-    let group = Group::read(query.group.as_deref())?;
+    let group = Group::parse(query.group.as_deref())?;
     let (user, now) = (caller.id, state.clock.now_naive());
     let read = state.pool.read::<_, Error, _>(move |db| {
         let settings = preferences::get_or_default(db, user)?;
         let today = local_moment(now, settings.tz()).day;
-        let range = DateRange::read(query.from.as_deref(), query.to.as_deref(), today)?;
+        let range = DateRange::parse(query.from.as_deref(), query.to.as_deref(), today)?;
         let (buckets, totals) = tracking::buckets(db, user, range, group)?;
         Ok(TrackingResponse {
             success: true,

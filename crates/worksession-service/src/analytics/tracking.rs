@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::rollups::{Breakdown, SessionSums};
 
 /// The maximum number of categories or projects in a response. The totals include the others.
-const MOST_PARTS: usize = 200;
+const MAX_PARTS: usize = 200;
 
 /// Returns the buckets of the range and its totals. Days, weeks and hours include empty buckets. Categories and projects
 /// are sorted by minutes, most first.
@@ -40,8 +40,8 @@ fn days(
     range: DateRange,
 ) -> Result<BTreeMap<NaiveDate, SessionSums>, Error> {
     let mut days = BTreeMap::new();
-    for (month, split) in queries::months(db, user, range.months(), Group::Day)? {
-        for (day, sums) in Breakdown::read(Some(&split))?.into_parts() {
+    for (month, breakdown) in queries::list_months(db, user, range.months(), Group::Day)? {
+        for (day, sums) in Breakdown::parse(Some(&breakdown))?.into_parts() {
             let day = day.parse().ok().and_then(|day| month.with_day(day));
             let day = day.ok_or_else(|| Error::internal(format!("no such day in {month}")))?;
             if range.from <= day && day <= range.to {
@@ -86,14 +86,14 @@ fn by_part(
     group: Group,
 ) -> Result<(Vec<Bucket>, SessionSums), Error> {
     let (months, edges) = range.whole_months();
-    let months = queries::months(db, user, months, group)?.into_iter();
-    let days = queries::days(db, user, edges, group)?;
+    let months = queries::list_months(db, user, months, group)?.into_iter();
+    let days = queries::list_days(db, user, edges, group)?;
     let (mut parts, mut totals) = (
         BTreeMap::<String, SessionSums>::new(),
         SessionSums::default(),
     );
-    for split in months.map(|(_, split)| split).chain(days) {
-        for (key, sums) in Breakdown::read(Some(&split))?.into_parts() {
+    for breakdown in months.map(|(_, breakdown)| breakdown).chain(days) {
+        for (key, sums) in Breakdown::parse(Some(&breakdown))?.into_parts() {
             // Each session has exactly one hour, category and project, so the parts add up to the totals.
             totals += sums;
             *parts.entry(key).or_default() += sums;
@@ -110,7 +110,7 @@ fn by_part(
         let mut parts: Vec<_> = parts.into_iter().collect();
         // The sort is stable, so equal parts stay in alphabetical order.
         parts.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.minutes));
-        parts.truncate(MOST_PARTS);
+        parts.truncate(MAX_PARTS);
         parts.into_iter().map(Bucket::new).collect()
     };
     Ok((buckets, totals))

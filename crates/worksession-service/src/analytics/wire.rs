@@ -39,7 +39,7 @@ impl Group {
     ///
     /// # Errors
     /// 400 for an unknown group.
-    pub(super) fn read(text: Option<&str>) -> Result<Self, Error> {
+    pub(super) fn parse(text: Option<&str>) -> Result<Self, Error> {
         let groups = [
             Self::Day,
             Self::Week,
@@ -48,8 +48,8 @@ impl Group {
             Self::Project,
         ];
         let name = text.unwrap_or("day");
-        let named = groups.into_iter().find(|group| group.name() == name);
-        named.ok_or_else(|| {
+        let group = groups.into_iter().find(|group| group.name() == name);
+        group.ok_or_else(|| {
             Error::invalid("group must be one of day, week, hour, category, project")
         })
     }

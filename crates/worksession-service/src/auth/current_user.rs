@@ -29,13 +29,13 @@ pub(crate) struct CurrentUser {
 impl CurrentUser {
     /// Returns the e-mail address if it is verified.
     #[must_use]
-    pub(crate) fn proven_email(&self) -> Option<&str> {
+    pub(crate) fn verified_email(&self) -> Option<&str> {
         self.email.as_deref().filter(|_| self.email_verified)
     }
 
     /// Returns the e-mail address that the token may read. A token with scopes does not read the placeholder address.
     #[must_use]
-    pub(crate) fn email_to_show(&self) -> Option<&str> {
+    pub(crate) fn visible_email(&self) -> Option<&str> {
         let email = self.email.as_deref();
         email.filter(|email| self.scope.is_none() || !is_placeholder(email))
     }

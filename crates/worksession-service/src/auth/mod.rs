@@ -4,23 +4,23 @@
 //! The token is checked before the body. A `Json` argument therefore never fails by itself, and its handler calls
 //! `into_inner`. For the same reason a query is a `Result<Query<T>, Problem>`.
 
-mod breaker;
+mod caller;
+mod circuit_breaker;
 mod current_user;
-mod existence;
-mod extract;
-mod identity;
-mod memory;
+mod existence_check;
+mod identity_client;
 mod scope;
 mod sign_in;
+mod token_cache;
 
+pub(crate) use caller::{Caller, recheck_caller};
 pub(crate) use current_user::CurrentUser;
-pub(crate) use extract::{Caller, check_again};
-pub(crate) use identity::IdentityClient;
+pub(crate) use identity_client::IdentityClient;
 pub(crate) use scope::{
     AccountAccess, AdoptIntegrations, ChatsWrite, IntegrationsWrite, RequiredScope, SessionsRead,
     SessionsWrite, TeamActivity, Teams, TeamsWrite, UserDataAccess, WebhooksWrite,
 };
-pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
+pub(crate) use sign_in::{SignInOrigin, SignInResponse};
 
 use auth_types::BearerError;
 

@@ -4,11 +4,11 @@ use crate::error::Error;
 /// The scope that an endpoint requires, as a type in the arguments of its handler.
 pub(crate) trait RequiredScope: 'static {
     /// Whether the user's token has the scope.
-    fn is_held_by(user: &CurrentUser) -> bool;
+    fn is_granted_to(user: &CurrentUser) -> bool;
 
     /// Returns the error for a request without an authenticated user.
-    fn refused(refusal: AuthFailure) -> Error {
-        match refusal {
+    fn error_for(failure: AuthFailure) -> Error {
+        match failure {
             AuthFailure::NoToken | AuthFailure::BadToken => Error::AuthenticationRequired,
             AuthFailure::Unavailable => Error::AuthenticationUnavailable,
         }
@@ -20,7 +20,7 @@ pub(crate) trait RequiredScope: 'static {
 pub(crate) struct AccountAccess;
 
 impl RequiredScope for AccountAccess {
-    fn is_held_by(user: &CurrentUser) -> bool {
+    fn is_granted_to(user: &CurrentUser) -> bool {
         user.is_first_party && user.has_scope("account")
     }
 }
@@ -33,7 +33,7 @@ macro_rules! scopes {
             pub(crate) struct $scope;
 
             impl RequiredScope for $scope {
-                fn is_held_by(user: &CurrentUser) -> bool {
+                fn is_granted_to(user: &CurrentUser) -> bool {
                     user.has_scope($name)
                 }
             }
@@ -56,8 +56,8 @@ scopes! {
 
 /// Requires both scopes.
 impl<A: RequiredScope, B: RequiredScope> RequiredScope for (A, B) {
-    fn is_held_by(user: &CurrentUser) -> bool {
-        A::is_held_by(user) && B::is_held_by(user)
+    fn is_granted_to(user: &CurrentUser) -> bool {
+        A::is_granted_to(user) && B::is_granted_to(user)
     }
 }
 
@@ -79,12 +79,12 @@ pub(crate) type AdoptIntegrations = (AccountAccess, IntegrationsWrite);
 pub(crate) struct UserDataAccess;
 
 impl RequiredScope for UserDataAccess {
-    fn is_held_by(user: &CurrentUser) -> bool {
-        SessionsRead::is_held_by(user)
+    fn is_granted_to(user: &CurrentUser) -> bool {
+        SessionsRead::is_granted_to(user)
     }
 
-    fn refused(refusal: AuthFailure) -> Error {
-        match refusal {
+    fn error_for(failure: AuthFailure) -> Error {
+        match failure {
             AuthFailure::NoToken => Error::TokenRequired,
             AuthFailure::BadToken => Error::InvalidToken,
             AuthFailure::Unavailable => Error::AuthenticationUnavailable,

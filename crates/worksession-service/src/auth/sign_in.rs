@@ -6,16 +6,16 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use service_kit::http::{InternalSecret, RequestId};
 
 use super::AuthFailure;
-use super::breaker::Verdict;
-use super::identity::IdentityClient;
+use super::circuit_breaker::CallOutcome;
+use super::identity_client::IdentityClient;
 
 /// How long a sign-in waits before the liveness of the identity service is checked.
-const DOUBT_AFTER: Duration = Duration::from_secs(1);
+const CHECK_LIVENESS_AFTER: Duration = Duration::from_secs(1);
 /// The time limit of the liveness check.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+const LIVENESS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time limit of a sign-in once the identity service is known to be live. It delays sign-ins for up to 15 seconds
 /// when there are many.
-const BUSY: Duration = Duration::from_secs(20);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Where a sign-in comes from. The identity service limits sign-ins by address, and lists them with address and user agent.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct SignInOrigin {
 }
 
 /// The response of the identity service to a sign-in. It has no `Debug`, because the body can contain tokens.
-pub(crate) struct SignInAnswer {
+pub(crate) struct SignInResponse {
     pub(crate) status: StatusCode,
     /// The seconds of the `Retry-After` header.
     pub(crate) retry_after: Option<u64>,
@@ -43,52 +43,51 @@ impl IdentityClient {
         &self,
         body: Vec<u8>,
         origin: &SignInOrigin,
-    ) -> Result<SignInAnswer, AuthFailure> {
+    ) -> Result<SignInResponse, AuthFailure> {
         let request_id = &origin.request_id;
-        let Ok(_turn) = self.sign_ins.try_acquire() else {
+        let Ok(_permit) = self.sign_in_permits.try_acquire() else {
             log::warn!(request_id:% = request_id; "identity service: too many sign-ins wait");
             return Err(AuthFailure::Unavailable);
         };
-        let question = self
-            .breaker
-            .admit(Instant::now())
-            .ok_or(AuthFailure::Unavailable)?;
-        let answer = tokio::select! {
-            answer = self.post(body, origin) => answer.map_err(|cause| (Verdict::Failed, cause.to_string())),
-            given_up = self.lose_patience() => Err(given_up),
+        let permit = self.breaker.admit(Instant::now());
+        let permit = permit.ok_or(AuthFailure::Unavailable)?;
+        let response = tokio::select! {
+            response = self.post(body, origin) => response.map_err(|cause| (CallOutcome::Failed, cause.to_string())),
+            timed_out = self.wait_for_timeout() => Err(timed_out),
         };
-        let verdict = match &answer {
+        let outcome = match &response {
             // A 5xx can mean a full sign-in queue, which does not prevent validations.
-            Ok(answer) if answer.status.is_server_error() => Verdict::Nothing,
-            Ok(_) => Verdict::Success,
-            Err((verdict, _)) => *verdict,
+            Ok(response) if response.status.is_server_error() => CallOutcome::Unknown,
+            Ok(_) => CallOutcome::Success,
+            Err((outcome, _)) => *outcome,
         };
-        self.breaker.learn(question, verdict, Instant::now());
-        answer.map_err(|(_, cause)| {
+        self.breaker.record_outcome(permit, outcome, Instant::now());
+        response.map_err(|(_, cause)| {
             log::warn!(request_id:% = request_id; "identity service: sign-in: {cause}");
             AuthFailure::Unavailable
         })
     }
 
     /// Returns when further waiting is useless, with what that says about the identity service.
-    async fn lose_patience(&self) -> (Verdict, String) {
-        tokio::time::sleep(DOUBT_AFTER).await;
-        if self.ping_identity(SIGN_OF_LIFE).await.is_none() {
-            return (Verdict::Failed, "no response to a health check".to_owned());
+    async fn wait_for_timeout(&self) -> (CallOutcome, String) {
+        tokio::time::sleep(CHECK_LIVENESS_AFTER).await;
+        if self.ping(LIVENESS_TIMEOUT).await.is_none() {
+            let cause = "no response to a health check";
+            return (CallOutcome::Failed, cause.to_owned());
         }
-        tokio::time::sleep(BUSY).await;
-        (Verdict::Nothing, "no answer in time".to_owned())
+        tokio::time::sleep(SIGN_IN_TIMEOUT).await;
+        (CallOutcome::Unknown, "no answer in time".to_owned())
     }
 
-    async fn post(&self, body: Vec<u8>, origin: &SignInOrigin) -> reqwest::Result<SignInAnswer> {
+    async fn post(&self, body: Vec<u8>, origin: &SignInOrigin) -> reqwest::Result<SignInResponse> {
         let mut request = self
             .http
-            .post(self.login.clone())
+            .post(self.login_url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header("x-forwarded-for", origin.address.to_string())
             .header("x-request-id", origin.request_id.as_str());
-        if let Some(inside) = &self.inside {
-            request = request.header(InternalSecret::HEADER, inside.expose());
+        if let Some(secret) = &self.internal_secret {
+            request = request.header(InternalSecret::HEADER, secret.expose());
         }
         if let Some(user_agent) = &origin.user_agent {
             request = request.header(USER_AGENT, user_agent.as_slice());
@@ -98,7 +97,7 @@ impl IdentityClient {
             .headers()
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok()?.parse().ok());
-        Ok(SignInAnswer {
+        Ok(SignInResponse {
             status: response.status(),
             retry_after,
             body: response.bytes().await?.to_vec(),

@@ -2,13 +2,13 @@
 //! encrypted. It is also stored encrypted, so that a paused chat can become active again.
 
 pub(crate) mod model;
-mod provider;
 pub(crate) mod queries;
 mod revisions;
 pub(crate) mod routes;
 mod service;
+mod settings;
 mod wire;
 
 pub(crate) use model::target;
-pub(crate) use revisions::{switch_off, take_away};
+pub(crate) use revisions::{disable, remove_for_team};
 pub(crate) use routes::configure;

@@ -2,7 +2,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::ChatTarget;
 
-use crate::hooks::{ACTIVE, IntegrationCreator};
+use crate::integrations::{ACTIVE, IntegrationCreator};
 use crate::schema::chat_integrations;
 
 /// A project's chat as stored, without its encrypted address.
@@ -23,7 +23,7 @@ pub(crate) struct ChatRow {
         chat_integrations::client_id,
         chat_integrations::session_id,
     ))]
-    pub(crate) maker: IntegrationCreator,
+    pub(crate) creator: IntegrationCreator,
     /// `pending`, `delivered`, `failed` or `skipped`. Like its time, none if this chat was never tested.
     pub(super) test_outcome: Option<String>,
     pub(super) test_reason: Option<String>,
@@ -33,8 +33,8 @@ pub(crate) struct ChatRow {
 impl ChatRow {
     /// Returns the notifications that the chat receives.
     pub(crate) fn announced(&self) -> Vec<String> {
-        let words = self.announce.split(',').filter(|word| !word.is_empty());
-        words.map(str::to_owned).collect()
+        let names = self.announce.split(',').filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
     }
 }
 

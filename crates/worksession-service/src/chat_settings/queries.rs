@@ -7,9 +7,9 @@ use event_types::ChatTested;
 use uuid::Uuid;
 
 use super::model::{ChatRow, TEST_PENDING};
-use super::provider::Settings;
+use super::settings::ChatSettings;
 use crate::columns::columns;
-use crate::hooks::{ACTIVE, IntegrationCreator, OFF, PAUSED};
+use crate::integrations::{ACTIVE, DISABLED, IntegrationCreator, PAUSED};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chat, team_projects};
 
@@ -23,17 +23,17 @@ pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Ch
 }
 
 /// Locks the project until the transaction ends, so that concurrent changes of its chat run one after the other.
-pub(super) fn hold(db: &mut Db, project: TeamProjectId) -> QueryResult<()> {
-    let held = team_projects::table.find(project);
+pub(super) fn lock_project(db: &mut Db, project: TeamProjectId) -> QueryResult<()> {
+    let row = team_projects::table.find(project);
     if let Db::Pg(conn) = db {
-        let held = held.select(team_projects::id).for_no_key_update();
-        held.first::<TeamProjectId>(conn)?;
+        let row = row.select(team_projects::id).for_no_key_update();
+        row.first::<TeamProjectId>(conn)?;
     }
     Ok(())
 }
 
 /// Stores the encrypted address of the chat's newest revision.
-pub(super) fn keep_sealed(
+pub(super) fn update_sealed(
     db: &mut Db,
     project: TeamProjectId,
     sealed: Option<&str>,
@@ -44,12 +44,11 @@ pub(super) fn keep_sealed(
         .map(drop)
 }
 
-/// Activates a paused chat as `maker`'s. Returns the new revision, and the address encrypted for the previous
-/// revision.
+/// Activates a paused chat as `creator`'s. Returns the new revision, and the address encrypted for the previous revision.
 pub(super) fn adopt(
     db: &mut Db,
     project: TeamProjectId,
-    maker: &IntegrationCreator,
+    creator: &IntegrationCreator,
     now: NaiveDateTime,
 ) -> QueryResult<Option<(i64, Option<String>)>> {
     let paused = chat::table
@@ -61,9 +60,9 @@ pub(super) fn adopt(
             chat::reason.eq(None::<String>),
             chat::revision.eq(chat::revision + 1),
             chat::updated_at.eq(now),
-            chat::created_by.eq(maker.created_by),
-            chat::client_id.eq(&maker.client_id),
-            chat::session_id.eq(&maker.session_id),
+            chat::created_by.eq(creator.created_by),
+            chat::client_id.eq(&creator.client_id),
+            chat::session_id.eq(&creator.session_id),
         ))
         .returning((chat::revision, chat::sealed))
         .get_result(db)
@@ -72,11 +71,11 @@ pub(super) fn adopt(
 
 /// Sets the chat, or removes it without `settings`, and returns the new revision. The row outlives the chat, so that
 /// revisions only increase.
-pub(super) fn put(
+pub(super) fn upsert(
     db: &mut Db,
     project: TeamProjectId,
-    settings: Option<&Settings>,
-    maker: &IntegrationCreator,
+    settings: Option<&ChatSettings>,
+    creator: &IntegrationCreator,
     now: NaiveDateTime,
 ) -> QueryResult<i64> {
     let provider = settings.map(|settings| settings.destination.provider.name());
@@ -85,13 +84,13 @@ pub(super) fn put(
         chat::team_project_id.eq(project),
         chat::provider.eq(provider),
         chat::revision.eq(1),
-        chat::status.eq(if provider.is_some() { ACTIVE } else { OFF }),
+        chat::status.eq(if provider.is_some() { ACTIVE } else { DISABLED }),
         chat::reason.eq(None::<String>),
         chat::updated_at.eq(now),
         chat::announce.eq(announce.unwrap_or_default()),
-        chat::created_by.eq(maker.created_by),
-        chat::client_id.eq(&maker.client_id),
-        chat::session_id.eq(&maker.session_id),
+        chat::created_by.eq(creator.created_by),
+        chat::client_id.eq(&creator.client_id),
+        chat::session_id.eq(&creator.session_id),
     );
     on_backend!(db, conn => diesel::insert_into(chat::table)
         .values(row)
@@ -118,7 +117,7 @@ pub(super) fn put(
 }
 
 /// Lists up to `limit` projects of the team that have a chat, whatever its status.
-pub(super) fn of_team(db: &mut Db, team: TeamId, limit: i64) -> QueryResult<Vec<TeamProjectId>> {
+pub(super) fn list(db: &mut Db, team: TeamId, limit: i64) -> QueryResult<Vec<TeamProjectId>> {
     chat::table
         .inner_join(team_projects::table)
         .filter(
@@ -133,20 +132,20 @@ pub(super) fn of_team(db: &mut Db, team: TeamId, limit: i64) -> QueryResult<Vec<
 }
 
 /// Disables a chat, unless there is a newer revision, and returns its provider.
-pub(super) fn switch_off(
+pub(super) fn disable(
     db: &mut Db,
     project: TeamProjectId,
     revision: i64,
     reason: &str,
     now: NaiveDateTime,
 ) -> QueryResult<Option<String>> {
-    let meant = chat::table
+    let current = chat::table
         .filter(chat::team_project_id.eq(project))
         .filter(chat::revision.eq(revision))
         .filter(chat::status.eq(ACTIVE));
-    let provider: Option<Option<String>> = diesel::update(meant)
+    let provider: Option<Option<String>> = diesel::update(current)
         .set((
-            chat::status.eq(OFF),
+            chat::status.eq(DISABLED),
             chat::sealed.eq(None::<String>),
             chat::reason.eq(reason),
             chat::updated_at.eq(now),
@@ -158,17 +157,17 @@ pub(super) fn switch_off(
 }
 
 /// Records the start of a test, and returns the revision of the tested chat; none without an active chat.
-pub(super) fn begin_test(
+pub(super) fn record_test_start(
     db: &mut Db,
     project: TeamProjectId,
     test: Uuid,
     now: NaiveDateTime,
 ) -> QueryResult<Option<i64>> {
-    let in_use = chat::table
+    let active = chat::table
         .filter(chat::team_project_id.eq(project))
         .filter(chat::provider.is_not_null())
         .filter(chat::status.eq(ACTIVE));
-    diesel::update(in_use)
+    diesel::update(active)
         .set((
             chat::test_id.eq(test.to_string()),
             chat::test_outcome.eq(TEST_PENDING),
@@ -181,11 +180,11 @@ pub(super) fn begin_test(
 }
 
 /// Records the outcome of a test, unless a later one has started.
-pub(crate) fn end_test(db: &mut Db, tested: &ChatTested) -> QueryResult<usize> {
-    let meant = chat::table
+pub(crate) fn record_test_outcome(db: &mut Db, tested: &ChatTested) -> QueryResult<usize> {
+    let current = chat::table
         .filter(chat::team_project_id.eq(tested.project_id))
         .filter(chat::test_id.eq(tested.test_id.to_string()));
-    diesel::update(meant)
+    diesel::update(current)
         .set((
             chat::test_outcome.eq(&tested.outcome),
             chat::test_reason.eq(&tested.reason),

@@ -9,7 +9,7 @@ use service_kit::http::RequestId;
 
 use super::queries;
 use crate::error::Error;
-use crate::hooks::{Integration, IntegrationCreator, RevisionTarget, contacts};
+use crate::integrations::{Integration, IntegrationCreator, RevisionTarget, contacts};
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects;
@@ -23,28 +23,28 @@ pub(super) fn store(
     now: DateTime<Utc>,
     request_id: Option<&RequestId>,
 ) -> QueryResult<()> {
-    queries::keep_sealed(db, project, sealed.as_deref())?;
-    let target = sealed.map_or(RevisionTarget::Gone, RevisionTarget::Sealed);
-    Integration::Chat(project).publish(db, revision, target, now, request_id)
+    queries::update_sealed(db, project, sealed.as_deref())?;
+    let target = sealed.map_or(RevisionTarget::Removed, RevisionTarget::Sealed);
+    Integration::Chat(project).enqueue_revision(db, revision, target, now, request_id)
 }
 
 /// Removes up to `limit` chats of a team's projects, as a DELETE of each would, and returns their number.
-pub(crate) fn take_away(
+pub(crate) fn remove_for_team(
     db: &mut Db,
     team: TeamId,
     now: DateTime<Utc>,
     limit: i64,
 ) -> QueryResult<usize> {
-    let projects = queries::of_team(db, team, limit)?;
+    let projects = queries::list(db, team, limit)?;
     for project in &projects {
-        let revision = queries::put(
+        let revision = queries::upsert(
             db,
             *project,
             None,
             &IntegrationCreator::default(),
             now.naive_utc(),
         )?;
-        contacts::forget(db, Integration::Chat(*project))?;
+        contacts::delete(db, Integration::Chat(*project))?;
         store(db, *project, revision, None, now, None)?;
     }
     Ok(projects.len())
@@ -52,7 +52,7 @@ pub(crate) fn take_away(
 
 /// Disables a chat that permanently rejects messages, unless there is a newer revision, and requests a mail to the
 /// person who configured it.
-pub(crate) fn switch_off(
+pub(crate) fn disable(
     db: &mut Db,
     state: &AppState,
     id: TeamProjectId,
@@ -60,11 +60,11 @@ pub(crate) fn switch_off(
     reason: String,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let provider = queries::switch_off(db, id, revision, &reason, now.naive_utc())?;
+    let provider = queries::disable(db, id, revision, &reason, now.naive_utc())?;
     let (Some(provider), Some(project)) = (provider, team_projects::queries::find(db, id)?) else {
         return Ok(());
     };
-    contacts::tell(db, &state.sealers, Integration::Chat(id), now, |username| {
+    contacts::enqueue_creator_mail(db, &state.sealers, Integration::Chat(id), now, |username| {
         MailTemplate::ChatSwitchedOff {
             username,
             project_id: id.get(),

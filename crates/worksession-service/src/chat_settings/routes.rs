@@ -7,7 +7,7 @@ use crate::auth::{AdoptIntegrations, Caller, ChatsWrite, IntegrationsWrite, Sess
 use crate::error::{Error, ErrorBody};
 use crate::projects::TeamProjectId;
 use crate::state::State;
-use crate::team_projects::read_id;
+use crate::team_projects::parse_id;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config
@@ -37,7 +37,7 @@ pub(crate) async fn get(
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<ChatResponse>, Error> {
     Ok(web::Json(
-        service::get(&state, caller.into(), read_id(&id)?).await?,
+        service::get(&state, caller.into(), parse_id(&id)?).await?,
     ))
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn put(
     request: Json<PutChatRequest>,
 ) -> Result<web::Json<ChatResponse>, Error> {
     Ok(web::Json(
-        service::put(&state, caller.into(), read_id(&id)?, request, request_id).await?,
+        service::put(&state, caller.into(), parse_id(&id)?, request, request_id).await?,
     ))
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn delete(
     caller: Caller<IntegrationsWrite>,
     Path((id,)): Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    service::delete(&state, caller.into(), read_id(&id)?, request_id).await?;
+    service::delete(&state, caller.into(), parse_id(&id)?, request_id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -101,8 +101,8 @@ pub(crate) async fn test(
     caller: Caller<IntegrationsWrite>,
     Path((id,)): Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    let waiting = service::test(&state, caller.into(), read_id(&id)?, request_id).await?;
-    Ok(HttpResponse::Accepted().json(waiting))
+    let pending = service::test(&state, caller.into(), parse_id(&id)?, request_id).await?;
+    Ok(HttpResponse::Accepted().json(pending))
 }
 
 /// Adopts a paused chat: it becomes the caller's and receives notifications again. A chat that is not paused stays as it is.
@@ -122,6 +122,6 @@ pub(crate) async fn adopt(
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<ChatResponse>, Error> {
     Ok(web::Json(
-        service::adopt(&state, caller.into(), read_id(&id)?, request_id).await?,
+        service::adopt(&state, caller.into(), parse_id(&id)?, request_id).await?,
     ))
 }

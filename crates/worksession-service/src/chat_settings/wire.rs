@@ -81,8 +81,8 @@ impl ChatResponse {
                 channel,
                 status: row.status,
                 reason: row.reason,
-                created_by: row.maker.created_by,
-                client_id: row.maker.client_id,
+                created_by: row.creator.created_by,
+                client_id: row.creator.client_id,
                 last_test: row
                     .test_outcome
                     .zip(row.test_at)

@@ -61,7 +61,7 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
         Command::Serve => cli::runtime()?.block_on(serve(config))?,
         Command::Migrate => cli::runtime()?.block_on(migrate(&config))?,
         Command::CheckConfig => {
-            config.home().check(&config.database)?;
+            config.data_dir().check(&config.database)?;
             config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?;
         }
         Command::Healthcheck => cli::runtime()?.block_on(cli::healthcheck(config.listen))?,

@@ -5,9 +5,9 @@ use chrono::{DateTime, Utc};
 use db_kit::{Db, inbox};
 use uuid::Uuid;
 
+use super::event::FeedbackEvent;
 use super::queries::{self, Notification};
-use super::word::FeedbackEvent;
-use crate::error::{Error, verdict};
+use crate::error::{Error, acknowledge};
 use crate::sessions::queries::{DeletionLock, lock_deletion};
 use crate::state::{AppState, State};
 use crate::{chat_settings, webhooks};
@@ -25,73 +25,73 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
         BatchOptions { most: AT_ONCE },
         move |deliveries| {
             let state = state.clone();
-            async move { hear(&state, deliveries).await }
+            async move { consume_batch(&state, deliveries).await }
         },
     )
 }
 
-async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Acknowledgement> {
-    let read: Vec<_> = deliveries
+async fn consume_batch(state: &State, deliveries: Vec<Delivery>) -> Vec<Acknowledgement> {
+    let decoded: Vec<_> = deliveries
         .iter()
-        .map(|delivery| FeedbackEvent::read(&delivery.event()?))
+        .map(|delivery| FeedbackEvent::decode(&delivery.event()?))
         .collect();
-    let words: Vec<_> = read.iter().flatten().cloned().collect();
-    let together = match words.len() {
+    let events: Vec<_> = decoded.iter().flatten().cloned().collect();
+    let stored = match events.len() {
         0 => Ok(()),
-        _ => take_in(state, words).await,
+        _ => store(state, events).await,
     };
-    if let Err(cause) = &together {
+    if let Err(cause) = &stored {
         log::warn!("feedback events will be retried: {cause}");
     }
-    let mut verdicts = Vec::with_capacity(read.len());
-    for read in read {
-        verdicts.push(match (read, &together) {
+    let mut acknowledgements = Vec::with_capacity(decoded.len());
+    for decoded in decoded {
+        acknowledgements.push(match (decoded, &stored) {
             (Err(reason), _) => Acknowledgement::DeadLetter(reason),
             (Ok(_), Ok(())) => Acknowledgement::Ack,
-            // A permanent failure of one event must not hold up the others.
-            (Ok((id, word)), Err(cause)) if cause.is_lasting() => alone(state, id, word).await,
+            // A permanent failure of one event must not delay the others.
+            (Ok(event), Err(cause)) if cause.is_lasting() => consume_one(state, event).await,
             (Ok(_), Err(_)) => Acknowledgement::Retry,
         });
     }
-    verdicts
+    acknowledgements
 }
 
-async fn alone(state: &State, id: Uuid, word: FeedbackEvent) -> Acknowledgement {
-    verdict(take_in(state, vec![(id, word)]).await, |cause| {
+async fn consume_one(state: &State, (id, event): (Uuid, FeedbackEvent)) -> Acknowledgement {
+    acknowledge(store(state, vec![(id, event)]).await, |cause| {
         log::warn!("the feedback event {id} will be retried: {cause}");
     })
 }
 
-async fn take_in(state: &State, words: Vec<(Uuid, FeedbackEvent)>) -> Result<(), Error> {
+async fn store(state: &State, events: Vec<(Uuid, FeedbackEvent)>) -> Result<(), Error> {
     let now = state.clock.now();
     let shared = state.clone();
-    let switches_off = |(_, word): &(_, FeedbackEvent)| {
+    let disables = |(_, event): &(_, FeedbackEvent)| {
         matches!(
-            word,
-            FeedbackEvent::Disabled { .. } | FeedbackEvent::WebhookDisabled(_)
+            event,
+            FeedbackEvent::ChatDisabled { .. } | FeedbackEvent::WebhookDisabled(_)
         )
     };
-    let switch_off = words.iter().any(switches_off);
+    let is_disabled = events.iter().any(disables);
     let change = move |db: &mut Db| {
         // What is recorded about a session exists only as long as it does. This lock comes first, because a transaction that
         // deletes sessions takes it before it locks the same rows.
         lock_deletion(db, DeletionLock::Shared)?;
-        let ids = words.iter().map(|(id, _)| *id);
+        let ids = events.iter().map(|(id, _)| *id);
         let mut new = inbox::record_all(db, CONSUMER, ids, now.naive_utc())?;
-        let mut settled = BTreeMap::new();
-        for (_, word) in words.into_iter().filter(|(id, _)| new.remove(id)) {
-            match word {
-                FeedbackEvent::Settled(notifications) => {
+        let mut outcomes = BTreeMap::new();
+        for (_, event) in events.into_iter().filter(|(id, _)| new.remove(id)) {
+            match event {
+                FeedbackEvent::Notifications(notifications) => {
                     let by_event = |one: Notification| (one.event_id.clone(), one);
-                    settled.extend(notifications.into_iter().map(by_event));
+                    outcomes.extend(notifications.into_iter().map(by_event));
                 }
-                other => note(db, &shared, other, now)?,
+                other => apply(db, &shared, other, now)?,
             }
         }
-        Ok::<_, Error>(queries::record_all(db, settled)?)
+        Ok::<_, Error>(queries::record_all(db, outcomes)?)
     };
     state.pool.write_tx(change).await?;
-    if switch_off {
+    if is_disabled {
         // The transaction may have requested a mail.
         state.relay.wake();
     }
@@ -99,29 +99,29 @@ async fn take_in(state: &State, words: Vec<(Uuid, FeedbackEvent)>) -> Result<(),
 }
 
 /// Applies any event except notifications, which arrive in large numbers and are recorded together.
-fn note(
+fn apply(
     db: &mut Db,
     state: &AppState,
-    word: FeedbackEvent,
+    event: FeedbackEvent,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    match word {
-        FeedbackEvent::Settled(_) => {}
-        FeedbackEvent::Disabled {
+    match event {
+        FeedbackEvent::Notifications(_) => {}
+        FeedbackEvent::ChatDisabled {
             project,
             revision,
             reason,
         } => {
-            chat_settings::switch_off(db, state, project, revision, reason, now)?;
+            chat_settings::disable(db, state, project, revision, reason, now)?;
         }
-        FeedbackEvent::Tested(tested) => {
-            chat_settings::queries::end_test(db, &tested)?;
+        FeedbackEvent::ChatTested(tested) => {
+            chat_settings::queries::record_test_outcome(db, &tested)?;
         }
-        FeedbackEvent::Attempted(word) => {
-            webhooks::deliveries::queries::note(db, &word)?;
+        FeedbackEvent::WebhookAttempted(attempted) => {
+            webhooks::deliveries::queries::record_attempt(db, &attempted)?;
         }
-        FeedbackEvent::WebhookDisabled(off) => {
-            webhooks::switch_off(db, state, off, now)?;
+        FeedbackEvent::WebhookDisabled(disabled) => {
+            webhooks::disable(db, state, disabled, now)?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! permanently reject messages. The inbox makes each event count once.
 
 mod consumer;
+mod event;
 mod queries;
-mod word;
 
 pub(crate) use consumer::spawn;

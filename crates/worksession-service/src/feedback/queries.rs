@@ -33,8 +33,8 @@ pub(super) fn record_all(
         Db::Pg(conn) => record_many(conn, &rows),
         Db::Sqlite(_) => {
             let sessions = rows.iter().map(|row| row.session_id.as_str()).collect();
-            let held = sessions::queries::hold(db, &sessions)?;
-            let mut rows = rows.iter().filter(|row| held.contains(&row.session_id));
+            let locked = sessions::queries::lock_existing(db, &sessions)?;
+            let mut rows = rows.iter().filter(|row| locked.contains(&row.session_id));
             rows.try_for_each(|row| record(db, row))
         }
     }

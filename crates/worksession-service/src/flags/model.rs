@@ -70,6 +70,6 @@ pub(crate) struct StoredReason(String, i64);
 
 impl From<StoredReason> for String {
     fn from(StoredReason(kind, amount): StoredReason) -> Self {
-        integrity::reason(&kind, amount)
+        integrity::describe(&kind, amount)
     }
 }

@@ -8,9 +8,9 @@ pub(crate) struct HealthFindings {
     /// What is down, one sentence each.
     pub(crate) issues: Vec<&'static str>,
     /// Whether events have waited too long in the outbox.
-    pub(crate) behind: bool,
+    pub(crate) is_behind: bool,
     /// Whether the identity service counts all sign-ins through this service as one caller.
-    pub(crate) unbelieved: bool,
+    pub(crate) is_address_untrusted: bool,
 }
 
 /// The latest health report, and the start of the service.

@@ -1,8 +1,8 @@
 //! The health report of the contract: whether the service and its dependencies work together. Orchestrators use
 //! `/health/live` and `/health/ready`, which call no other service.
 
+mod checks;
 mod findings;
-mod probe;
 pub(crate) mod routes;
 mod uptime;
 mod wire;

@@ -2,7 +2,7 @@ use actix_web::{HttpResponse, web};
 use service_kit::http::endpoint;
 
 use super::wire::{HealthyReport, UnhealthyReport};
-use super::{probe, uptime};
+use super::{checks, uptime};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
@@ -18,10 +18,10 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     )
 )]
 pub(crate) async fn report(state: State) -> HttpResponse {
-    let findings = probe::look(&state).await;
+    let findings = checks::check_all(&state).await;
     let now = state.clock.now();
     if findings.issues.is_empty() {
-        let uptime = uptime::readable(state.probe.uptime());
+        let uptime = uptime::format_uptime(state.health.uptime());
         HttpResponse::Ok().json(HealthyReport::new(now, uptime, &findings))
     } else {
         HttpResponse::ServiceUnavailable().json(UnhealthyReport::new(now, findings.issues.clone()))

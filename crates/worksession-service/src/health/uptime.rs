@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 /// Formats a duration for people, in its two largest units.
-pub(super) fn readable(uptime: Duration) -> String {
+pub(super) fn format_uptime(uptime: Duration) -> String {
     let seconds = uptime.as_secs();
     let units = [
         (seconds / 86_400, "day"),
@@ -18,9 +18,9 @@ pub(super) fn readable(uptime: Duration) -> String {
         .skip(first)
         .take(2)
         .filter(|(count, _)| *count > 0 || first == units.len() - 1);
-    let words =
+    let texts =
         shown.map(|(count, unit)| format!("{count} {unit}{}", if *count == 1 { "" } else { "s" }));
-    words.collect::<Vec<_>>().join(", ")
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
             (86_400 + 59, "1 day"),
             (3 * 86_400 + 4 * 3_600 + 5, "3 days, 4 hours"),
         ] {
-            assert_eq!(readable(Duration::from_secs(seconds)), text);
+            assert_eq!(format_uptime(Duration::from_secs(seconds)), text);
         }
     }
 }

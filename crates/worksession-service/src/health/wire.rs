@@ -46,7 +46,7 @@ impl HealthyReport {
             true => Part::Degraded,
             false => Part::Operational,
         };
-        let message = match (findings.unbelieved, findings.behind) {
+        let message = match (findings.is_address_untrusted, findings.is_behind) {
             (true, _) => {
                 "Operational, but the identity service counts everybody who signs in here as one caller: \
                  IDENTITY__TRUSTED_PROXIES must include this service's address"
@@ -55,9 +55,9 @@ impl HealthyReport {
             (false, false) => "All services are operational",
         };
         let services = Services {
-            authentication: part(findings.unbelieved),
+            authentication: part(findings.is_address_untrusted),
             session_tracking: Part::Operational,
-            chat_integration: part(findings.behind),
+            chat_integration: part(findings.is_behind),
             analytics: Part::Operational,
         };
         Self {

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::event::IdentityEvent;
 use super::queries;
-use crate::departures::{self, Erasure};
+use crate::erasure::{self, Erasure};
 use crate::error::Error;
-use crate::hooks::{self, LostAccess, Recipients, contacts};
+use crate::integrations::{self, LostAccess, Recipients, contacts};
 use crate::state::{AppState, State};
 use crate::team_projects;
 
@@ -30,26 +30,26 @@ pub(crate) fn spawn(broker: &Broker, state: State, eraser: Arc<Notify>) -> Consu
         },
         move |delivery| {
             let (state, eraser) = (state.clone(), Arc::clone(&eraser));
-            async move { hear(&state, &eraser, delivery).await }
+            async move { consume(&state, &eraser, delivery).await }
         },
     )
 }
 
-async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Acknowledgement {
+async fn consume(state: &State, eraser: &Notify, delivery: Delivery) -> Acknowledgement {
     let event = delivery.event();
-    let (id, change) = match event.and_then(|event| IdentityEvent::read(&event)) {
-        Ok(read) => read,
+    let (id, change) = match event.and_then(|event| IdentityEvent::decode(&event)) {
+        Ok(decoded) => decoded,
         Err(reason) => return Acknowledgement::DeadLetter(reason),
     };
-    // This comes first, so that requests are validated again from now on. A repetition is harmless.
+    // This comes first, so that requests are validated again from now on. A redelivery is harmless.
     if let Some(user) = change.user() {
-        state.identity.forget(user);
+        state.identity.invalidate_user(user);
     }
     if let IdentityEvent::User(_) | IdentityEvent::Member { manages: true, .. } = change {
         return Acknowledgement::Ack;
     }
-    let considered = verify_and_store(state, eraser, id, change).await;
-    considered.unwrap_or_else(|cause| {
+    let acknowledgement = verify_and_store(state, eraser, id, change).await;
+    acknowledgement.unwrap_or_else(|cause| {
         log::warn!("the identity event {id} will be retried: {cause}");
         Acknowledgement::Retry
     })
@@ -62,9 +62,9 @@ async fn verify_and_store(
     id: Uuid,
     change: IdentityEvent,
 ) -> Result<Acknowledgement, String> {
-    match judge(state, &change).await? {
-        EventCheck::True => {}
-        EventCheck::Old => return Ok(Acknowledgement::Ack),
+    match check_event(state, &change).await? {
+        EventCheck::Confirmed => {}
+        EventCheck::Stale => return Ok(Acknowledgement::Ack),
         EventCheck::Forged => {
             return Ok(Acknowledgement::DeadLetter(format!(
                 "forged: {change:?}, but the identity service reports that it still exists"
@@ -74,13 +74,13 @@ async fn verify_and_store(
     let lost = change.lost_access();
     let recipients = match &lost {
         None => Recipients::new(),
-        Some(lost) => hooks::recipients(state, lost).await?,
+        Some(lost) => integrations::load_recipients(state, lost).await?,
     };
     // Most sign-outs pause no integration, and should not fill the inbox.
     if recipients.is_empty() && matches!(change, IdentityEvent::LostAccess(_)) {
         return Ok(Acknowledgement::Ack);
     }
-    match take_in(state, id, change, lost, recipients).await {
+    match store(state, id, change, lost, recipients).await {
         Ok(()) => {
             state.relay.wake();
             eraser.notify_one();
@@ -91,33 +91,32 @@ async fn verify_and_store(
     }
 }
 
-/// What the identity service says about an event.
+/// The result of checking an event at the identity service.
 enum EventCheck {
-    True,
+    Confirmed,
     /// The event is outdated, because events have no order.
-    Old,
+    Stale,
     /// The event was never true: deleted accounts and teams do not come back.
     Forged,
 }
 
-/// Asks the identity service before a change removes something.
-async fn judge(state: &AppState, change: &IdentityEvent) -> Result<EventCheck, String> {
-    let Some(question) = change.question() else {
-        return Ok(EventCheck::True);
+/// Checks a change that removes something at the identity service.
+async fn check_event(state: &AppState, change: &IdentityEvent) -> Result<EventCheck, String> {
+    let Some(question) = change.existence_question() else {
+        return Ok(EventCheck::Confirmed);
     };
-    let identity = &state.identity;
-    let asked = identity.existence(&state.sealers.questions, &question);
-    let answer = asked.await?;
+    let (identity, sealer) = (&state.identity, &state.sealers.questions);
+    let answer = identity.check_existence(sealer, &question).await?;
     Ok(match change {
-        IdentityEvent::Member { .. } if answer.role >= Some(TeamRole::Admin) => EventCheck::Old,
-        IdentityEvent::UserGone(_) | IdentityEvent::Team { .. } if answer.exists => {
+        IdentityEvent::Member { .. } if answer.role >= Some(TeamRole::Admin) => EventCheck::Stale,
+        IdentityEvent::UserDeleted(_) | IdentityEvent::Team { .. } if answer.exists => {
             EventCheck::Forged
         }
-        _ => EventCheck::True,
+        _ => EventCheck::Confirmed,
     })
 }
 
-async fn take_in(
+async fn store(
     state: &State,
     id: Uuid,
     change: IdentityEvent,
@@ -128,7 +127,7 @@ async fn take_in(
     let change = move |db: &mut Db| {
         if inbox::record(db, CONSUMER, id, now.naive_utc())? {
             if let Some(lost) = lost {
-                hooks::pause(db, &shared, &lost, &recipients, now)?;
+                integrations::pause(db, &shared, &lost, &recipients, now)?;
             }
             apply(db, &change, now.naive_utc())?;
         }
@@ -143,16 +142,21 @@ fn apply(db: &mut Db, change: &IdentityEvent, now: NaiveDateTime) -> QueryResult
         | IdentityEvent::LostAccess(_)
         | IdentityEvent::Member { manages: true, .. } => Ok(()),
         IdentityEvent::Member { user, team, .. } => {
-            contacts::forget_manager(db, *user, *team).map(drop)
+            contacts::delete_for_manager(db, *user, *team).map(drop)
         }
-        IdentityEvent::UserGone(user) => departures::note(db, Erasure::User(*user), now),
-        IdentityEvent::Team { id, name, at, gone } => {
-            if !queries::heed(db, *id, *at, *gone)? {
+        IdentityEvent::UserDeleted(user) => erasure::record(db, Erasure::User(*user), now),
+        IdentityEvent::Team {
+            id,
+            name,
+            at,
+            deleted,
+        } => {
+            if !queries::record_team(db, *id, *at, *deleted)? {
                 return Ok(());
             }
             team_projects::queries::rename_team(db, *id, name)?;
-            if *gone {
-                departures::note(db, Erasure::Team(*id), now)?;
+            if *deleted {
+                erasure::record(db, Erasure::Team(*id), now)?;
             }
             Ok(())
         }

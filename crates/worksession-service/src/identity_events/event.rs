@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use event_types::{Event, EventData, MembershipChanged, SessionRevoked, TeamChanged, UserChanged};
 use uuid::Uuid;
 
-use crate::hooks::LostAccess;
+use crate::integrations::LostAccess;
 
 /// A change that the identity service reports.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) enum IdentityEvent {
     /// Sessions ended, clients lost access, or the account is deactivated.
     LostAccess(LostAccess),
     /// The account is deleted.
-    UserGone(UserId),
+    UserDeleted(UserId),
     /// The user's role in a team changed.
     Member {
         user: UserId,
@@ -27,7 +27,7 @@ pub(super) enum IdentityEvent {
         id: TeamId,
         name: String,
         at: NaiveDateTime,
-        gone: bool,
+        deleted: bool,
     },
 }
 
@@ -36,12 +36,12 @@ impl IdentityEvent {
     ///
     /// # Errors
     /// Why the event can never be decoded. The reason is shown with the dead letter.
-    pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
+    pub(super) fn decode(event: &Event) -> Result<(Uuid, Self), String> {
         let change = match event.event_type.as_str() {
             UserChanged::TYPE => event.data_as().map(|data: UserChanged| {
                 let user = data.user_id;
                 match (data.deleted, data.is_active) {
-                    (true, _) => Self::UserGone(user),
+                    (true, _) => Self::UserDeleted(user),
                     (false, false) => Self::LostAccess(LostAccess::Account { user }),
                     (false, true) => Self::User(user),
                 }
@@ -64,7 +64,7 @@ impl IdentityEvent {
                 id: data.team.id,
                 name: data.team.name,
                 at: event.time.naive_utc(),
-                gone: data.deleted,
+                deleted: data.deleted,
             }),
             other => return Err(format!("unknown event type {other}")),
         };
@@ -72,10 +72,12 @@ impl IdentityEvent {
     }
 
     /// Returns what the identity service must confirm before the change is applied; none unless it removes something.
-    pub(super) fn question(&self) -> Option<ExistenceQuestion> {
+    pub(super) fn existence_question(&self) -> Option<ExistenceQuestion> {
         let (user_id, team_id) = match self {
-            Self::UserGone(user) => (Some(*user), None),
-            Self::Team { id, gone: true, .. } => (None, Some(*id)),
+            Self::UserDeleted(user) => (Some(*user), None),
+            Self::Team {
+                id, deleted: true, ..
+            } => (None, Some(*id)),
             Self::Member {
                 user,
                 team,
@@ -96,7 +98,7 @@ impl IdentityEvent {
     pub(super) fn lost_access(&self) -> Option<LostAccess> {
         Some(match self {
             Self::LostAccess(lost) => lost.clone(),
-            Self::UserGone(user) => LostAccess::Account { user: *user },
+            Self::UserDeleted(user) => LostAccess::Account { user: *user },
             Self::Member {
                 user,
                 team,
@@ -112,7 +114,7 @@ impl IdentityEvent {
     /// Returns the user that the change concerns.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
-            Self::User(user) | Self::UserGone(user) | Self::Member { user, .. } => Some(*user),
+            Self::User(user) | Self::UserDeleted(user) | Self::Member { user, .. } => Some(*user),
             Self::LostAccess(lost) => Some(lost.user()),
             Self::Team { .. } => None,
         }
@@ -134,7 +136,7 @@ mod tests {
 
     fn read(body: &[u8]) -> Result<(Uuid, IdentityEvent), String> {
         let event = Event::decode(body).map_err(|cause| cause.to_string())?;
-        IdentityEvent::read(&event)
+        IdentityEvent::decode(&event)
     }
 
     fn user_changed(deleted: bool) -> UserChanged {
@@ -164,15 +166,15 @@ mod tests {
                 role,
             })
         };
-        let told = |deleted| {
+        let body_of = |deleted| {
             let team = team.clone();
             body(&TeamChanged { team, deleted })
         };
-        let heard = |gone| IdentityEvent::Team {
+        let team_changed = |deleted| IdentityEvent::Team {
             id,
             name: "Engines".into(),
             at: DateTime::UNIX_EPOCH.naive_utc(),
-            gone,
+            deleted,
         };
         let member = |manages| IdentityEvent::Member {
             user: user_id,
@@ -181,7 +183,10 @@ mod tests {
         };
         for (body, change) in [
             (body(&user_changed(false)), IdentityEvent::User(user_id)),
-            (body(&user_changed(true)), IdentityEvent::UserGone(user_id)),
+            (
+                body(&user_changed(true)),
+                IdentityEvent::UserDeleted(user_id),
+            ),
             (
                 body(&UserChanged {
                     is_active: false,
@@ -204,8 +209,8 @@ mod tests {
                     sessions: vec!["one".to_owned()],
                 }),
             ),
-            (told(false), heard(false)),
-            (told(true), heard(true)),
+            (body_of(false), team_changed(false)),
+            (body_of(true), team_changed(true)),
         ] {
             assert_eq!(read(body.as_bytes()), Ok((Uuid::nil(), change)));
         }

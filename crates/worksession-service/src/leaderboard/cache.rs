@@ -5,11 +5,11 @@ use chrono::NaiveDate;
 use moka::sync::Cache;
 use tokio::sync::Mutex;
 
-use super::board::Leaderboard;
+use super::model::Leaderboard;
 use super::wire::Period;
 
 /// The capacity of the cache in users on all boards: about 50 MB, or four of the largest boards.
-const KEPT_USERS: u64 = 500_000;
+const MAX_USERS: u64 = 500_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LeaderboardKey {
@@ -23,7 +23,7 @@ pub(super) struct LeaderboardKey {
 /// Leaderboards, cached for a few seconds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaderboardCache {
-    kept: Option<Cache<LeaderboardKey, Arc<Leaderboard>>>,
+    boards: Option<Cache<LeaderboardKey, Arc<Leaderboard>>>,
     /// Locked while a request reads a board from the database. The others wait and share the result.
     pub(super) reading: Arc<Mutex<()>>,
 }
@@ -36,24 +36,24 @@ impl LeaderboardCache {
                 u32::try_from(board.len()).unwrap_or(1) + 1
             };
             Cache::builder()
-                .max_capacity(KEPT_USERS)
+                .max_capacity(MAX_USERS)
                 .weigher(weight)
                 .time_to_live(life)
                 .build()
         };
         Self {
-            kept: (!life.is_zero()).then(cache),
+            boards: (!life.is_zero()).then(cache),
             reading: Arc::default(),
         }
     }
 
     pub(super) fn find(&self, key: &LeaderboardKey) -> Option<Arc<Leaderboard>> {
-        self.kept.as_ref()?.get(key)
+        self.boards.as_ref()?.get(key)
     }
 
-    pub(super) fn keep(&self, key: LeaderboardKey, board: &Arc<Leaderboard>) {
-        if let Some(kept) = &self.kept {
-            kept.insert(key, Arc::clone(board));
+    pub(super) fn insert(&self, key: LeaderboardKey, board: &Arc<Leaderboard>) {
+        if let Some(boards) = &self.boards {
+            boards.insert(key, Arc::clone(board));
         }
     }
 }

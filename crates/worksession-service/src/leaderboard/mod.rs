@@ -2,8 +2,8 @@
 //! Each submit updates the rows. A request reads a whole board, which is then cached for a few seconds. A page and a rank
 //! therefore cost the same, however many users are on the board.
 
-mod board;
 mod cache;
+mod model;
 mod queries;
 pub(crate) mod routes;
 mod service;

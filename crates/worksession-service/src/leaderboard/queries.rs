@@ -2,14 +2,14 @@ use db_kit::{Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text, Timestamp};
 
-use super::board::LeaderboardRow;
 use super::cache::LeaderboardKey;
+use super::model::LeaderboardRow;
 
 /// The maximum number of users on a board. Users below them have no rank.
-const MOST: i64 = 100_000;
+const MAX_ROWS: i64 = 100_000;
 
 /// Returns the best rows of a board. The board of everybody shows only users who are opted in now.
-pub(super) fn rows(db: &mut Db, key: &LeaderboardKey) -> QueryResult<Vec<LeaderboardRow>> {
+pub(super) fn list_rows(db: &mut Db, key: &LeaderboardKey) -> QueryResult<Vec<LeaderboardRow>> {
     let text = match key.scope {
         0 => include_str!("everybody.sql"),
         _ => include_str!("team.sql"),
@@ -18,6 +18,6 @@ pub(super) fn rows(db: &mut Db, key: &LeaderboardKey) -> QueryResult<Vec<Leaderb
         .bind::<BigInt, _>(key.scope)
         .bind::<Text, _>(key.period.name())
         .bind::<Date, _>(key.start)
-        .bind::<BigInt, _>(MOST)
+        .bind::<BigInt, _>(MAX_ROWS)
         .load(db)
 }

@@ -2,7 +2,7 @@ use actix_web::web;
 use service_kit::Problem;
 use service_kit::http::{Query, endpoint};
 
-use super::board::LeaderboardCursor;
+use super::model::LeaderboardCursor;
 use super::service;
 use super::wire::{LeaderboardQuery, LeaderboardResponse};
 use crate::auth::{Caller, SessionsRead};
@@ -29,14 +29,14 @@ pub(crate) async fn get(
 ) -> Result<web::Json<LeaderboardResponse>, Error> {
     let query = query?.0;
     // Authorization comes before the rest of the query.
-    let scope = service::scope(&caller, query.team.as_deref())?;
+    let scope = service::check_scope(&caller, query.team.as_deref())?;
     let (period, limit) = (query.period()?, query.limit()?);
     let after = query
         .cursor
         .as_deref()
-        .map(LeaderboardCursor::read)
+        .map(LeaderboardCursor::parse)
         .transpose()?;
-    let board = service::board(&state, scope, period).await?;
+    let board = service::load_board(&state, scope, period).await?;
     let (entries, next_cursor) = board.page(after, limit);
     Ok(web::Json(LeaderboardResponse {
         success: true,

@@ -2,9 +2,9 @@ use auth_types::UserId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::board::LeaderboardRow;
+use super::model::LeaderboardRow;
 use crate::error::Error;
-use crate::page::page_size;
+use crate::pagination::page_size;
 use crate::rules::points::Points;
 
 /// Which leaderboard, and which page of it.
@@ -31,8 +31,8 @@ impl LeaderboardQuery {
     pub(super) fn period(&self) -> Result<Period, Error> {
         let name = self.period.as_deref().unwrap_or("week");
         let periods = [Period::Day, Period::Week, Period::Month, Period::All];
-        let named = periods.into_iter().find(|period| period.name() == name);
-        named.ok_or_else(|| Error::invalid("period must be one of day, week, month, all"))
+        let period = periods.into_iter().find(|period| period.name() == name);
+        period.ok_or_else(|| Error::invalid("period must be one of day, week, month, all"))
     }
 
     /// Returns the requested number of entries.

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::wire::{Credentials, LoginRequest};
-use crate::auth::{SignInAnswer, SignInOrigin};
-use crate::error::{Error, TRY_AGAIN};
+use crate::auth::{SignInOrigin, SignInResponse};
+use crate::error::{Error, RETRY_AFTER};
 use crate::state::AppState;
 
 /// Signs in at the identity service and returns its token pair unchanged.
@@ -19,21 +19,21 @@ pub(super) async fn login(
 ) -> Result<Vec<u8>, Error> {
     let credentials = Credentials::try_from(&request)?;
     let body = serde_json::to_vec(&credentials).map_err(Error::internal)?;
-    let answer = state.identity.sign_in(body, origin).await;
-    read(answer.map_err(|_| Error::AuthenticationUnavailable)?)
+    let response = state.identity.sign_in(body, origin).await;
+    classify(response.map_err(|_| Error::AuthenticationUnavailable)?)
 }
 
-fn read(answer: SignInAnswer) -> Result<Vec<u8>, Error> {
-    let retry_after = answer.retry_after.unwrap_or(TRY_AGAIN);
-    let told = || serde_json::from_slice::<IdentityError>(&answer.body).ok();
-    match answer.status {
-        StatusCode::OK if is_token_pair(&answer.body) => Ok(answer.body),
+fn classify(response: SignInResponse) -> Result<Vec<u8>, Error> {
+    let retry_after = response.retry_after.unwrap_or(RETRY_AFTER);
+    let error = || serde_json::from_slice::<IdentityError>(&response.body).ok();
+    match response.status {
+        StatusCode::OK if is_token_pair(&response.body) => Ok(response.body),
         StatusCode::BAD_REQUEST => Err(Error::invalid(
-            told()
+            error()
                 .and_then(|error| error.error_description)
                 .unwrap_or_else(|| "The sign-in request is invalid".to_owned()),
         )),
-        StatusCode::UNAUTHORIZED if told().is_some_and(|error| error.error == "totp_required") => {
+        StatusCode::UNAUTHORIZED if error().is_some_and(|error| error.error == "totp_required") => {
             Err(Error::TotpRequired)
         }
         StatusCode::UNAUTHORIZED => Err(Error::InvalidCredentials),

@@ -11,7 +11,7 @@ use crate::state::AppState;
 use crate::sync;
 
 /// The minimum time between two changes of the time zone, because frequent changes would extend a day.
-const TIMEZONE_STANDS: TimeDelta = TimeDelta::days(1);
+const MIN_TIMEZONE_AGE: TimeDelta = TimeDelta::days(1);
 
 pub(super) async fn update(
     state: &AppState,
@@ -23,8 +23,8 @@ pub(super) async fn update(
     let change = move |db: &mut Db| {
         changes.seq = sync::bump(db, user)?;
         let current = queries::lock(db, user, now)?;
-        if let Some(wished) = changes.timezone.take() {
-            let zone = change_zone(&current, &wished, now)?;
+        if let Some(requested) = changes.timezone.take() {
+            let zone = change_zone(&current, &requested, now)?;
             changes.timezone = zone.timezone;
             changes.timezone_changed_at = zone.changed_at;
         }
@@ -43,14 +43,14 @@ struct ZoneChange {
 /// Allows one change per day. The same zone is no change, and the first change from the default does not count.
 fn change_zone(
     current: &PreferencesRow,
-    wished: &str,
+    requested: &str,
     now: NaiveDateTime,
 ) -> Result<ZoneChange, Error> {
-    if current.timezone == wished {
+    if current.timezone == requested {
         return Ok(ZoneChange::default());
     }
     let is_first = current.timezone_changed_at.is_none() && current.timezone == Tz::UTC.name();
-    let until = current.timezone_changed_at.map(|at| at + TIMEZONE_STANDS);
+    let until = current.timezone_changed_at.map(|at| at + MIN_TIMEZONE_AGE);
     let remaining = until.map_or(TimeDelta::zero(), |until| until - now);
     if remaining > TimeDelta::zero() {
         // Rounded up, so that a client that waits this long succeeds.
@@ -60,7 +60,7 @@ fn change_zone(
         });
     }
     Ok(ZoneChange {
-        timezone: Some(wished.to_owned()),
+        timezone: Some(requested.to_owned()),
         changed_at: (!is_first).then_some(now),
     })
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     /// Applies changes at the given hours, and returns which ones were allowed.
-    fn walk(steps: &[(i64, Tz)]) -> Vec<bool> {
+    fn apply(steps: &[(i64, Tz)]) -> Vec<bool> {
         let start = NaiveDateTime::default();
         let mut row = PreferencesRow::default();
         steps
@@ -102,7 +102,7 @@ mod tests {
             (48, Tz::UTC),
         ];
         assert_eq!(
-            walk(&steps),
+            apply(&steps),
             [true, true, false, true, false, true, false, true]
         );
     }
@@ -111,7 +111,7 @@ mod tests {
     fn a_change_back_to_utc_does_not_make_the_next_one_free() {
         let (berlin, tokyo) = (Tz::Europe__Berlin, Tz::Asia__Tokyo);
         assert_eq!(
-            walk(&[(0, berlin), (0, Tz::UTC), (1, tokyo), (24, tokyo)]),
+            apply(&[(0, berlin), (0, Tz::UTC), (1, tokyo), (24, tokyo)]),
             [true, true, false, true]
         );
     }

@@ -43,13 +43,13 @@ impl PutPreferencesRequest {
     pub(super) fn changes(self, updated_at: NaiveDateTime) -> Result<PreferencesChanges, Error> {
         let (short, long) = (self.short_break_duration, self.long_break_duration);
         Ok(PreferencesChanges {
-            daily_goal: number("daily_goal", self.daily_goal, 1..=24)?,
-            default_duration: number("default_duration", self.default_duration, 1..=480)?,
-            short_break_duration: number("short_break_duration", short, 1..=60)?,
-            long_break_duration: number("long_break_duration", long, 1..=60)?,
-            notification_sound: short_name("notification_sound", self.notification_sound)?,
-            theme_preference: short_name("theme_preference", self.theme_preference)?,
-            timezone: self.timezone.map(timezone).transpose()?,
+            daily_goal: check_number("daily_goal", self.daily_goal, 1..=24)?,
+            default_duration: check_number("default_duration", self.default_duration, 1..=480)?,
+            short_break_duration: check_number("short_break_duration", short, 1..=60)?,
+            long_break_duration: check_number("long_break_duration", long, 1..=60)?,
+            notification_sound: check_name("notification_sound", self.notification_sound)?,
+            theme_preference: check_name("theme_preference", self.theme_preference)?,
+            timezone: self.timezone.map(check_timezone).transpose()?,
             timezone_changed_at: None,
             leaderboard_opt_in: self.leaderboard_opt_in,
             updated_at,
@@ -101,7 +101,7 @@ pub(crate) struct PreferencesResponse {
     pub(super) current: CurrentPreferences,
 }
 
-fn number(
+fn check_number(
     field: &str,
     value: Option<i64>,
     range: RangeInclusive<i32>,
@@ -109,18 +109,15 @@ fn number(
     let Some(value) = value else { return Ok(None) };
     match i32::try_from(value) {
         Ok(value) if range.contains(&value) => Ok(Some(value)),
-        _ => Err(refuse(
-            field,
-            &format!(
-                "be a whole number from {} to {}",
-                range.start(),
-                range.end()
-            ),
-        )),
+        _ => {
+            let (min, max) = range.into_inner();
+            let rule = format!("be a whole number from {min} to {max}");
+            Err(invalid(field, &rule))
+        }
     }
 }
 
-fn short_name(field: &str, value: Option<String>) -> Result<Option<String>, Error> {
+fn check_name(field: &str, value: Option<String>) -> Result<Option<String>, Error> {
     let fits = |name: &String| {
         (1..=32).contains(&name.len())
             && name
@@ -128,7 +125,7 @@ fn short_name(field: &str, value: Option<String>) -> Result<Option<String>, Erro
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
     };
     match value {
-        Some(name) if !fits(&name) => Err(refuse(
+        Some(name) if !fits(&name) => Err(invalid(
             field,
             "have 1 to 32 characters of a-z, 0-9, _ and -",
         )),
@@ -136,13 +133,13 @@ fn short_name(field: &str, value: Option<String>) -> Result<Option<String>, Erro
     }
 }
 
-fn timezone(name: String) -> Result<String, Error> {
+fn check_timezone(name: String) -> Result<String, Error> {
     let zone: Result<Tz, _> = name.parse();
-    zone.map_err(|_| refuse("timezone", "be an IANA time zone name"))?;
+    zone.map_err(|_| invalid("timezone", "be an IANA time zone name"))?;
     Ok(name)
 }
 
-fn refuse(field: &str, rule: &str) -> Error {
+fn invalid(field: &str, rule: &str) -> Error {
     Error::Invalid(Cow::Owned(format!("{field} must {rule}")))
 }
 

@@ -19,4 +19,4 @@ pub(crate) use routes::configure;
 pub(crate) use wire::{Project, ProjectListQuery};
 
 /// The maximum number of projects of a user or a team, including archived ones. Their lists have no pages.
-pub(crate) const MOST_PROJECTS: i64 = 2_000;
+pub(crate) const MAX_PROJECTS: i64 = 2_000;

@@ -10,14 +10,13 @@ use crate::schema::projects;
 
 /// Lists the user's projects, oldest first, and archived ones only on request.
 pub(crate) fn list(db: &mut Db, user: UserId, archived: bool) -> QueryResult<Vec<ProjectRow>> {
-    let owned = projects::table
+    let rows = projects::table
         .filter(projects::user_id.eq(user))
         .order(projects::id)
         .select(columns::<ProjectRow>());
-    if archived {
-        owned.load(db)
-    } else {
-        owned.filter(projects::archived_at.is_null()).load(db)
+    match archived {
+        true => rows.load(db),
+        false => rows.filter(projects::archived_at.is_null()).load(db),
     }
 }
 
@@ -31,8 +30,8 @@ pub(crate) fn find(db: &mut Db, user: UserId, id: ProjectId) -> QueryResult<Opti
 
 /// Counts the user's projects, including archived ones.
 pub(super) fn count(db: &mut Db, user: UserId) -> QueryResult<i64> {
-    let owned = projects::table.filter(projects::user_id.eq(user));
-    owned.count().get_result(db)
+    let rows = projects::table.filter(projects::user_id.eq(user));
+    rows.count().get_result(db)
 }
 
 pub(super) fn insert(db: &mut Db, new: &NewProject) -> QueryResult<ProjectRow> {

@@ -74,7 +74,7 @@ pub(crate) async fn detail(
     caller: Caller<SessionsRead>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<ProjectResponse>, Error> {
-    let row = service::find(&state, caller.id, read_id(&id)?).await?;
+    let row = service::find(&state, caller.id, parse_id(&id)?).await?;
     Ok(web::Json(row.into()))
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn update(
     Path((id,)): Path<(String,)>,
     request: Json<UpdateProjectRequest>,
 ) -> Result<web::Json<ProjectResponse>, Error> {
-    let row = service::update(&state, caller.id, read_id(&id)?, request.into_inner()?).await?;
+    let row = service::update(&state, caller.id, parse_id(&id)?, request.into_inner()?).await?;
     Ok(web::Json(row.into()))
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn archive(
     caller: Caller<SessionsWrite>,
     Path((id,)): Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    service::archive(&state, caller.id, read_id(&id)?).await?;
+    service::archive(&state, caller.id, parse_id(&id)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -132,6 +132,6 @@ pub(crate) async fn list_all(
     ))
 }
 
-fn read_id(text: &str) -> Result<ProjectId, Error> {
+fn parse_id(text: &str) -> Result<ProjectId, Error> {
     text.parse().map_err(|_| Error::ProjectNotFound)
 }

@@ -3,7 +3,7 @@ use db_kit::Db;
 
 use super::model::{NewProject, ProjectChanges, ProjectRow};
 use super::wire::{AllProjectsResponse, AnyProject, CreateProjectRequest, UpdateProjectRequest};
-use super::{MOST_PROJECTS, ProjectId, ProjectKind, ProjectRef, queries, text};
+use super::{MAX_PROJECTS, ProjectId, ProjectKind, ProjectRef, queries, text};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::AppState;
@@ -35,8 +35,8 @@ pub(super) async fn create(
     let now = state.clock.now_naive();
     let mut new = NewProject {
         user_id: user.get(),
-        name: text::required_name(request.name.as_deref())?,
-        description: text::description(request.description.as_deref().unwrap_or_default())?,
+        name: text::parse_required_name(request.name.as_deref())?,
+        description: text::parse_description(request.description.as_deref().unwrap_or_default())?,
         created_at: now,
         updated_at: now,
         seq: 0,
@@ -44,7 +44,7 @@ pub(super) async fn create(
     let change = move |db: &mut Db| {
         // A concurrent creation waits here, so the count stays valid.
         new.seq = sync::bump(db, user)?;
-        if queries::count(db, user)? >= MOST_PROJECTS {
+        if queries::count(db, user)? >= MAX_PROJECTS {
             return Err(Error::TooManyProjects);
         }
         Ok(queries::insert(db, &new)?)
@@ -60,8 +60,8 @@ pub(super) async fn update(
 ) -> Result<ProjectRow, Error> {
     let description = request.description.as_deref();
     let mut changes = ProjectChanges {
-        name: request.name.as_deref().map(text::name).transpose()?,
-        description: description.map(text::description).transpose()?,
+        name: request.name.as_deref().map(text::parse_name).transpose()?,
+        description: description.map(text::parse_description).transpose()?,
         updated_at: state.clock.now_naive(),
         seq: 0,
     };

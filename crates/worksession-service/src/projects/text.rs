@@ -11,8 +11,8 @@ const NAME_CHARS: usize = 100;
 const DESCRIPTION_CHARS: usize = 2_000;
 
 /// Parses the field `name` of a project: one line of 1 to 100 characters.
-pub(crate) fn name(text: &str) -> Result<String, Error> {
-    let text = line("name", text, NAME_CHARS)?;
+pub(crate) fn parse_name(text: &str) -> Result<String, Error> {
+    let text = parse_line("name", text, NAME_CHARS)?;
     if text.is_empty() {
         return Err(Error::invalid("name must not be empty"));
     }
@@ -20,12 +20,12 @@ pub(crate) fn name(text: &str) -> Result<String, Error> {
 }
 
 /// Parses the field `name` where it is required.
-pub(crate) fn required_name(text: Option<&str>) -> Result<String, Error> {
-    name(text.ok_or_else(|| Error::invalid("name is required"))?)
+pub(crate) fn parse_required_name(text: Option<&str>) -> Result<String, Error> {
+    parse_name(text.ok_or_else(|| Error::invalid("name is required"))?)
 }
 
 /// Parses the field `description` of a project: up to 2,000 characters, line breaks allowed.
-pub(crate) fn description(text: &str) -> Result<String, Error> {
+pub(crate) fn parse_description(text: &str) -> Result<String, Error> {
     if text.chars().count() > DESCRIPTION_CHARS {
         return Err(Error::invalid(
             "description must have at most 2000 characters",
@@ -35,16 +35,16 @@ pub(crate) fn description(text: &str) -> Result<String, Error> {
 }
 
 /// Parses the field `chat_channel`, the display name of a chat channel: one line of up to 100 characters.
-pub(crate) fn channel(text: &str) -> Result<String, Error> {
-    line("chat_channel", text, NAME_CHARS)
+pub(crate) fn parse_channel(text: &str) -> Result<String, Error> {
+    parse_line("chat_channel", text, NAME_CHARS)
 }
 
-/// Parses a field that users read as one line, of up to `most` characters.
-pub(crate) fn line(field: &'static str, text: &str, most: usize) -> Result<String, Error> {
+/// Parses a field that users read as one line, of up to `max` characters.
+pub(crate) fn parse_line(field: &'static str, text: &str, max: usize) -> Result<String, Error> {
     let text = text.trim();
-    if text.chars().count() > most {
+    if text.chars().count() > max {
         return Err(Error::invalid(format!(
-            "{field} must have at most {most} characters"
+            "{field} must have at most {max} characters"
         )));
     }
     if !is_readable(text) {
@@ -59,19 +59,25 @@ mod tests {
 
     #[test]
     fn a_name_is_one_trimmed_line_of_1_to_100_characters() {
-        assert_eq!(name("  Ein Gerüst ").ok().as_deref(), Some("Ein Gerüst"));
-        assert!(name(&"ü".repeat(100)).is_ok());
+        assert_eq!(
+            parse_name("  Ein Gerüst ").ok().as_deref(),
+            Some("Ein Gerüst")
+        );
+        assert!(parse_name(&"ü".repeat(100)).is_ok());
         for text in ["", "   ", "a\nb", "a\u{7f}", &"x".repeat(101)] {
-            assert!(matches!(name(text), Err(Error::Invalid(_))), "{text:?}");
+            assert!(
+                matches!(parse_name(text), Err(Error::Invalid(_))),
+                "{text:?}"
+            );
         }
-        assert!(matches!(required_name(None), Err(Error::Invalid(_))));
+        assert!(matches!(parse_required_name(None), Err(Error::Invalid(_))));
     }
 
     #[test]
     fn a_description_may_have_lines_and_2000_characters() {
-        assert!(description(&"ü\n".repeat(1_000)).is_ok());
+        assert!(parse_description(&"ü\n".repeat(1_000)).is_ok());
         assert!(matches!(
-            description(&"x".repeat(2_001)),
+            parse_description(&"x".repeat(2_001)),
             Err(Error::Invalid(_))
         ));
     }

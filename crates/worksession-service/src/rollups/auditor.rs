@@ -6,14 +6,14 @@ use db_kit::Db;
 use prometheus::IntCounter;
 use service_kit::metrics::Metrics;
 
-use super::{boards, rebuild};
-use crate::chore::BackgroundJob;
+use super::{board_retention, rebuild};
+use crate::background_job::BackgroundJob;
 use crate::config::AuditConfig;
 use crate::error::Error;
 use crate::state::{AppState, State};
 
 /// The most differences that are logged per user.
-const TOLD: usize = 5;
+const MAX_LOGGED: usize = 5;
 
 /// The counters of the audits.
 #[derive(Debug, Clone)]
@@ -43,19 +43,19 @@ impl RollupAuditMetrics {
 }
 
 /// Compares the rollups of some users with their sessions once a night, and prunes old boards. Each night takes the
-/// next users, so that all of them get their turn. The job checks each `every` whether a new night has begun.
-pub(crate) fn spawn(state: State, figures: RollupAuditMetrics, every: Duration) -> BackgroundJob {
+/// next users, so that all of them are compared. The job checks each `every` whether a new night has begun.
+pub(crate) fn spawn(state: State, metrics: RollupAuditMetrics, every: Duration) -> BackgroundJob {
     let config = state.config.audit;
     let mut last = night(state.clock.now(), config);
     let failure = "the nightly audit of the rollups failed";
     BackgroundJob::spawn(every, failure, state, move |state| {
         let now = night(state.clock.now(), config);
-        let begun = now > last;
+        let is_new_night = now > last;
         last = last.max(now);
-        let figures = figures.clone();
+        let metrics = metrics.clone();
         async move {
-            if begun {
-                audit(&state, &figures, now).await?;
+            if is_new_night {
+                audit(&state, &metrics, now).await?;
             }
             Ok(())
         }
@@ -69,38 +69,38 @@ fn night(now: DateTime<Utc>, config: AuditConfig) -> NaiveDate {
 
 async fn audit(
     state: &AppState,
-    figures: &RollupAuditMetrics,
+    metrics: &RollupAuditMetrics,
     night: NaiveDate,
 ) -> Result<(), Error> {
-    if let Err(cause) = boards::prune(state).await {
+    if let Err(cause) = board_retention::prune(state).await {
         log::warn!("old leaderboards could not be deleted: {cause}");
     }
     let users = sample(state, night).await?;
-    let (looked_at, mut differing) = (users.len(), 0);
+    let (compared, mut differing) = (users.len(), 0);
     for user in users {
         let today = state.clock.now().date_naive();
-        let look = state.pool.read(move |db| rebuild::look(db, user, today));
-        let look = match look.await {
-            Ok(found) => found,
+        let comparison = state.pool.read(move |db| rebuild::compare(db, user, today));
+        let differences = match comparison.await {
+            Ok(differences) => differences,
             Err(cause) => {
                 log::warn!("rollups of user {user} could not be checked: {cause}");
                 continue;
             }
         };
-        figures.users.inc();
-        if !look.is_empty() {
+        metrics.users.inc();
+        if !differences.is_empty() {
             differing += 1;
-            figures.differing.inc();
-            let told = look.iter().take(TOLD).cloned().collect::<Vec<_>>();
+            metrics.differing.inc();
+            let logged: Vec<_> = differences.iter().take(MAX_LOGGED).cloned().collect();
             log::error!(
                 "rollups of user {user} differ from the sessions in {} places; `admin rebuild-rollups --user {user}` \
                  repairs them: {}",
-                look.len(),
-                told.join("; ")
+                differences.len(),
+                logged.join("; ")
             );
         }
     }
-    log::info!("compared the rollups of {looked_at} users with their sessions, {differing} differ");
+    log::info!("compared the rollups of {compared} users with their sessions, {differing} differ");
     Ok(())
 }
 
@@ -111,10 +111,10 @@ async fn sample(state: &AppState, night: NaiveDate) -> Result<Vec<UserId>, Error
     let next = move |db: &mut Db| {
         let all = rebuild::count_users(db)?;
         let first = nights.saturating_mul(each).checked_rem(all).unwrap_or(0);
-        let mut users = rebuild::users_from(db, first, each)?;
+        let mut users = rebuild::list_users(db, first, each)?;
         let missing = each.min(all) - i64::try_from(users.len()).unwrap_or(each);
         if missing > 0 {
-            users.extend(rebuild::users_from(db, 0, missing)?);
+            users.extend(rebuild::list_users(db, 0, missing)?);
         }
         Ok(users)
     };

@@ -2,15 +2,15 @@
 //! submit updates them in its own statement or transaction. They can be rebuilt from `sessions`.
 
 pub(crate) mod auditor;
-mod boards;
+mod board_retention;
+mod breakdown;
 mod model;
 mod queries;
 pub(crate) mod rebuild;
-mod split;
 mod wire;
 
 pub(crate) use auditor::RollupAuditMetrics;
+pub(crate) use breakdown::{Breakdown, SessionSums};
 pub(crate) use model::{UserTotals, UserTotalsSql};
-pub(crate) use queries::{drop_boards_of, user_totals};
-pub(crate) use split::{Breakdown, SessionSums};
+pub(crate) use queries::{delete_boards_for_team, list_totals};
 pub(crate) use wire::{PointsSummary, SessionStats, StreakSummary};

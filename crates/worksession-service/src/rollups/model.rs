@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use crate::rules::streaks::{LocalInstant, Streak};
 
-/// The totals of a user, with the sums of the requested day, week and month. All zero for a user who has never
-/// submitted.
+/// The totals of a user, with the sums of the requested day, week and month. All zero for a user who has never submitted.
 #[derive(Debug, Clone, Queryable, Serialize)]
 pub(crate) struct UserTotals {
     /// Counts submits and rebuilds.
@@ -60,19 +59,19 @@ pub(crate) type UserTotalsSql = (
 
 impl UserTotals {
     pub(crate) fn streak(&self) -> Streak {
-        let mark = self
+        let instant = self
             .streak_last_start
             .zip(self.streak_last_offset)
             .map(|(at, offset)| LocalInstant { at, offset });
         Streak {
-            run: self.streak_run,
+            length: self.streak_run,
             longest: self.streak_longest,
-            last: self.streak_last_day.zip(mark),
+            last: self.streak_last_day.zip(instant),
         }
     }
 
     pub(crate) fn set_streak(&mut self, streak: Streak) {
-        self.streak_run = streak.run;
+        self.streak_run = streak.length;
         self.streak_longest = streak.longest;
         self.streak_last_day = streak.last.map(|last| last.0);
         self.streak_last_start = streak.last.map(|last| last.1.at);

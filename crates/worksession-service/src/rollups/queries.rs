@@ -21,14 +21,14 @@ struct Arguments {
     month_to: NaiveDate,
 }
 
-/// Returns the totals of several users, each with their own periods, in the order of `of`. A user without totals gets
+/// Returns the totals of several users, each with their own periods, in the order of `keys`. A user without totals gets
 /// zeros.
-pub(crate) fn user_totals(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Vec<UserTotals>> {
+pub(crate) fn list_totals(db: &mut Db, keys: &[(UserId, Periods)]) -> QueryResult<Vec<UserTotals>> {
     let text = match db {
         Db::Pg(_) => include_str!("user_totals.postgres.sql"),
         Db::Sqlite(_) => include_str!("user_totals.sqlite.sql"),
     };
-    let arguments = of
+    let arguments = keys
         .iter()
         .enumerate()
         .map(|(nth, (user_id, periods))| Arguments {
@@ -43,14 +43,14 @@ pub(crate) fn user_totals(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<
     let arguments: Vec<_> = arguments.collect();
     let mut totals = Vec::new();
     for arguments in json::arguments(db, &arguments)? {
-        let found = statement::<UserTotalsSql>(text).bind::<Text, _>(arguments);
-        totals.extend(found.load::<UserTotals>(db)?);
+        let rows = statement::<UserTotalsSql>(text).bind::<Text, _>(arguments);
+        totals.extend(rows.load::<UserTotals>(db)?);
     }
     Ok(totals)
 }
 
 /// Returns up to `limit` boards of days, weeks and months that began before these dates: scope, period and first day.
-pub(super) fn old_boards(
+pub(super) fn list_old_boards(
     db: &mut Db,
     [day, week, month]: [NaiveDate; 3],
     limit: i64,
@@ -66,7 +66,7 @@ pub(super) fn old_boards(
     .load(db)
 }
 
-pub(super) fn drop_board(
+pub(super) fn delete_board(
     db: &mut Db,
     scope: i64,
     period: &str,
@@ -80,6 +80,6 @@ pub(super) fn drop_board(
 }
 
 /// Deletes the boards of a deleted team.
-pub(crate) fn drop_boards_of(db: &mut Db, team: TeamId) -> QueryResult<usize> {
+pub(crate) fn delete_boards_for_team(db: &mut Db, team: TeamId) -> QueryResult<usize> {
     diesel::delete(board::table.filter(board::scope.eq(team.get()))).execute(db)
 }

@@ -22,8 +22,8 @@ pub(crate) struct BadgeFacts {
 }
 
 /// Returns the names of the badges that `facts` earn, in a fixed order. Those that the user already has are included.
-pub(crate) fn earned(facts: &BadgeFacts) -> impl Iterator<Item = &'static str> {
-    let complete = facts.completion == Completion::Completed;
+pub(crate) fn list_earned(facts: &BadgeFacts) -> impl Iterator<Item = &'static str> {
+    let is_completed = facts.completion == Completion::Completed;
     [
         ("first_session", facts.completed_sessions >= 1),
         ("streak_7", facts.longest_streak >= 7),
@@ -32,8 +32,8 @@ pub(crate) fn earned(facts: &BadgeFacts) -> impl Iterator<Item = &'static str> {
         ("sessions_100", facts.completed_sessions >= 100),
         ("sessions_1000", facts.completed_sessions >= 1000),
         ("hours_100", facts.minutes >= HUNDRED_HOURS),
-        ("early_bird", complete && facts.hour < 7),
-        ("night_owl", complete && facts.hour >= 22),
+        ("early_bird", is_completed && facts.hour < 7),
+        ("night_owl", is_completed && facts.hour >= 22),
         ("perfect_week", facts.days_in_week >= 7),
     ]
     .into_iter()
@@ -54,7 +54,7 @@ mod tests {
     };
 
     fn names(facts: BadgeFacts) -> Vec<&'static str> {
-        earned(&facts).collect()
+        list_earned(&facts).collect()
     }
 
     #[test]

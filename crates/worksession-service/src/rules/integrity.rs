@@ -34,7 +34,7 @@ pub(crate) enum Severity {
 
 impl IntegrityFlag {
     /// The most mismatches recorded per session. Further ones say nothing new, and a client in a loop must not fill the table.
-    pub(crate) const MISMATCHES_RECORDED: i32 = SUSPECT_MISMATCHES;
+    pub(crate) const MAX_MISMATCHES: i32 = SUSPECT_MISMATCHES;
 
     /// Whether so many credited minutes would be a sign if all of them lay within 24 hours.
     pub(crate) fn may_be_long_day(minutes: i32) -> bool {
@@ -74,7 +74,7 @@ impl IntegrityFlag {
 }
 
 /// Describes a stored flag in a sentence.
-pub(crate) fn reason(kind: &str, amount: i64) -> String {
+pub(crate) fn describe(kind: &str, amount: i64) -> String {
     match kind {
         "locked_mismatch" => format!("Attempt {amount} to change the locked plan"),
         "client_clock" if amount < 0 => format!("The reported start is {} s too early", -amount),
@@ -146,19 +146,19 @@ pub(crate) fn detect_flags(
     client_end: NaiveDateTime,
     credited_in_24h: i32,
 ) -> Vec<IntegrityFlag> {
-    let mut signs = Vec::new();
+    let mut flags = Vec::new();
     let late = client_start - started_at;
     if late.abs() > CLOCK_TOLERANCE {
-        signs.push(IntegrityFlag::ClientClock(late.num_seconds()));
+        flags.push(IntegrityFlag::ClientClock(late.num_seconds()));
     }
     let ahead = client_end - received_at;
     if ahead > CLOCK_TOLERANCE {
-        signs.push(IntegrityFlag::FutureEnd(ahead.num_seconds()));
+        flags.push(IntegrityFlag::FutureEnd(ahead.num_seconds()));
     }
     if IntegrityFlag::may_be_long_day(credited_in_24h) {
-        signs.push(IntegrityFlag::LongDay(credited_in_24h));
+        flags.push(IntegrityFlag::LongDay(credited_in_24h));
     }
-    signs
+    flags
 }
 
 #[cfg(test)]
@@ -169,15 +169,15 @@ mod tests {
 
     #[test]
     fn the_reason_of_each_flag_says_what_was_seen() {
-        let said = |sign: IntegrityFlag| reason(sign.kind(), sign.amount());
-        for (sign, sentence) in [
+        let sentence_of = |flag: IntegrityFlag| describe(flag.kind(), flag.amount());
+        for (flag, sentence) in [
             (LockedMismatch(2), "Attempt 2 to change the locked plan"),
             (ClientClock(-130), "The reported start is 130 s too early"),
             (ClientClock(130), "The reported start is 130 s too late"),
             (FutureEnd(600), "The reported end is 600 s in the future"),
             (LongDay(721), "721 minutes credited in 24 hours"),
         ] {
-            assert_eq!(said(sign), sentence);
+            assert_eq!(sentence_of(flag), sentence);
         }
     }
 
@@ -185,15 +185,15 @@ mod tests {
     fn flags_begin_beyond_the_tolerance() {
         let base = "2026-11-20T09:00:00".parse::<NaiveDateTime>().unwrap();
         let after = |seconds| base + TimeDelta::seconds(seconds);
-        let signs = |start, end, minutes| {
+        let flags = |start, end, minutes| {
             detect_flags(base, after(1500), after(start), after(end), minutes)
         };
-        assert_eq!(signs(0, 1500, 720), []);
-        assert_eq!(signs(120, 1620, 0), []);
-        assert_eq!(signs(121, 1500, 0), [ClientClock(121)]);
-        assert_eq!(signs(-121, 1500, 0), [ClientClock(-121)]);
-        assert_eq!(signs(0, 1621, 0), [FutureEnd(121)]);
-        assert_eq!(signs(0, 1500, 721), [LongDay(721)]);
+        assert_eq!(flags(0, 1500, 720), []);
+        assert_eq!(flags(120, 1620, 0), []);
+        assert_eq!(flags(121, 1500, 0), [ClientClock(121)]);
+        assert_eq!(flags(-121, 1500, 0), [ClientClock(-121)]);
+        assert_eq!(flags(0, 1621, 0), [FutureEnd(121)]);
+        assert_eq!(flags(0, 1500, 721), [LongDay(721)]);
     }
 
     #[test]

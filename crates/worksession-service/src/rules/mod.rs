@@ -4,7 +4,7 @@
 pub(crate) mod badges;
 pub(crate) mod integrity;
 pub(crate) mod local_day;
-pub(crate) mod locked;
+pub(crate) mod locked_fields;
 pub(crate) mod points;
 pub(crate) mod streaks;
 pub(crate) mod submit;

@@ -7,7 +7,7 @@
 use chrono::{Days, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta, TimeZone};
 
 /// Credited minutes from which a day counts. The `.sql` files of `submit` and `rollups` repeat the number.
-pub(crate) const DAY_COUNTS_FROM: i32 = 10;
+pub(crate) const MIN_COUNTED_MINUTES: i32 = 10;
 /// A journey across the date line skips a local date. Two starts less than this apart bridge it.
 const DATE_LINE_BRIDGE: TimeDelta = TimeDelta::hours(36);
 
@@ -30,38 +30,38 @@ pub(crate) struct StreakDay {
 
 impl StreakDay {
     /// Returns the day with one more session. `before` is the day so far, with its credited minutes. Sessions without
-    /// credit leave no mark, unless the day has no other: then the earliest one stays.
+    /// credit do not count, unless the day has no other: then the earliest one stays.
     pub(crate) fn with(
         before: Option<(Self, i32)>,
         date: NaiveDate,
-        mark: LocalInstant,
+        start: LocalInstant,
         minutes: i32,
     ) -> Self {
-        let alone = Self {
+        let only = Self {
             date,
-            first: mark,
-            last: mark,
+            first: start,
+            last: start,
         };
         match before {
-            None => alone,
+            None => only,
             Some((day, 0)) if minutes == 0 => {
-                if mark.at < day.first.at {
-                    alone
+                if start.at < day.first.at {
+                    only
                 } else {
                     day
                 }
             }
-            Some((_, 0)) => alone,
+            Some((_, 0)) => only,
             Some((day, _)) if minutes == 0 => day,
             Some((day, _)) => Self {
                 date,
-                first: if mark.at < day.first.at {
-                    mark
+                first: if start.at < day.first.at {
+                    start
                 } else {
                     day.first
                 },
-                last: if mark.at > day.last.at {
-                    mark
+                last: if start.at > day.last.at {
+                    start
                 } else {
                     day.last
                 },
@@ -73,15 +73,15 @@ impl StreakDay {
 /// The streak that is stored per user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Streak {
-    /// Length of the run that ends with `last`.
-    pub(crate) run: i32,
-    /// The longest run of all time.
+    /// The number of counted days up to `last`.
+    pub(crate) length: i32,
+    /// The longest streak of all time.
     pub(crate) longest: i32,
     /// The latest counted day, with the last start in it.
     pub(crate) last: Option<(NaiveDate, LocalInstant)>,
 }
 
-/// A streak after a session, and the run on the session's own day.
+/// A streak after a session, and the streak on the session's own day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreakUpdate {
     pub(crate) streak: Streak,
@@ -90,10 +90,10 @@ pub(crate) struct StreakUpdate {
 }
 
 impl Streak {
-    /// Returns the run as of the local date `today`: 0 when neither it nor the day before counts.
+    /// Returns the streak as of the local date `today`: 0 when neither it nor the day before counts.
     pub(crate) fn current(&self, today: NaiveDate) -> i32 {
         match self.last {
-            Some((date, _)) if date + Days::new(1) >= today => self.run,
+            Some((date, _)) if date + Days::new(1) >= today => self.length,
             _ => 0,
         }
     }
@@ -108,15 +108,15 @@ impl Streak {
         counts: bool,
     ) -> Option<StreakUpdate> {
         let Some((last_date, _)) = self.last else {
-            return Some(self.extended(day, counts, 0));
+            return Some(self.extend(day, counts, 0));
         };
         if day.date < last_date {
             return None;
         }
         if day.date > last_date {
-            return Some(self.extended(day, counts, self.run_before(day)));
+            return Some(self.extend(day, counts, self.length_before(day)));
         }
-        if self.run == 1 && day.first == session {
+        if self.length == 1 && day.first == session {
             return None;
         }
         let streak = Self {
@@ -125,45 +125,45 @@ impl Streak {
         };
         Some(StreakUpdate {
             streak,
-            at_session: self.run,
+            at_session: self.length,
         })
     }
 
-    fn extended(&self, day: &StreakDay, counts: bool, run_before: i32) -> StreakUpdate {
+    fn extend(&self, day: &StreakDay, counts: bool, length_before: i32) -> StreakUpdate {
         if !counts {
             return StreakUpdate {
                 streak: *self,
-                at_session: run_before,
+                at_session: length_before,
             };
         }
-        let run = run_before + 1;
+        let length = length_before + 1;
         let streak = Self {
-            run,
-            longest: self.longest.max(run),
+            length,
+            longest: self.longest.max(length),
             last: Some((day.date, day.last)),
         };
         StreakUpdate {
             streak,
-            at_session: run,
+            at_session: length,
         }
     }
 }
 
-/// Computes the streak over all counted days, which are in the order of their dates, and the run on `session`. That is
+/// Computes the streak over all counted days, which are in the order of their dates, and the streak on `session`. That is
 /// the day of the session that caused the recount, and is among `counted` if it counts.
 pub(crate) fn recount(counted: &[StreakDay], session: &StreakDay) -> StreakUpdate {
     let mut streak = Streak::default();
     let mut at_session = None;
     for day in counted {
         if at_session.is_none() && day.date > session.date {
-            at_session = Some(streak.run_before(session));
+            at_session = Some(streak.length_before(session));
         }
-        streak = streak.extended(day, true, streak.run_before(day)).streak;
+        streak = streak.extend(day, true, streak.length_before(day)).streak;
         if day.date == session.date {
-            at_session = Some(streak.run);
+            at_session = Some(streak.length);
         }
     }
-    let at_session = at_session.unwrap_or_else(|| streak.run_before(session));
+    let at_session = at_session.unwrap_or_else(|| streak.length_before(session));
     StreakUpdate { streak, at_session }
 }
 
@@ -183,24 +183,24 @@ pub(crate) fn recount_with(
 }
 
 impl Streak {
-    fn run_before(&self, day: &StreakDay) -> i32 {
+    fn length_before(&self, day: &StreakDay) -> i32 {
         match self.last {
-            Some((date, mark)) if follows(date, mark, day) => self.run,
+            Some((date, start)) if is_continued_by(date, start, day) => self.length,
             _ => 0,
         }
     }
 }
 
-/// Whether `day` continues a run that ends on `date` with a session at `mark`. It is the next date, or the one after
+/// Whether `day` continues a streak that ends on `date` with a session at `start`. It is the next date, or the one after
 /// it if only a change of zone skipped a date and the starts are close.
-fn follows(date: NaiveDate, mark: LocalInstant, day: &StreakDay) -> bool {
+fn is_continued_by(date: NaiveDate, start: LocalInstant, day: &StreakDay) -> bool {
     let next = date + Days::new(1);
     if day.date == next {
         return true;
     }
     day.date == next + Days::new(1)
-        && (day.first.at - mark.at).abs() < DATE_LINE_BRIDGE
-        && date_at(day.first.at, mark.offset) <= next
+        && (day.first.at - start.at).abs() < DATE_LINE_BRIDGE
+        && date_at(day.first.at, start.offset) <= next
 }
 
 fn date_at(at: NaiveDateTime, offset: i32) -> NaiveDate {

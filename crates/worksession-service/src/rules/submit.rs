@@ -5,9 +5,9 @@ use chrono::{Datelike, NaiveDateTime};
 
 use super::badges;
 use super::integrity::{self, CreditedInterval, IntegrityFlag, detect_flags};
-use super::locked::{self, LockedFields, SubmittedFields};
+use super::locked_fields::{self, LockedFields, SubmittedFields};
 use super::points::{Points, award};
-use super::streaks::{self, DAY_COUNTS_FROM, LocalInstant, StreakDay, StreakUpdate};
+use super::streaks::{self, LocalInstant, MIN_COUNTED_MINUTES, StreakDay, StreakUpdate};
 use super::time::{
     self, Completion, Credit, LocalMoment, MeasuredTimes, Periods, local_moment, month_of,
     within_day_cap, zone,
@@ -18,7 +18,7 @@ use crate::sessions::events;
 use crate::sessions::model::{NewFlag, SessionRow, SessionStatus};
 use crate::sessions::submit::rows::{
     BadgeRow, BoardRow, CategoryRow, DayRow, HourRow, LoadedSubmit, MonthRow, SubmitAttempt,
-    SubmitFacts, SubmitOutcome, SubmitRows, SubmittedSession, TotalsRow,
+    SubmitContext, SubmitOutcome, SubmitRows, SubmittedSession, TotalsRow,
 };
 use crate::sessions::wire::{Submission, SubmitResponse};
 
@@ -30,17 +30,17 @@ pub(crate) fn decide(attempt: &SubmitAttempt, loaded: Option<LoadedSubmit>) -> S
             None => Error::NoOpenSession,
         });
     };
-    let differing = differences(&loaded.session, &attempt.submission);
-    let Some(facts) = &loaded.facts else {
-        return submitted_before(attempt, loaded.session, &differing);
+    let differing = list_differing(&loaded.session, &attempt.submission);
+    let Some(context) = &loaded.context else {
+        return repeat_or_refuse(attempt, loaded.session, &differing);
     };
     if !differing.is_empty() {
         return SubmitOutcome::Differs(Box::new(loaded.session), differing);
     }
-    let evaluation = SubmitEvaluation::new(attempt, &loaded, facts);
+    let evaluation = SubmitEvaluation::new(attempt, &loaded, context);
     let rows = match loaded.session.is_open(evaluation.now) {
-        true => evaluation.credited(),
-        false => evaluation.too_late(),
+        true => evaluation.build_rows(),
+        false => evaluation.build_late_rows(),
     };
     match rows {
         Ok(rows) => SubmitOutcome::Submitted(Box::new(rows)),
@@ -50,47 +50,47 @@ pub(crate) fn decide(attempt: &SubmitAttempt, loaded: Option<LoadedSubmit>) -> S
 
 /// Whether the streak with this session depends on all counted days.
 pub(crate) fn needs_counted_days(loaded: &LoadedSubmit) -> bool {
-    let Some(facts) = &loaded.facts else {
+    let Some(context) = &loaded.context else {
         return false;
     };
     let moment = local_moment(loaded.session.started_at, zone(&loaded.session.zone));
-    let mark = mark(&loaded.session, &moment);
-    let day = StreakDay::with(facts.around.day_before(moment.day), moment.day, mark, 1);
-    facts.totals.streak().advance(&day, mark, true).is_none()
+    let start = start_instant(&loaded.session, &moment);
+    let day = StreakDay::with(context.nearby.day_before(moment.day), moment.day, start, 1);
+    context.totals.streak().advance(&day, start, true).is_none()
 }
 
 /// Whether the credit within 24 hours may become too much with this session.
 pub(crate) fn may_be_long_day(loaded: &LoadedSubmit) -> bool {
-    loaded.facts.as_ref().is_some_and(|facts| {
-        IntegrityFlag::may_be_long_day(facts.around.minutes_near + loaded.session.planned_duration)
+    loaded.context.as_ref().is_some_and(|context| {
+        IntegrityFlag::may_be_long_day(context.nearby.minutes + loaded.session.planned_duration)
     })
 }
 
 /// Returns the locked fields that differ from the plan.
-fn differences(session: &SessionRow, submission: &Submission) -> Vec<&'static str> {
+fn list_differing(session: &SessionRow, submission: &Submission) -> Vec<&'static str> {
     let project = submission.project.map(|project| project.to_string());
-    let given = SubmittedFields {
+    let submitted = SubmittedFields {
         category: submission.category.as_deref(),
         duration: submission.duration,
         project_id: project.as_deref(),
         planning_note: None,
     };
-    locked::differences(&LockedFields::from(session), &given)
+    locked_fields::compare(&LockedFields::from(session), &submitted)
 }
 
-fn submitted_before(
+fn repeat_or_refuse(
     attempt: &SubmitAttempt,
     session: SessionRow,
     differing: &[&str],
 ) -> SubmitOutcome {
-    let same = differing.is_empty() && session.submit_digest.as_ref() == Some(&attempt.digest);
+    let is_same = differing.is_empty() && session.submit_digest.as_ref() == Some(&attempt.digest);
     match session.submit_result {
-        Some(answer) if same => SubmitOutcome::Answered(answer),
+        Some(response) if is_same => SubmitOutcome::Answered(response),
         _ => SubmitOutcome::Refused(Error::AlreadySubmitted),
     }
 }
 
-fn mark(session: &SessionRow, moment: &LocalMoment) -> LocalInstant {
+fn start_instant(session: &SessionRow, moment: &LocalMoment) -> LocalInstant {
     LocalInstant {
         at: session.started_at,
         offset: moment.offset,
@@ -102,7 +102,7 @@ struct SubmitEvaluation<'a> {
     attempt: &'a SubmitAttempt,
     loaded: &'a LoadedSubmit,
     session: &'a SessionRow,
-    facts: &'a SubmitFacts,
+    context: &'a SubmitContext,
     /// The session's start on the user's calendar.
     moment: LocalMoment,
     /// The user's current periods.
@@ -126,51 +126,55 @@ struct SubmitCredit {
 }
 
 impl<'a> SubmitEvaluation<'a> {
-    fn new(attempt: &'a SubmitAttempt, loaded: &'a LoadedSubmit, facts: &'a SubmitFacts) -> Self {
+    fn new(
+        attempt: &'a SubmitAttempt,
+        loaded: &'a LoadedSubmit,
+        context: &'a SubmitContext,
+    ) -> Self {
         let (session, now) = (&loaded.session, attempt.now.naive_utc());
         Self {
             attempt,
             loaded,
             session,
-            facts,
+            context,
             moment: local_moment(session.started_at, zone(&session.zone)),
-            periods: Periods::of(local_moment(now, zone(&loaded.zone)).day),
+            periods: Periods::new(local_moment(now, zone(&loaded.zone)).day),
             now,
         }
     }
 
-    fn credited(&self) -> Result<SubmitRows, Error> {
-        let (earned, user_id) = (self.earned(), self.attempt.user);
-        let totals = self.totals(&earned);
-        let new_badges = self.new_badges(&earned, &totals);
-        let signs = self.signs(&earned);
-        let response = self.response(Some(&earned), &totals, new_badges);
-        let mut rows = self.rows(&response)?;
+    fn build_rows(&self) -> Result<SubmitRows, Error> {
+        let (credit, user_id) = (self.compute_credit(), self.attempt.user);
+        let totals = self.compute_totals(&credit);
+        let new_badges = self.list_new_badges(&credit, &totals);
+        let flags = self.detect_flags(&credit);
+        let response = self.build_response(Some(&credit), &totals, new_badges);
+        let mut rows = self.build_session_row(&response)?;
         rows.session.local_day = Some(self.moment.day);
         rows.session.utc_offset = Some(self.moment.offset);
-        let suspect =
-            self.facts.around.suspect_flags > 0 || signs.iter().any(IntegrityFlag::is_suspect);
-        rows.session.on_boards = earned.minutes > 0 && !suspect;
+        let is_suspect =
+            self.context.nearby.suspect_flags > 0 || flags.iter().any(IntegrityFlag::is_suspect);
+        rows.session.on_boards = credit.minutes > 0 && !is_suspect;
         if rows.session.on_boards {
-            rows.boards = self.boards(&earned);
+            rows.boards = self.build_boards(&credit);
         }
-        let (streak, now) = (earned.advanced.at_session, self.attempt.now);
+        let (streak, now) = (credit.advanced.at_session, self.attempt.now);
         let request_id = &self.attempt.request_id;
-        let event = events::submitted(self.session, &response, streak, now, request_id)?;
+        let event = events::build_submitted(self.session, &response, streak, now, request_id)?;
         rows.events.push(event);
-        let (day, month) = self.day_and_month(&earned)?;
+        let (day, month) = self.build_day_and_month(&credit)?;
         rows.days.push(day);
         rows.months.push(month);
         rows.totals.push(TotalsRow { user_id, totals });
         rows.hours.push(HourRow {
             user_id,
             hour: self.moment.hour,
-            minutes: earned.minutes,
+            minutes: credit.minutes,
         });
         rows.categories.push(CategoryRow {
             user_id,
             category: self.session.category.clone(),
-            minutes: earned.minutes,
+            minutes: credit.minutes,
         });
         let badge = |badge| BadgeRow {
             user_id,
@@ -179,31 +183,28 @@ impl<'a> SubmitEvaluation<'a> {
         };
         rows.badges = response.new_badges.into_iter().map(badge).collect();
         let id = &self.session.session_id;
-        let flag = |sign| NewFlag::new(id, user_id, sign, self.now);
-        rows.flags = signs.into_iter().map(flag).collect();
+        let row = |flag| NewFlag::new(id, user_id, flag, self.now);
+        rows.flags = flags.into_iter().map(row).collect();
         Ok(rows)
     }
 
     /// Stores the note of a session that is no longer open, without any credit. If the sweeper has not abandoned the
     /// session yet, this does, with its event.
-    fn too_late(&self) -> Result<SubmitRows, Error> {
-        let response = self.response(None, &self.facts.totals, Vec::new());
-        let mut rows = self.rows(&response)?;
-        rows.session.ended_at = self
-            .session
-            .ended_at
-            .unwrap_or(self.session.expected_end_at);
-        if self.session.status != SessionStatus::Abandoned {
-            let event = events::abandoned(self.session, self.attempt.now)?;
+    fn build_late_rows(&self) -> Result<SubmitRows, Error> {
+        let response = self.build_response(None, &self.context.totals, Vec::new());
+        let (mut rows, session) = (self.build_session_row(&response)?, self.session);
+        rows.session.ended_at = session.ended_at.unwrap_or(session.expected_end_at);
+        if session.status != SessionStatus::Abandoned {
+            let event = events::build_abandoned(session, self.attempt.now)?;
             rows.events.push(event);
         }
         Ok(rows)
     }
 
     /// Computes the credit by the server's clock and the session's local day.
-    fn earned(&self) -> SubmitCredit {
+    fn compute_credit(&self) -> SubmitCredit {
         let (session, submission) = (self.session, &self.attempt.submission);
-        let around = &self.facts.around;
+        let nearby = &self.context.nearby;
         let Credit {
             completion,
             minutes,
@@ -213,15 +214,15 @@ impl<'a> SubmitEvaluation<'a> {
             stopped_at: session.ended_at.unwrap_or(self.now),
             client_start: submission.start_time,
             client_end: submission.end_time,
-            previous_end: around.previous_end,
-            next_start: around.next_start,
+            previous_end: nearby.previous_end,
+            next_start: nearby.next_start,
         });
-        let already = around.day_minutes.unwrap_or(0);
-        let minutes = within_day_cap(minutes, already);
-        let (date, mark) = (self.moment.day, mark(session, &self.moment));
-        let day = StreakDay::with(around.day_before(date), date, mark, minutes);
-        let counts = already + minutes >= DAY_COUNTS_FROM;
-        let advanced = self.facts.totals.streak().advance(&day, mark, counts);
+        let before = nearby.day_minutes.unwrap_or(0);
+        let minutes = within_day_cap(minutes, before);
+        let (date, start) = (self.moment.day, start_instant(session, &self.moment));
+        let day = StreakDay::with(nearby.day_before(date), date, start, minutes);
+        let counts = before + minutes >= MIN_COUNTED_MINUTES;
+        let advanced = self.context.totals.streak().advance(&day, start, counts);
         let advanced = advanced
             .unwrap_or_else(|| streaks::recount_with(&self.loaded.counted_days, &day, counts));
         SubmitCredit {
@@ -235,54 +236,54 @@ impl<'a> SubmitEvaluation<'a> {
     }
 
     /// Returns the user's totals including this session.
-    fn totals(&self, earned: &SubmitCredit) -> UserTotals {
+    fn compute_totals(&self, credit: &SubmitCredit) -> UserTotals {
         let (day, periods) = (self.moment.day, &self.periods);
-        let already = self.facts.around.day_minutes.unwrap_or(0);
-        let newly_counted = earned.counts && already < DAY_COUNTS_FROM;
-        let points = |holds: bool| if holds { earned.points.0 } else { 0 };
-        let mut totals = self.facts.totals.clone();
+        let before = self.context.nearby.day_minutes.unwrap_or(0);
+        let is_newly_counted = credit.counts && before < MIN_COUNTED_MINUTES;
+        let points = |applies: bool| if applies { credit.points.0 } else { 0 };
+        let mut totals = self.context.totals.clone();
         totals.version += 1;
         totals.sessions += 1;
-        totals.completed_sessions += i64::from(earned.completion == Completion::Completed);
-        totals.minutes += i64::from(earned.minutes);
-        totals.points += earned.points.0;
+        totals.completed_sessions += i64::from(credit.completion == Completion::Completed);
+        totals.minutes += i64::from(credit.minutes);
+        totals.points += credit.points.0;
         totals.points_today += points(day == periods.today);
         totals.points_week += points(periods.in_week(day));
         totals.points_month += points(periods.in_month(day));
-        totals.days_week += i32::from(newly_counted && periods.in_week(day));
-        totals.days_month += i32::from(newly_counted && periods.in_month(day));
-        totals.set_streak(earned.advanced.streak);
-        if earned.minutes > 0 {
-            let minutes = |before: i64| before + i64::from(earned.minutes);
-            let (around, category) = (&self.facts.around, &self.session.category);
-            totals.raise_best_hour(self.moment.hour, minutes(around.hour_minutes));
-            totals.raise_favorite(category, minutes(around.category_minutes));
+        totals.days_week += i32::from(is_newly_counted && periods.in_week(day));
+        totals.days_month += i32::from(is_newly_counted && periods.in_month(day));
+        totals.set_streak(credit.advanced.streak);
+        if credit.minutes > 0 {
+            let minutes = |before: i64| before + i64::from(credit.minutes);
+            let (nearby, category) = (&self.context.nearby, &self.session.category);
+            totals.raise_best_hour(self.moment.hour, minutes(nearby.hour_minutes));
+            totals.raise_favorite(category, minutes(nearby.category_minutes));
         }
         totals
     }
 
-    fn new_badges(&self, earned: &SubmitCredit, totals: &UserTotals) -> Vec<String> {
+    fn list_new_badges(&self, credit: &SubmitCredit, totals: &UserTotals) -> Vec<String> {
         let reached = badges::BadgeFacts {
-            completion: earned.completion,
+            completion: credit.completion,
             hour: self.moment.hour,
             completed_sessions: totals.completed_sessions,
             minutes: totals.minutes,
             longest_streak: totals.streak_longest,
-            days_in_week: self.facts.around.other_days_in_week + i32::from(earned.counts),
+            days_in_week: self.context.nearby.other_days_in_week + i32::from(credit.counts),
         };
-        badges::earned(&reached)
-            .filter(|badge| !totals.badges().any(|held| held == *badge))
+        badges::list_earned(&reached)
+            .filter(|badge| !totals.badges().any(|owned| owned == *badge))
             .map(str::to_owned)
             .collect()
     }
 
-    fn signs(&self, earned: &SubmitCredit) -> Vec<IntegrityFlag> {
-        let near = self.facts.around.minutes_near + earned.minutes;
-        let credited_in_24h = if IntegrityFlag::may_be_long_day(near) {
-            let own = CreditedInterval::new(self.session.started_at, earned.minutes);
-            integrity::max_minutes_in_24h(&own, &self.loaded.work_near)
+    fn detect_flags(&self, credit: &SubmitCredit) -> Vec<IntegrityFlag> {
+        let nearby = self.context.nearby.minutes + credit.minutes;
+        let credited_in_24h = if IntegrityFlag::may_be_long_day(nearby) {
+            let own = CreditedInterval::new(self.session.started_at, credit.minutes);
+            integrity::max_minutes_in_24h(&own, &self.loaded.nearby_credit)
         } else {
-            near
+            nearby
         };
         detect_flags(
             self.session.started_at,
@@ -293,19 +294,19 @@ impl<'a> SubmitEvaluation<'a> {
         )
     }
 
-    /// Builds the response. Without `earned` the submit came too late and has no credit.
-    fn response(
+    /// Builds the response. Without `credit` the submit came too late and has no credit.
+    fn build_response(
         &self,
-        earned: Option<&SubmitCredit>,
+        credit: Option<&SubmitCredit>,
         totals: &UserTotals,
         new_badges: Vec<String>,
     ) -> SubmitResponse {
         SubmitResponse {
             success: true,
             session_id: self.session.session_id.clone(),
-            status: earned.map_or(SessionStatus::Abandoned, |earned| earned.completion.into()),
-            credited_minutes: earned.map_or(0, |earned| earned.minutes),
-            points_awarded: earned.map(|earned| earned.points).unwrap_or_default(),
+            status: credit.map_or(SessionStatus::Abandoned, |credit| credit.completion.into()),
+            credited_minutes: credit.map_or(0, |credit| credit.minutes),
+            points_awarded: credit.map(|credit| credit.points).unwrap_or_default(),
             points: PointsSummary::from(totals),
             streaks: StreakSummary::new(totals, self.periods.today),
             new_badges,
@@ -313,7 +314,7 @@ impl<'a> SubmitEvaluation<'a> {
     }
 
     /// Builds the session's own row, and none of the others.
-    fn rows(&self, response: &SubmitResponse) -> Result<SubmitRows, Error> {
+    fn build_session_row(&self, response: &SubmitResponse) -> Result<SubmitRows, Error> {
         let submission = &self.attempt.submission;
         let session = SubmittedSession {
             session_id: self.session.session_id.clone(),
@@ -336,17 +337,17 @@ impl<'a> SubmitEvaluation<'a> {
         Ok(SubmitRows::new(self.attempt.user, self.loaded.seq, session))
     }
 
-    fn day_and_month(&self, earned: &SubmitCredit) -> Result<(DayRow, MonthRow), Error> {
-        let around = &self.facts.around;
+    fn build_day_and_month(&self, credit: &SubmitCredit) -> Result<(DayRow, MonthRow), Error> {
+        let nearby = &self.context.nearby;
         let sums = SessionSums {
             sessions: 1,
-            minutes: earned.minutes.into(),
-            points: earned.points,
+            minutes: credit.minutes.into(),
+            points: credit.points,
         };
         let with = |text: &Option<String>, key: &str| {
-            let mut split = Breakdown::read(text.as_deref())?;
-            split.add(key, sums);
-            split.to_text()
+            let mut breakdown = Breakdown::parse(text.as_deref())?;
+            breakdown.add(key, sums);
+            breakdown.to_text()
         };
         let (category, project) = (&self.session.category, &self.session.project_id);
         let (hour, date) = (self.moment.hour.to_string(), self.moment.day);
@@ -354,30 +355,30 @@ impl<'a> SubmitEvaluation<'a> {
             user_id: self.attempt.user,
             day: date,
             sessions: 1,
-            minutes: earned.minutes,
-            points_centi: earned.points.0,
-            first_start: earned.day.first.at,
-            first_offset: earned.day.first.offset,
-            last_start: earned.day.last.at,
-            last_offset: earned.day.last.offset,
-            by_hour: with(&around.by_hour, &hour)?,
-            by_category: with(&around.by_category, category)?,
-            by_project: with(&around.by_project, project)?,
+            minutes: credit.minutes,
+            points_centi: credit.points.0,
+            first_start: credit.day.first.at,
+            first_offset: credit.day.first.offset,
+            last_start: credit.day.last.at,
+            last_offset: credit.day.last.offset,
+            by_hour: with(&nearby.by_hour, &hour)?,
+            by_category: with(&nearby.by_category, category)?,
+            by_project: with(&nearby.by_project, project)?,
         };
         let month = MonthRow {
             user_id: self.attempt.user,
             month: month_of(date),
-            by_day: with(&around.month_by_day, &date.day().to_string())?,
-            by_hour: with(&around.month_by_hour, &hour)?,
-            by_category: with(&around.month_by_category, category)?,
-            by_project: with(&around.month_by_project, project)?,
+            by_day: with(&nearby.month_by_day, &date.day().to_string())?,
+            by_hour: with(&nearby.month_by_hour, &hour)?,
+            by_category: with(&nearby.month_by_category, category)?,
+            by_project: with(&nearby.month_by_project, project)?,
         };
         Ok((day, month))
     }
 
     /// Returns the rows of the boards of everybody and of the project's team, by the UTC day of the start.
-    fn boards(&self, earned: &SubmitCredit) -> Vec<BoardRow> {
-        let periods = Periods::of(self.session.started_at.date()).starts();
+    fn build_boards(&self, credit: &SubmitCredit) -> Vec<BoardRow> {
+        let periods = Periods::new(self.session.started_at.date()).starts();
         let team = self.session.team_id.map(TeamId::get);
         let scopes = std::iter::once(0).chain(team);
         let board = |scope| {
@@ -387,8 +388,8 @@ impl<'a> SubmitEvaluation<'a> {
                 start,
                 user_id: self.attempt.user,
                 username: self.session.username.clone(),
-                points_centi: earned.points.0,
-                minutes: earned.minutes,
+                points_centi: credit.points.0,
+                minutes: credit.minutes,
                 sessions: 1,
                 reached_at: self.now,
             })

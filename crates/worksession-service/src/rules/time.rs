@@ -6,7 +6,7 @@ use chrono::{
 };
 use chrono_tz::Tz;
 
-pub(crate) const LONGEST_SESSION: TimeDelta = TimeDelta::minutes(480);
+pub(crate) const MAX_SESSION: TimeDelta = TimeDelta::minutes(480);
 /// How long after its planned end a session can be submitted.
 pub(crate) const OPEN_AFTER_PLANNED_END: TimeDelta = TimeDelta::hours(12);
 /// How far below its plan a session is still complete: clients and networks round seconds away. A short plan allows at
@@ -147,7 +147,7 @@ pub(crate) struct Periods {
 
 impl Periods {
     /// Returns the periods that contain `today`.
-    pub(crate) fn of(today: NaiveDate) -> Self {
+    pub(crate) fn new(today: NaiveDate) -> Self {
         Self {
             today,
             week: iso_week(today),
@@ -192,7 +192,7 @@ fn month(day: NaiveDate) -> (NaiveDate, NaiveDate) {
 }
 
 #[cfg(test)]
-mod every_zone;
+mod zone_tests;
 
 #[cfg(test)]
 mod tests;

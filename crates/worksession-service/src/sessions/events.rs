@@ -11,7 +11,10 @@ use super::wire::{SubmitResponse, project_kind};
 use crate::error::Error;
 use crate::events::outbox_row;
 
-pub(super) fn started(row: &SessionRow, request_id: &RequestId) -> Result<NewOutboxRow, Error> {
+pub(super) fn build_started(
+    row: &SessionRow,
+    request_id: &RequestId,
+) -> Result<NewOutboxRow, Error> {
     let data = SessionStarted {
         session_id: id(row)?,
         user: user(row),
@@ -32,7 +35,7 @@ pub(super) fn started(row: &SessionRow, request_id: &RequestId) -> Result<NewOut
 }
 
 /// Returns the outbox row of `session.submitted.v1`.
-pub(crate) fn submitted(
+pub(crate) fn build_submitted(
     row: &SessionRow,
     result: &SubmitResponse,
     streak: i32,
@@ -59,7 +62,7 @@ pub(crate) fn submitted(
 }
 
 /// Returns the outbox row of `session.abandoned.v1`.
-pub(crate) fn abandoned(row: &SessionRow, now: DateTime<Utc>) -> Result<NewOutboxRow, Error> {
+pub(crate) fn build_abandoned(row: &SessionRow, now: DateTime<Utc>) -> Result<NewOutboxRow, Error> {
     let data = SessionAbandoned {
         session_id: id(row)?,
         user: user(row),

@@ -1,6 +1,5 @@
-//! Focus sessions. A start locks the plan, a submit records what was executed, and a sweeper abandons sessions that
-//! nobody submits. Users can list, edit and export them. Time is the server's: a client's times can only lower the
-//! credit.
+//! Focus sessions. A start locks the plan, a submit records what was executed, and a sweeper abandons sessions that nobody
+//! submits. Users can list, edit and export them. Time is the server's: a client's times can only lower the credit.
 
 mod digest;
 pub(crate) mod edit;

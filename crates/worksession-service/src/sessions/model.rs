@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::rules::integrity::IntegrityFlag;
-use crate::rules::locked::LockedFields;
+use crate::rules::locked_fields::LockedFields;
 use crate::rules::time::{Completion, OPEN_AFTER_PLANNED_END};
 
 /// The status of a session.
@@ -64,7 +64,7 @@ impl SessionStatus {
         matches!(self, Self::Completed | Self::Partial)
     }
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 }
@@ -84,7 +84,7 @@ where
 {
     fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<Self> {
         let name = <String as FromSql<Text, DB>>::from_sql(value)?;
-        Self::named(&name).ok_or_else(|| format!("unknown session status {name:?}").into())
+        Self::from_name(&name).ok_or_else(|| format!("unknown session status {name:?}").into())
     }
 }
 
@@ -178,34 +178,29 @@ impl NewFlag {
     pub(crate) fn new(
         session_id: &str,
         user_id: UserId,
-        sign: IntegrityFlag,
+        flag: IntegrityFlag,
         created_at: NaiveDateTime,
     ) -> Self {
         Self {
             session_id: session_id.to_owned(),
             user_id,
-            kind: sign.kind(),
-            severity: sign.severity().name(),
-            amount: sign.amount(),
+            kind: flag.kind(),
+            severity: flag.severity().name(),
+            amount: flag.amount(),
             created_at,
         }
     }
 }
 
 /// Returns the session id of a path. What no path may hold, such as NUL, names no session.
-pub(super) fn path_id(path: Result<Path<(String,)>, Problem>) -> Result<String, Error> {
+pub(super) fn parse_path_id(path: Result<Path<(String,)>, Problem>) -> Result<String, Error> {
     path.map(|Path((id,))| id)
         .map_err(|_| Error::SessionNotFound)
 }
 
 /// Parses a session id into its canonical spelling. A malformed id names no session.
-pub(super) fn session_id(text: &str) -> Result<String, Error> {
-    let id = Uuid::try_parse(text)
-        .map_err(|_| Error::SessionNotFound)?
-        .to_string();
-    if id.eq_ignore_ascii_case(text) {
-        Ok(id)
-    } else {
-        Err(Error::SessionNotFound)
-    }
+pub(super) fn parse_session_id(text: &str) -> Result<String, Error> {
+    let id = Uuid::try_parse(text).map(|id| id.to_string()).ok();
+    let id = id.filter(|id| id.eq_ignore_ascii_case(text));
+    id.ok_or(Error::SessionNotFound)
 }

@@ -18,7 +18,7 @@ pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<O
 
 /// Returns up to `limit` open sessions whose planned end is `open_after` or earlier. All sweepers use the same order
 /// of users, so that no two of them deadlock.
-pub(super) fn overdue(
+pub(super) fn list_overdue(
     db: &mut Db,
     open_after: NaiveDateTime,
     limit: i32,
@@ -34,7 +34,7 @@ pub(super) fn overdue(
 }
 
 /// Marks an open session as abandoned, as its user's change `seq`; none when a submit or another sweeper came first.
-pub(super) fn abandon(
+pub(super) fn mark_abandoned(
     db: &mut Db,
     session_id: &str,
     seq: i64,
@@ -77,16 +77,16 @@ pub(super) fn insert_flag(db: &mut Db, flag: &NewFlag) -> QueryResult<()> {
 
 /// Locks sessions until the transaction ends, and returns those that exist. The deletion of a session then either
 /// includes what is written about it, or prevents that write.
-pub(crate) fn hold(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<HashSet<String>> {
-    let there = sessions::table
-        .filter(sessions::session_id.eq_any(session_ids.iter().copied()))
+pub(crate) fn lock_existing(db: &mut Db, ids: &BTreeSet<&str>) -> QueryResult<HashSet<String>> {
+    let rows = sessions::table
+        .filter(sessions::session_id.eq_any(ids.iter().copied()))
         .order(sessions::session_id)
         .select(sessions::session_id);
-    let held: Vec<String> = match db {
-        Db::Pg(conn) => there.for_key_share().load(conn)?,
-        Db::Sqlite(conn) => there.load(conn)?,
+    let existing: Vec<String> = match db {
+        Db::Pg(conn) => rows.for_key_share().load(conn)?,
+        Db::Sqlite(conn) => rows.load(conn)?,
     };
-    Ok(held.into_iter().collect())
+    Ok(existing.into_iter().collect())
 }
 
 /// How the deletion of sessions is locked.

@@ -55,8 +55,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         (status = 429, description = "Too many starts; see Retry-After", body = ErrorBody),
     )
 )]
-pub(crate) async fn start_client_a(given: StartArguments) -> Result<HttpResponse, Error> {
-    start("client_a", given).await
+pub(crate) async fn start_client_a(arguments: StartArguments) -> Result<HttpResponse, Error> {
+    start("client_a", arguments).await
 }
 
 /// Starts the timer of desktop client B, exactly as for client A.
@@ -70,8 +70,8 @@ pub(crate) async fn start_client_a(given: StartArguments) -> Result<HttpResponse
         (status = "4XX", description = "As for client A", body = ErrorBody),
     )
 )]
-pub(crate) async fn start_client_b(given: StartArguments) -> Result<HttpResponse, Error> {
-    start("client_b", given).await
+pub(crate) async fn start_client_b(arguments: StartArguments) -> Result<HttpResponse, Error> {
+    start("client_b", arguments).await
 }
 
 /// Starts the timer of any other client, exactly as for client A.
@@ -85,8 +85,8 @@ pub(crate) async fn start_client_b(given: StartArguments) -> Result<HttpResponse
         (status = "4XX", description = "As for client A", body = ErrorBody),
     )
 )]
-pub(crate) async fn start_session(given: StartArguments) -> Result<HttpResponse, Error> {
-    start("session", given).await
+pub(crate) async fn start_session(arguments: StartArguments) -> Result<HttpResponse, Error> {
+    start("session", arguments).await
 }
 
 /// Returns the plan and the status of one of the caller's sessions.
@@ -103,7 +103,7 @@ pub(crate) async fn get_presession(
     caller: Caller<SessionsRead>,
     path: Result<Path<(String,)>, Problem>,
 ) -> Result<web::Json<PreSessionResponse>, Error> {
-    let id = model::session_id(&model::path_id(path)?)?;
+    let id = model::parse_session_id(&model::parse_path_id(path)?)?;
     let user = caller.id;
     let row = state.read(move |db| queries::find(db, user, &id)).await?;
     Ok(web::Json(PreSessionResponse::from(
@@ -147,13 +147,12 @@ async fn start(
         idempotency_key: idempotency_key(request.headers())?,
         request_id,
     };
-    let opened = start::start(&state, caller.into(), order).await?;
-    let status = if opened.fresh {
-        StatusCode::CREATED
-    } else {
-        StatusCode::OK
+    let started = start::start(&state, caller.into(), order).await?;
+    let status = match started.is_new {
+        true => StatusCode::CREATED,
+        false => StatusCode::OK,
     };
-    Ok(HttpResponse::build(status).json(StartResponse::from(&opened.row)))
+    Ok(HttpResponse::build(status).json(StartResponse::from(&started.row)))
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Error> {

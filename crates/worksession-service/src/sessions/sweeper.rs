@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, outbox};
 
 use super::{events, queries};
-use crate::chore::BackgroundJob;
+use crate::background_job::BackgroundJob;
 use crate::error::Error;
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
 use crate::state::State;
@@ -24,23 +24,23 @@ async fn sweep(state: State) -> Result<(), Error> {
         let now = state.clock.now();
         let until: NaiveDateTime = now.naive_utc() - OPEN_AFTER_PLANNED_END;
         let abandon = move |db: &mut Db| {
-            let overdue = queries::overdue(db, until, BATCH)?;
-            let (seen, mut given_up) = (overdue.len(), 0);
-            for (user, id) in overdue {
+            let sessions = queries::list_overdue(db, until, BATCH)?;
+            let (count, mut abandoned) = (sessions.len(), 0);
+            for (user, id) in sessions {
                 let seq = sync::bump(db, user)?;
-                if let Some(row) = queries::abandon(db, &id, seq, now.naive_utc())? {
-                    outbox::insert(db, &events::abandoned(&row, now)?)?;
-                    given_up += 1;
+                if let Some(row) = queries::mark_abandoned(db, &id, seq, now.naive_utc())? {
+                    outbox::insert(db, &events::build_abandoned(&row, now)?)?;
+                    abandoned += 1;
                 }
             }
-            Ok::<_, Error>((seen, given_up))
+            Ok::<_, Error>((count, abandoned))
         };
-        let (seen, given_up) = state.pool.write_tx(abandon).await?;
-        if given_up > 0 {
-            log::info!("abandoned {given_up} sessions that were not submitted in time");
+        let (count, abandoned) = state.pool.write_tx(abandon).await?;
+        if abandoned > 0 {
+            log::info!("abandoned {abandoned} sessions that were not submitted in time");
             state.wake();
         }
-        if seen < usize::try_from(BATCH).unwrap_or(usize::MAX) {
+        if count < usize::try_from(BATCH).unwrap_or(usize::MAX) {
             return Ok(());
         }
     }

@@ -13,7 +13,7 @@ use crate::rules::time::parse_instant;
 
 const NOTE_CHARS: usize = 2_000;
 const CATEGORY_CHARS: usize = 64;
-const TAGS: usize = 10;
+const MAX_TAGS: usize = 10;
 const TAG_CHARS: usize = 32;
 
 /// The plan of a timer; the start locks it.
@@ -67,7 +67,7 @@ impl TryFrom<StartRequest> for SessionPlan {
             .filter(|minutes| (1..=480).contains(minutes));
         let duration =
             duration.ok_or_else(|| Error::invalid("duration must be 1 to 480 whole minutes"))?;
-        let note = note(request.note)?;
+        let note = check_note(request.note)?;
         let project = ProjectRef::parse(request.project_id.as_deref())?;
         Ok(Self {
             category: category.to_owned(),
@@ -128,8 +128,8 @@ impl TryFrom<SubmitRequest> for Submission {
     type Error = Error;
 
     fn try_from(request: SubmitRequest) -> Result<Self, Error> {
-        let start_time = instant("start_time", request.start_time.as_deref())?;
-        let end_time = instant("end_time", request.end_time.as_deref())?;
+        let start_time = parse_time("start_time", request.start_time.as_deref())?;
+        let end_time = parse_time("end_time", request.end_time.as_deref())?;
         if end_time < start_time {
             return Err(Error::invalid("end_time must not be before start_time"));
         }
@@ -138,11 +138,11 @@ impl TryFrom<SubmitRequest> for Submission {
             session_id: request.session_id,
             category: request.category.map(|category| category.trim().to_owned()),
             duration: request.duration,
-            note: note(request.note)?,
+            note: check_note(request.note)?,
             start_time,
             end_time,
             quality_rating: request.quality_rating,
-            tags: tags(request.tags.unwrap_or_default())?,
+            tags: check_tags(request.tags.unwrap_or_default())?,
             project: request
                 .project_id
                 .map(|text| ProjectRef::parse(text.as_deref()))
@@ -280,7 +280,7 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-pub(super) fn note(text: Option<String>) -> Result<String, Error> {
+pub(super) fn check_note(text: Option<String>) -> Result<String, Error> {
     let text = text.unwrap_or_default();
     if text.chars().count() > NOTE_CHARS {
         return Err(Error::invalid("note must have at most 2000 characters"));
@@ -296,9 +296,9 @@ pub(super) fn check_rating(rating: Option<i32>) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
+pub(super) fn check_tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
     let fits = |tag: &String| !tag.trim().is_empty() && tag.chars().count() <= TAG_CHARS;
-    if tags.len() > TAGS || !tags.iter().all(fits) {
+    if tags.len() > MAX_TAGS || !tags.iter().all(fits) {
         return Err(Error::invalid(
             "tags must be at most 10 of 1 to 32 characters each",
         ));
@@ -309,7 +309,7 @@ pub(super) fn tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(tags)
 }
 
-fn instant(field: &'static str, text: Option<&str>) -> Result<NaiveDateTime, Error> {
+fn parse_time(field: &'static str, text: Option<&str>) -> Result<NaiveDateTime, Error> {
     let text = text.ok_or_else(|| Error::invalid(format!("{field} is required")))?;
     parse_instant(text)
         .ok_or_else(|| Error::invalid(format!("{field} must be an ISO 8601 time with an offset")))

@@ -21,15 +21,15 @@ pub(crate) fn bump(db: &mut Db, user: UserId) -> QueryResult<i64> {
 }
 
 /// The most changes in one response.
-pub(super) const CHANGES: usize = 200;
+pub(super) const MAX_CHANGES: usize = 200;
 
-/// A row of [`since`]. `kind` decides which parts are present.
+/// A row of [`list`]. `kind` decides which parts are present.
 #[derive(Debug, Queryable)]
 pub(super) struct SyncRow {
     /// The number of the user's last change, the same in each row.
-    pub(super) counted: i64,
+    pub(super) counter: i64,
     /// The number up to which changes were searched, the same in each row; none without a change.
-    pub(super) looked: Option<i64>,
+    pub(super) searched_to: Option<i64>,
     /// `session`, `project`, `preferences`, or `running` for the running session; none without any of them.
     pub(super) kind: Option<String>,
     pub(super) seq: Option<i64>,
@@ -39,15 +39,14 @@ pub(super) struct SyncRow {
     pub(super) settings: Option<PreferencesRow>,
 }
 
-/// Returns the changes after `since`, up to [`CHANGES`] and one more in the order of their numbers, then the running
+/// Returns the changes after `since`, up to [`MAX_CHANGES`] and one more in the order of their numbers, then the running
 /// session. Each row has the counter.
 ///
-/// It is one statement, because each statement of a PostgreSQL transaction has its own snapshot. A change holds the
-/// lock of the counter's row until it commits. A snapshot with the counter at n therefore has every change up to n,
-/// and later changes get higher numbers. The response goes as far as the counter, or as its own last change if there
-/// are more. A `since` beyond the counter is older than a restore of the database: then the response starts from the
-/// beginning.
-pub(super) fn since(db: &mut Db, user: UserId, since: SyncCursor) -> QueryResult<Vec<SyncRow>> {
+/// It is one statement, because each statement of a PostgreSQL transaction has its own snapshot. A change holds the lock of
+/// the counter's row until it commits. A snapshot with the counter at n therefore has every change up to n, and later
+/// changes get higher numbers. The response goes as far as the counter, or as its own last change if there are more. A
+/// `since` beyond the counter is older than a restore of the database: then the response starts from the beginning.
+pub(super) fn list(db: &mut Db, user: UserId, since: SyncCursor) -> QueryResult<Vec<SyncRow>> {
     type Row = (
         BigInt,
         Nullable<BigInt>,
@@ -58,7 +57,7 @@ pub(super) fn since(db: &mut Db, user: UserId, since: SyncCursor) -> QueryResult
         Nullable<ProjectSql>,
         Nullable<PreferencesSql>,
     );
-    let since = statement::<Row>(include_str!("since.sql"))
+    let since = statement::<Row>(include_str!("changes.sql"))
         .bind::<BigInt, _>(user)
         .bind::<BigInt, _>(since.seq());
     since.load(db)

@@ -28,5 +28,5 @@ pub(crate) async fn get(
 ) -> Result<web::Json<SyncStatus>, Error> {
     let since = query?.0.since;
     let since = since.map_or(Ok(SyncCursor::BEGINNING), |text| text.parse())?;
-    Ok(web::Json(status::status(&state, caller.id, since).await?))
+    Ok(web::Json(status::load(&state, caller.id, since).await?))
 }

@@ -1,45 +1,45 @@
 use auth_types::UserId;
 
 use super::cursor::SyncCursor;
-use super::queries::{self, CHANGES, SyncRow};
+use super::queries::{self, MAX_CHANGES, SyncRow};
 use super::wire::{ChangeData, ChangeKind, SyncChange, SyncStatus};
 use crate::error::Error;
 use crate::projects::ProjectRef;
 use crate::state::AppState;
 
 /// Returns what changed for the user after `since`.
-pub(super) async fn status(
+pub(super) async fn load(
     state: &AppState,
     user: UserId,
     since: SyncCursor,
 ) -> Result<SyncStatus, Error> {
     let now = state.clock.now();
-    let read = state.read(move |db| queries::since(db, user, since));
+    let read = state.read(move |db| queries::list(db, user, since));
     let mut rows = read.await?;
-    let (counted, looked) = rows
+    let (counter, searched_to) = rows
         .first()
-        .map_or((0, None), |row| (row.counted, row.looked));
+        .map_or((0, None), |row| (row.counter, row.searched_to));
     // The running session has no number, so it comes last.
     let is_running = |row: &mut SyncRow| row.kind.as_deref() == Some("running");
     let running = rows.pop_if(is_running).and_then(|row| row.session);
-    let beyond = rows.len() > CHANGES;
-    rows.truncate(CHANGES);
+    let has_more = rows.len() > MAX_CHANGES;
+    rows.truncate(MAX_CHANGES);
     let last = match rows.last().and_then(|row| row.seq) {
-        Some(last) if beyond => last,
-        _ => looked.unwrap_or(counted).min(counted),
+        Some(last) if has_more => last,
+        _ => searched_to.unwrap_or(counter).min(counter),
     };
     Ok(SyncStatus {
         success: true,
         server_time: now,
         cursor: SyncCursor::after(last).to_string(),
-        more: last < counted,
+        more: last < counter,
         running_session: running.map(Into::into),
-        changes: rows.into_iter().filter_map(change).collect(),
+        changes: rows.into_iter().filter_map(convert).collect(),
     })
 }
 
 /// Converts a row; none for one with nothing but the counter.
-fn change(row: SyncRow) -> Option<SyncChange> {
+fn convert(row: SyncRow) -> Option<SyncChange> {
     let at = row.changed_at?.and_utc();
     let (kind, id, data) = match (row.session, row.project, row.settings) {
         (Some(session), _, _) => {

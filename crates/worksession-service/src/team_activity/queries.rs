@@ -8,7 +8,7 @@ use super::wire::{ActiveMember, RunningSession};
 
 /// Returns the totals of each user's sessions on the team's projects that started at `since` or later. Limited to the
 /// 200 users with the most credited minutes.
-pub(super) fn members(
+pub(super) fn list_members(
     db: &mut Db,
     team: TeamId,
     since: NaiveDateTime,
@@ -36,7 +36,7 @@ type RunningSql = (
 
 /// Returns the oldest 200 running sessions on the team's projects that started at `since` or later. Hiding the status
 /// in an expression keeps PostgreSQL from scanning all running sessions.
-pub(super) fn running(
+pub(super) fn list_running(
     db: &mut Db,
     team: TeamId,
     since: NaiveDateTime,

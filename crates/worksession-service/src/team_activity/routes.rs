@@ -27,6 +27,6 @@ pub(crate) async fn show(
     caller: Caller<TeamActivity>,
     query: Result<Query<TeamActivityQuery>, Problem>,
 ) -> Result<web::Json<TeamActivityResponse>, Error> {
-    let answer = service::show(&state, caller.into(), query?.0).await?;
-    Ok(web::Json(answer))
+    let response = service::show(&state, caller.into(), query?.0).await?;
+    Ok(web::Json(response))
 }

@@ -7,11 +7,11 @@ use super::queries;
 use super::wire::{TeamActivityQuery, TeamActivityResponse};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::rules::time::{LONGEST_SESSION, parse_instant};
+use crate::rules::time::{MAX_SESSION, parse_instant};
 use crate::state::AppState;
 
 /// How far back `since` may be.
-const FURTHEST: TimeDelta = TimeDelta::days(31);
+const MAX_AGE: TimeDelta = TimeDelta::days(31);
 
 /// Returns the team's running sessions and its totals since a time, for its members.
 ///
@@ -29,14 +29,14 @@ pub(super) async fn show(
         None => Some(now - TimeDelta::days(7)),
         // One minute more than the limit, for requests that were under way.
         Some(text) => parse_instant(text)
-            .filter(|since| (now - FURTHEST - TimeDelta::minutes(1)..=now).contains(since)),
+            .filter(|since| (now - MAX_AGE - TimeDelta::minutes(1)..=now).contains(since)),
     };
     let since =
         since.ok_or_else(|| Error::invalid("since must be a time within the last 31 days"))?;
     let id = team.id;
     let read = move |db: &mut Db| {
-        let members = queries::members(db, id, since)?;
-        let running = queries::running(db, id, now - LONGEST_SESSION, now)?;
+        let members = queries::list_members(db, id, since)?;
+        let running = queries::list_running(db, id, now - MAX_SESSION, now)?;
         Ok::<_, Error>((members, running))
     };
     let (members, running) = state.pool.read(read).await?;

@@ -11,4 +11,4 @@ mod wire;
 
 pub(crate) use access::{get_as_manager, get_as_member, team_name};
 pub(crate) use routes::configure;
-pub(crate) use wire::read_id;
+pub(crate) use wire::parse_id;

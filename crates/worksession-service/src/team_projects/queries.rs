@@ -16,14 +16,13 @@ pub(crate) fn list(
     archived: bool,
 ) -> QueryResult<Vec<TeamProjectRow>> {
     let teams = teams.iter().map(|team| team.get());
-    let theirs = team_projects::table
+    let rows = team_projects::table
         .filter(team_projects::team_id.eq_any(teams))
         .order(team_projects::id)
         .select(columns::<TeamProjectRow>());
-    if archived {
-        theirs.load(db)
-    } else {
-        theirs.filter(team_projects::archived_at.is_null()).load(db)
+    match archived {
+        true => rows.load(db),
+        false => rows.filter(team_projects::archived_at.is_null()).load(db),
     }
 }
 
@@ -51,13 +50,13 @@ pub(crate) fn find_with_chat(
 
 /// Counts the team's projects, archived ones included. It locks the team's first project, so that concurrent calls
 /// wait until the transaction ends. A team without a project is far from any limit.
-pub(super) fn count_and_hold(db: &mut Db, team: TeamId) -> QueryResult<i64> {
-    let theirs = team_projects::table.filter(team_projects::team_id.eq(team));
+pub(super) fn count_and_lock(db: &mut Db, team: TeamId) -> QueryResult<i64> {
+    let rows = team_projects::table.filter(team_projects::team_id.eq(team));
     if let Db::Pg(conn) = db {
-        let first = theirs.select(team_projects::id).order(team_projects::id);
+        let first = rows.select(team_projects::id).order(team_projects::id);
         first.limit(1).for_update().load::<i64>(conn)?;
     }
-    theirs.count().get_result(db)
+    rows.count().get_result(db)
 }
 
 pub(super) fn insert(db: &mut Db, new: &NewTeamProject) -> QueryResult<TeamProjectRow> {

@@ -4,7 +4,7 @@ use service_kit::http::{Json, Path, Query, endpoint};
 
 use super::wire::{
     CreateTeamProjectRequest, TeamProjectDetail, TeamProjectsResponse, UpdateTeamProjectRequest,
-    read_id,
+    parse_id,
 };
 use super::{activity, service};
 use crate::auth::{Caller, SessionsRead, TeamsWrite};
@@ -79,7 +79,7 @@ pub(crate) async fn detail(
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<TeamProjectDetail>, Error> {
     Ok(web::Json(
-        service::detail(&state, &caller, read_id(&id)?).await?,
+        service::detail(&state, &caller, parse_id(&id)?).await?,
     ))
 }
 
@@ -100,7 +100,7 @@ pub(crate) async fn update(
     request: Json<UpdateTeamProjectRequest>,
 ) -> Result<web::Json<TeamProjectDetail>, Error> {
     Ok(web::Json(
-        service::update(&state, caller.into(), read_id(&id)?, request).await?,
+        service::update(&state, caller.into(), parse_id(&id)?, request).await?,
     ))
 }
 
@@ -119,6 +119,6 @@ pub(crate) async fn archive(
     caller: Caller<TeamsWrite>,
     Path((id,)): Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    service::archive(&state, caller.into(), read_id(&id)?).await?;
+    service::archive(&state, caller.into(), parse_id(&id)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }

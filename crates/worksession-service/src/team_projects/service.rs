@@ -12,7 +12,7 @@ use super::wire::{
 };
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::projects::{MOST_PROJECTS, TeamProjectId, text};
+use crate::projects::{MAX_PROJECTS, TeamProjectId, text};
 use crate::state::AppState;
 
 pub(super) async fn list(
@@ -63,9 +63,9 @@ pub(super) async fn create(
         .membership(team_id)
         .filter(|_| caller.manages(team_id));
     let team_name = team.ok_or(Error::TeamProjectChangeForbidden)?.name.clone();
-    let name = text::required_name(request.name.as_deref())?;
-    let description = text::description(request.description.as_deref().unwrap_or_default())?;
-    let chat_channel = text::channel(request.chat_channel.as_deref().unwrap_or_default())?;
+    let name = text::parse_required_name(request.name.as_deref())?;
+    let description = text::parse_description(request.description.as_deref().unwrap_or_default())?;
+    let chat_channel = text::parse_channel(request.chat_channel.as_deref().unwrap_or_default())?;
     let now = state.clock.now_naive();
     let new = NewTeamProject {
         team_id: team_id.get(),
@@ -78,7 +78,7 @@ pub(super) async fn create(
         updated_at: now,
     };
     let insert = move |db: &mut Db| {
-        if queries::count_and_hold(db, team_id)? >= MOST_PROJECTS {
+        if queries::count_and_lock(db, team_id)? >= MAX_PROJECTS {
             return Err(Error::TooManyProjects);
         }
         Ok(queries::insert(db, &new)?)
@@ -102,9 +102,9 @@ pub(super) async fn update(
         let chat_channel = request.chat_channel.as_deref();
         let changes = TeamProjectChanges {
             team_name: team_name(&row, &caller),
-            name: request.name.as_deref().map(text::name).transpose()?,
-            description: description.map(text::description).transpose()?,
-            chat_channel: chat_channel.map(text::channel).transpose()?,
+            name: request.name.as_deref().map(text::parse_name).transpose()?,
+            description: description.map(text::parse_description).transpose()?,
+            chat_channel: chat_channel.map(text::parse_channel).transpose()?,
             is_public: request.is_public,
             updated_at,
         };

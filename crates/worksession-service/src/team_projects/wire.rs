@@ -93,6 +93,6 @@ impl TeamProjectDetail {
 }
 
 /// Parses the id in a path. A malformed id names no project.
-pub(crate) fn read_id(text: &str) -> Result<TeamProjectId, Error> {
+pub(crate) fn parse_id(text: &str) -> Result<TeamProjectId, Error> {
     text.parse().map_err(|_| Error::TeamProjectNotFound)
 }

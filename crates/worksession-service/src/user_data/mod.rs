@@ -1,9 +1,9 @@
 //! `GET /api/user/data`: the profile and productivity data that clients show first. It takes two queries, however long
 //! the history is.
 
-mod read;
+mod load;
 pub(crate) mod routes;
 mod wire;
 
-pub(crate) use read::{UserDataBatcher, read};
+pub(crate) use load::{UserDataBatcher, load};
 pub(crate) use routes::configure;

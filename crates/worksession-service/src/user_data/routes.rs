@@ -23,7 +23,7 @@ pub(crate) async fn get(
     state: State,
     caller: Caller<UserDataAccess>,
 ) -> Result<web::Json<UserData>, Error> {
-    let asked = (caller.id, state.clock.now_naive());
-    let found = state.user_data.run(asked).await?;
-    Ok(web::Json(UserData::new(&caller, found)))
+    let request = (caller.id, state.clock.now_naive());
+    let loaded = state.user_data.run(request).await?;
+    Ok(web::Json(UserData::new(&caller, loaded)))
 }

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::read::LoadedUserData;
+use super::load::LoadedUserData;
 use crate::auth::CurrentUser;
 use crate::preferences::Preferences;
 use crate::rollups::{PointsSummary, SessionStats, StreakSummary};
@@ -27,17 +27,17 @@ pub(crate) struct UserData {
 }
 
 impl UserData {
-    pub(super) fn new(user: &CurrentUser, found: LoadedUserData) -> Self {
+    pub(super) fn new(user: &CurrentUser, loaded: LoadedUserData) -> Self {
         Self {
             user_id: user.id.to_string(),
             username: user.username.clone(),
-            email: user.email_to_show().unwrap_or_default().to_owned(),
-            timezone: found.settings.timezone,
-            points: PointsSummary::from(&found.totals),
-            streaks: StreakSummary::new(&found.totals, found.periods.today),
-            badges: found.totals.badges().map(str::to_owned).collect(),
-            preferences: found.settings.preferences,
-            session_stats: found.totals.into(),
+            email: user.visible_email().unwrap_or_default().to_owned(),
+            timezone: loaded.settings.timezone,
+            points: PointsSummary::from(&loaded.totals),
+            streaks: StreakSummary::new(&loaded.totals, loaded.periods.today),
+            badges: loaded.totals.badges().map(str::to_owned).collect(),
+            preferences: loaded.settings.preferences,
+            session_stats: loaded.totals.into(),
         }
     }
 }

@@ -3,11 +3,11 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::{EventData, SessionAbandoned, SessionStarted, SessionSubmitted};
 
-use crate::hooks::{ACTIVE, IntegrationCreator, WebhookId};
+use crate::integrations::{ACTIVE, IntegrationCreator, WebhookId};
 use crate::schema::webhooks;
 
 /// The most webhooks of one owner: the values of the column `slot`.
-pub(crate) const MOST: usize = 20;
+pub(crate) const MAX_WEBHOOKS: usize = 20;
 
 /// The status of a deleted webhook, until its log is deleted too.
 pub(super) const DELETED: &str = "deleted";
@@ -54,7 +54,7 @@ pub(crate) struct WebhookRow {
     pub(super) updated_at: NaiveDateTime,
     pub(super) secret_changed_at: NaiveDateTime,
     #[diesel(select_expression = (webhooks::created_by, webhooks::client_id, webhooks::session_id))]
-    pub(super) maker: IntegrationCreator,
+    pub(super) creator: IntegrationCreator,
 }
 
 impl WebhookRow {
@@ -78,7 +78,7 @@ pub(super) struct WebhookSubscriber {
 }
 
 impl WebhookSubscriber {
-    pub(super) fn wants(&self, event_type: &str) -> bool {
+    pub(super) fn is_subscribed_to(&self, event_type: &str) -> bool {
         self.events.split(' ').any(|wanted| wanted == event_type)
     }
 }

@@ -8,7 +8,7 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use super::model::{DELETED, WebhookOwner, WebhookRow, WebhookSubscriber};
 use crate::columns::columns;
-use crate::hooks::{ACTIVE, IntegrationCreator, OFF, WebhookId};
+use crate::integrations::{ACTIVE, DISABLED, IntegrationCreator, WebhookId};
 use crate::schema::webhooks;
 
 pub(super) struct NewWebhook {
@@ -17,7 +17,7 @@ pub(super) struct NewWebhook {
     pub(super) origin: String,
     pub(super) events: String,
     pub(super) now: NaiveDateTime,
-    pub(super) maker: IntegrationCreator,
+    pub(super) creator: IntegrationCreator,
 }
 
 /// Inserts a webhook into its owner's first free slot; none when all are taken. If several requests take a slot at
@@ -28,7 +28,7 @@ pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<Webhoo
           created_at, updated_at, secret_changed_at, created_by, client_id, session_id) \
          SELECT $1, $2, column1, $3, $4, $5, 1, 'active', $6, $6, $6, $7, $8, $9 \
          FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), \
-            (13), (14), (15), (16), (17), (18), (19), (20)) AS places \
+            (13), (14), (15), (16), (17), (18), (19), (20)) AS slots \
          WHERE column1 NOT IN (SELECT slot FROM webhooks WHERE slot IS NOT NULL AND (user_id = $1 OR team_id = $2)) \
          ORDER BY column1 LIMIT 1 RETURNING id",
     );
@@ -40,9 +40,9 @@ pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<Webhoo
         .bind::<Text, _>(&new.origin)
         .bind::<Text, _>(&new.events)
         .bind::<Timestamp, _>(new.now)
-        .bind::<Nullable<BigInt>, _>(new.maker.created_by)
-        .bind::<Nullable<Text>, _>(&new.maker.client_id)
-        .bind::<Nullable<Text>, _>(&new.maker.session_id);
+        .bind::<Nullable<BigInt>, _>(new.creator.created_by)
+        .bind::<Nullable<Text>, _>(&new.creator.client_id)
+        .bind::<Nullable<Text>, _>(&new.creator.session_id);
     let ids: Vec<i64> = insert.load(db)?;
     Ok(ids.first().copied().and_then(WebhookId::new))
 }
@@ -71,16 +71,16 @@ pub(super) fn lock(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>
 
 /// Lists the user's webhooks, then those of these teams, oldest first.
 pub(super) fn list(db: &mut Db, user: UserId, teams: &[TeamId]) -> QueryResult<Vec<WebhookRow>> {
-    let live = || {
+    let all = || {
         webhooks::table
             .filter(webhooks::status.ne(DELETED))
             .order(webhooks::id)
             .select(columns::<WebhookRow>())
     };
-    let mut rows: Vec<WebhookRow> = live().filter(webhooks::user_id.eq(user.get())).load(db)?;
+    let mut rows: Vec<WebhookRow> = all().filter(webhooks::user_id.eq(user.get())).load(db)?;
     if !teams.is_empty() {
         let teams = teams.iter().map(|team| team.get());
-        let of_teams: Vec<WebhookRow> = live().filter(webhooks::team_id.eq_any(teams)).load(db)?;
+        let of_teams: Vec<WebhookRow> = all().filter(webhooks::team_id.eq_any(teams)).load(db)?;
         rows.extend(of_teams);
     }
     Ok(rows)
@@ -99,9 +99,9 @@ pub(super) fn update(db: &mut Db, row: &WebhookRow) -> QueryResult<()> {
             webhooks::reason.eq(&row.reason),
             webhooks::updated_at.eq(row.updated_at),
             webhooks::secret_changed_at.eq(row.secret_changed_at),
-            webhooks::created_by.eq(row.maker.created_by),
-            webhooks::client_id.eq(&row.maker.client_id),
-            webhooks::session_id.eq(&row.maker.session_id),
+            webhooks::created_by.eq(row.creator.created_by),
+            webhooks::client_id.eq(&row.creator.client_id),
+            webhooks::session_id.eq(&row.creator.session_id),
         ))
         .execute(db)
         .map(drop)
@@ -127,19 +127,19 @@ pub(super) fn mark_deleted(
 }
 
 /// Returns up to `limit` webhooks of an owner, including deleted ones.
-pub(super) fn of_owner(
+pub(super) fn list_by_owner(
     db: &mut Db,
     owner: WebhookOwner,
     limit: i64,
 ) -> QueryResult<Vec<WebhookRow>> {
     let (user, team) = owner.columns();
-    let some = webhooks::table
+    let rows = webhooks::table
         .order(webhooks::id)
         .limit(limit)
         .select(columns::<WebhookRow>());
     match (user, team) {
-        (Some(user), _) => some.filter(webhooks::user_id.eq(user)).load(db),
-        (None, team) => some.filter(webhooks::team_id.eq(team)).load(db),
+        (Some(user), _) => rows.filter(webhooks::user_id.eq(user)).load(db),
+        (None, team) => rows.filter(webhooks::team_id.eq(team)).load(db),
     }
 }
 
@@ -162,20 +162,20 @@ pub(super) fn delete(db: &mut Db, id: WebhookId) -> QueryResult<usize> {
 }
 
 /// Disables a webhook unless it has changed since, and returns its description and origin.
-pub(super) fn switch_off(
+pub(super) fn disable(
     db: &mut Db,
     id: WebhookId,
     revision: i64,
     reason: &str,
     now: NaiveDateTime,
 ) -> QueryResult<Option<(String, String)>> {
-    let meant = webhooks::table
+    let current = webhooks::table
         .filter(webhooks::id.eq(id))
         .filter(webhooks::revision.eq(revision))
         .filter(webhooks::status.eq(ACTIVE));
-    diesel::update(meant)
+    diesel::update(current)
         .set((
-            webhooks::status.eq(OFF),
+            webhooks::status.eq(DISABLED),
             webhooks::reason.eq(reason),
             webhooks::updated_at.eq(now),
         ))
@@ -192,19 +192,19 @@ pub(super) struct SubscriberIndex {
 
 impl SubscriberIndex {
     /// Whether a webhook receives a user's sessions on a project of that team.
-    pub(super) fn to(&self, (user, team): (UserId, Option<TeamId>)) -> bool {
+    pub(super) fn has_subscriber(&self, (user, team): (UserId, Option<TeamId>)) -> bool {
         self.users.contains(&user.get())
             || team.is_some_and(|team| self.teams.contains(&team.get()))
     }
 }
 
 /// Returns those of these users, and of the teams of their sessions, that have an active webhook.
-pub(super) fn listening(
+pub(super) fn load_index(
     db: &mut Db,
-    whose: &[(UserId, Option<TeamId>)],
+    owners: &[(UserId, Option<TeamId>)],
 ) -> QueryResult<SubscriberIndex> {
-    let users: BTreeSet<UserId> = whose.iter().map(|(user, _)| *user).collect();
-    let teams: BTreeSet<TeamId> = whose.iter().filter_map(|(_, team)| *team).collect();
+    let users: BTreeSet<UserId> = owners.iter().map(|(user, _)| *user).collect();
+    let teams: BTreeSet<TeamId> = owners.iter().filter_map(|(_, team)| *team).collect();
     let users: Vec<i64> = users.into_iter().map(UserId::get).collect();
     let teams: Vec<i64> = teams.into_iter().map(TeamId::get).collect();
     let of_users: Vec<Option<i64>> = on_backend!(db, conn => webhooks::table

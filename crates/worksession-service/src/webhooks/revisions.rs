@@ -9,7 +9,7 @@ use service_kit::http::RequestId;
 use super::model::{WebhookOwner, WebhookRow};
 use super::{deliveries, queries};
 use crate::error::Error;
-use crate::hooks::{Integration, PAUSED, RevisionTarget, WebhookId, contacts};
+use crate::integrations::{Integration, PAUSED, RevisionTarget, WebhookId, contacts};
 use crate::state::AppState;
 
 /// Stores a webhook's new revision, and sends it to the notifier.
@@ -23,9 +23,9 @@ pub(super) fn store(
     let target = match &row.sealed {
         _ if row.status == PAUSED => RevisionTarget::Paused,
         Some(sealed) => RevisionTarget::Sealed(sealed.clone()),
-        None => RevisionTarget::Gone,
+        None => RevisionTarget::Removed,
     };
-    Integration::Webhook(row.id).publish(db, row.revision, target, now, request_id)
+    Integration::Webhook(row.id).enqueue_revision(db, row.revision, target, now, request_id)
 }
 
 /// Marks a webhook as deleted, and reports that to the notifier.
@@ -37,35 +37,35 @@ pub(super) fn mark_deleted(
 ) -> QueryResult<()> {
     let (integration, revision) = (Integration::Webhook(row.id), row.revision + 1);
     queries::mark_deleted(db, row.id, revision, now.naive_utc())?;
-    contacts::forget(db, integration)?;
-    integration.publish(db, revision, RevisionTarget::Gone, now, request_id)
+    contacts::delete(db, integration)?;
+    integration.enqueue_revision(db, revision, RevisionTarget::Removed, now, request_id)
 }
 
 /// Disables a webhook whose receiver is gone, unless it has changed since, and mails its creator.
-pub(crate) fn switch_off(
+pub(crate) fn disable(
     db: &mut Db,
     state: &AppState,
-    off: WebhookDisabled,
+    event: WebhookDisabled,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let Some(id) = WebhookId::new(off.webhook_id) else {
+    let Some(id) = WebhookId::new(event.webhook_id) else {
         return Ok(());
     };
-    let switched = queries::switch_off(db, id, off.revision, &off.reason, now.naive_utc())?;
-    let Some((description, origin)) = switched else {
+    let disabled = queries::disable(db, id, event.revision, &event.reason, now.naive_utc())?;
+    let Some((description, origin)) = disabled else {
         return Ok(());
     };
-    contacts::tell(
+    contacts::enqueue_creator_mail(
         db,
         &state.sealers,
         Integration::Webhook(id),
         now,
         |username| MailTemplate::WebhookSwitchedOff {
             username,
-            webhook_id: off.webhook_id,
+            webhook_id: event.webhook_id,
             description,
             origin,
-            reason: off.reason,
+            reason: event.reason,
             at: now,
             link: state.page("/docs/"),
         },
@@ -73,31 +73,31 @@ pub(crate) fn switch_off(
 }
 
 /// Deletes up to `limit` rows of an owner's webhooks and their logs, and returns how many.
-pub(crate) fn take_away(
+pub(crate) fn delete_for_owner(
     db: &mut Db,
     owner: WebhookOwner,
     now: DateTime<Utc>,
     limit: i64,
 ) -> QueryResult<usize> {
-    let mut taken = 0;
-    for row in queries::of_owner(db, owner, limit)? {
+    let mut deleted = 0;
+    for row in queries::list_by_owner(db, owner, limit)? {
         if row.sealed.is_some() {
             mark_deleted(db, &row, now, None)?;
         }
-        let room = limit - i64::try_from(taken).unwrap_or(i64::MAX);
-        if room <= 0 {
+        let remaining = limit - i64::try_from(deleted).unwrap_or(i64::MAX);
+        if remaining <= 0 {
             break;
         }
-        taken += clear(db, row.id, room)?;
+        deleted += delete_rows(db, row.id, remaining)?;
     }
-    Ok(taken)
+    Ok(deleted)
 }
 
 /// Deletes up to `limit` rows of a deleted webhook's log, and with the last of them the webhook.
-pub(super) fn clear(db: &mut Db, id: WebhookId, limit: i64) -> QueryResult<usize> {
-    let cleared = deliveries::queries::delete_of(db, id, limit)?;
-    if i64::try_from(cleared).is_ok_and(|cleared| cleared < limit) {
-        return Ok(cleared + queries::delete(db, id)?);
+pub(super) fn delete_rows(db: &mut Db, id: WebhookId, limit: i64) -> QueryResult<usize> {
+    let deleted = deliveries::queries::delete_for_webhook(db, id, limit)?;
+    if i64::try_from(deleted).is_ok_and(|deleted| deleted < limit) {
+        return Ok(deleted + queries::delete(db, id)?);
     }
-    Ok(cleared)
+    Ok(deleted)
 }

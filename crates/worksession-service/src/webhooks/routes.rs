@@ -3,12 +3,12 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::wire::{
     CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
-    WebhooksResponse, read_id,
+    WebhooksResponse, parse_id,
 };
 use super::{deliveries, service};
 use crate::auth::{AdoptIntegrations, Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
-use crate::hooks::WebhookId;
+use crate::integrations::WebhookId;
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
@@ -57,8 +57,8 @@ pub(crate) async fn create(
     caller: Caller<WebhooksWrite>,
     request: Json<CreateWebhookRequest>,
 ) -> Result<HttpResponse, Error> {
-    let made = service::create(&state, caller.into(), request.into_inner()?, request_id).await?;
-    Ok(HttpResponse::Created().json(made))
+    let created = service::create(&state, caller.into(), request.into_inner()?, request_id).await?;
+    Ok(HttpResponse::Created().json(created))
 }
 
 /// Returns a webhook to those who manage it.
@@ -76,7 +76,7 @@ pub(crate) async fn get(
     caller: Caller<SessionsRead>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<WebhookResponse>, Error> {
-    let webhook = service::get(&state, caller.into(), read_id(&id)?).await?;
+    let webhook = service::get(&state, caller.into(), parse_id(&id)?).await?;
     Ok(web::Json(webhook))
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn update(
     Path((id,)): Path<(String,)>,
     request: Json<UpdateWebhookRequest>,
 ) -> Result<web::Json<WebhookResponse>, Error> {
-    let id = read_id(&id)?;
+    let id = parse_id(&id)?;
     let webhook = service::update(&state, caller.into(), id, request, request_id).await?;
     Ok(web::Json(webhook))
 }
@@ -118,7 +118,7 @@ pub(crate) async fn delete(
     caller: Caller<WebhooksWrite>,
     Path((id,)): Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    service::delete(&state, caller.into(), read_id(&id)?, request_id).await?;
+    service::delete(&state, caller.into(), parse_id(&id)?, request_id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -138,7 +138,7 @@ pub(crate) async fn rotate_secret(
     caller: Caller<WebhooksWrite>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<WebhookSecretResponse>, Error> {
-    let rotated = service::rotate_secret(&state, caller.into(), read_id(&id)?, request_id).await?;
+    let rotated = service::rotate_secret(&state, caller.into(), parse_id(&id)?, request_id).await?;
     Ok(web::Json(rotated))
 }
 
@@ -158,6 +158,6 @@ pub(crate) async fn adopt(
     caller: Caller<AdoptIntegrations>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<WebhookResponse>, Error> {
-    let webhook = service::adopt(&state, caller.into(), read_id(&id)?, request_id).await?;
+    let webhook = service::adopt(&state, caller.into(), parse_id(&id)?, request_id).await?;
     Ok(web::Json(webhook))
 }

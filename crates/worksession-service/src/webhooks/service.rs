@@ -6,17 +6,17 @@ use db_kit::{Db, is_unique_violation};
 use event_types::WebhookTarget;
 use service_kit::http::{Json, RequestId};
 
-use super::model::{EVENTS, MOST, WebhookOwner, WebhookRow};
+use super::model::{EVENTS, MAX_WEBHOOKS, WebhookOwner, WebhookRow};
 use super::queries::{self, NewWebhook};
 use super::wire::{
     CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
-    WebhooksResponse, read_description, read_events,
+    WebhooksResponse, parse_description, parse_events,
 };
 use super::{revisions, target};
 use crate::auth::{CurrentUser, RequiredScope, Teams};
 use crate::error::Error;
-use crate::hooks::{
-    self, ACTIVE, Integration, IntegrationCreator, OFF, PAUSED, WebhookId, contacts, read_address,
+use crate::integrations::{
+    self, ACTIVE, DISABLED, Integration, IntegrationCreator, PAUSED, WebhookId, contacts, parse_url,
 };
 use crate::state::{AppState, State};
 
@@ -24,14 +24,14 @@ pub(super) async fn list(
     state: &AppState,
     caller: &CurrentUser,
 ) -> Result<WebhooksResponse, Error> {
-    let sees_teams = Teams::is_held_by(caller);
+    let has_teams_scope = Teams::is_granted_to(caller);
     let teams = caller.teams.iter().map(|team| team.id);
-    let managed = teams.filter(|team| sees_teams && caller.manages(*team));
+    let managed = teams.filter(|team| has_teams_scope && caller.manages(*team));
     let teams: Vec<TeamId> = managed.collect();
     let user = caller.id;
     let list = move |db: &mut Db| queries::list(db, user, &teams);
     let mut rows = state.read(list).await?;
-    rows.retain(|row| row.maker.is_open_to(caller));
+    rows.retain(|row| row.creator.is_open_to(caller));
     Ok(WebhooksResponse {
         success: true,
         webhooks: rows.into_iter().map(Into::into).collect(),
@@ -49,29 +49,29 @@ pub(super) async fn create(
         None => WebhookOwner::User(caller.id),
         Some(team) => WebhookOwner::Team(team),
     };
-    allow(owner, &caller).map_err(|refusal| match refusal {
+    check_owner(owner, &caller).map_err(|error| match error {
         Error::WebhookNotFound => Error::TeamNotFound,
         other => other,
     })?;
-    let url = read_address("url", request.url.as_deref(), &state.guard)?;
+    let url = parse_url("url", request.url.as_deref(), &state.guard)?;
     let now = state.clock.now();
     let new = Arc::new(NewWebhook {
         owner,
-        description: read_description(request.description.as_deref().unwrap_or_default())?,
+        description: parse_description(request.description.as_deref().unwrap_or_default())?,
         origin: target::origin(&url),
         events: match &request.events {
-            Some(events) => read_events(events)?,
+            Some(events) => parse_events(events)?,
             None => EVENTS.join(" "),
         },
         now: now.naive_utc(),
-        maker: IntegrationCreator::of(&caller),
+        creator: IntegrationCreator::new(&caller),
     });
     let secret = target::new_secret();
-    let goes_to = Arc::new(WebhookTarget {
+    let target = Arc::new(WebhookTarget {
         url: url.into(),
         secrets: vec![secret.clone()],
     });
-    let row = insert(state, &caller, &new, &goes_to, now, &request_id).await?;
+    let row = insert(state, &caller, &new, &target, now, &request_id).await?;
     Ok(WebhookSecretResponse::new(row, secret.secret))
 }
 
@@ -80,32 +80,32 @@ async fn insert(
     state: &State,
     caller: &Arc<CurrentUser>,
     new: &Arc<NewWebhook>,
-    goes_to: &Arc<WebhookTarget>,
+    target: &Arc<WebhookTarget>,
     now: DateTime<Utc>,
     request_id: &RequestId,
 ) -> Result<WebhookRow, Error> {
     // One attempt more than there are slots: each failed attempt has seen one of them taken.
-    for _ in 0..=MOST {
-        let (by, new, goes_to) = (Arc::clone(caller), Arc::clone(new), Arc::clone(goes_to));
+    for _ in 0..=MAX_WEBHOOKS {
+        let (by, new, target) = (Arc::clone(caller), Arc::clone(new), Arc::clone(target));
         let (sealers, request_id) = (state.sealers.clone(), request_id.clone());
-        let stored = hooks::commit(state, caller, move |db| {
+        let stored = integrations::commit_change(state, caller, move |db| {
             let id = queries::insert(db, &new)?.ok_or(Error::TooManyWebhooks)?;
             let mut row = queries::find(db, id)?.ok_or(Error::WebhookNotFound)?;
-            row.sealed = Some(target::seal(&sealers, id, row.revision, &goes_to)?);
+            row.sealed = Some(target::seal(&sealers, id, row.revision, &target)?);
             revisions::store(db, &row, now, Some(&request_id))?;
-            contacts::keep(db, &sealers, Integration::Webhook(id), row.team_id, &by)?;
+            contacts::store(db, &sealers, Integration::Webhook(id), row.team_id, &by)?;
             let changed = (Integration::Webhook(id), row.team_id);
             Ok((row, Some(changed)))
         });
         match stored.await {
-            Err(Error::Db(cause)) if is_place_taken(&cause) => {}
+            Err(Error::Db(cause)) if is_slot_taken(&cause) => {}
             other => return other,
         }
     }
     Err(Error::TooManyWebhooks)
 }
 
-fn is_place_taken(cause: &db_kit::DbError) -> bool {
+fn is_slot_taken(cause: &db_kit::DbError) -> bool {
     ["user_id", "team_id"]
         .into_iter()
         .any(|owner| is_unique_violation(cause, "webhooks", &[owner, "slot"]))
@@ -116,8 +116,8 @@ pub(super) async fn get(
     caller: Arc<CurrentUser>,
     id: WebhookId,
 ) -> Result<WebhookResponse, Error> {
-    let look = move |db: &mut Db| managed(queries::find(db, id)?, &caller);
-    Ok(state.pool.read(look).await?.into())
+    let find = move |db: &mut Db| authorize(queries::find(db, id)?, &caller);
+    Ok(state.pool.read(find).await?.into())
 }
 
 pub(super) async fn update(
@@ -128,24 +128,24 @@ pub(super) async fn update(
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
     let (guard, by) = (state.guard.clone(), Arc::clone(&caller));
-    let edit = move |row: &mut WebhookRow, goes_to: &mut WebhookTarget, _| {
+    let edit = move |row: &mut WebhookRow, target: &mut WebhookTarget, _| {
         // Authorization comes before the body.
         let request = request.into_inner()?;
         if let Some(address) = &request.url {
-            let url = read_address("url", Some(address), &guard)?;
+            let url = parse_url("url", Some(address), &guard)?;
             row.origin = target::origin(&url);
-            goes_to.url = url.into();
-            row.maker = IntegrationCreator::of(&by);
+            target.url = url.into();
+            row.creator = IntegrationCreator::new(&by);
         }
         if let Some(events) = &request.events {
-            row.events = read_events(events)?;
+            row.events = parse_events(events)?;
         }
         if let Some(description) = &request.description {
-            row.description = read_description(description)?;
+            row.description = parse_description(description)?;
         }
         // Other changes leave a paused webhook paused, because its address still comes from a creator without access.
-        if request.url.is_some() || row.status == OFF {
-            put_into_use(row);
+        if request.url.is_some() || row.status == DISABLED {
+            activate(row);
         }
         Ok(true)
     };
@@ -159,12 +159,12 @@ pub(super) async fn adopt(
     id: WebhookId,
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
-    let maker = IntegrationCreator::of(&caller);
+    let creator = IntegrationCreator::new(&caller);
     let edit = move |row: &mut WebhookRow, _: &mut _, _| {
         let is_paused = row.status == PAUSED;
         if is_paused {
-            row.maker = maker;
-            put_into_use(row);
+            row.creator = creator;
+            activate(row);
         }
         Ok(is_paused)
     };
@@ -179,8 +179,8 @@ pub(super) async fn rotate_secret(
 ) -> Result<WebhookSecretResponse, Error> {
     let secret = target::new_secret();
     let new = secret.clone();
-    let edit = move |row: &mut WebhookRow, goes_to: &mut WebhookTarget, now: DateTime<Utc>| {
-        target::rotate(goes_to, new, now);
+    let edit = move |row: &mut WebhookRow, target: &mut WebhookTarget, now: DateTime<Utc>| {
+        target::rotate(target, new, now);
         row.secret_changed_at = now.naive_utc();
         Ok(true)
     };
@@ -202,24 +202,24 @@ async fn revise(
     let (sealers, now) = (state.sealers.clone(), state.clock.now());
     let by = Arc::clone(caller);
     let change = move |db: &mut Db| {
-        let mut row = managed(queries::lock(db, id)?, &by)?;
-        let mut goes_to = target::open(&sealers, &row)?;
-        if !edit(&mut row, &mut goes_to, now)? {
+        let mut row = authorize(queries::lock(db, id)?, &by)?;
+        let mut target = target::open(&sealers, &row)?;
+        if !edit(&mut row, &mut target, now)? {
             return Ok((row, None));
         }
-        target::drop_expired(&mut goes_to, now);
+        target::delete_expired_secrets(&mut target, now);
         row.revision += 1;
-        row.sealed = Some(target::seal(&sealers, id, row.revision, &goes_to)?);
+        row.sealed = Some(target::seal(&sealers, id, row.revision, &target)?);
         row.updated_at = now.naive_utc();
         revisions::store(db, &row, now, Some(&request_id))?;
-        contacts::keep(db, &sealers, Integration::Webhook(id), row.team_id, &by)?;
+        contacts::store(db, &sealers, Integration::Webhook(id), row.team_id, &by)?;
         let changed = (Integration::Webhook(id), row.team_id);
         Ok((row, Some(changed)))
     };
-    hooks::commit(state, caller, change).await
+    integrations::commit_change(state, caller, change).await
 }
 
-fn put_into_use(row: &mut WebhookRow) {
+fn activate(row: &mut WebhookRow) {
     ACTIVE.clone_into(&mut row.status);
     row.reason = None;
 }
@@ -232,7 +232,7 @@ pub(super) async fn delete(
 ) -> Result<(), Error> {
     let now = state.clock.now();
     let change = move |db: &mut Db| {
-        let row = managed(queries::lock(db, id)?, &caller)?;
+        let row = authorize(queries::lock(db, id)?, &caller)?;
         Ok::<_, Error>(revisions::mark_deleted(db, &row, now, Some(&request_id))?)
     };
     state.pool.write_tx(change).await?;
@@ -242,24 +242,24 @@ pub(super) async fn delete(
 
 /// Returns the webhook to those who may manage it: its user, or an owner or admin of its team. Their clients and SSO
 /// sessions see only the webhooks that they created.
-pub(super) fn managed(row: Option<WebhookRow>, caller: &CurrentUser) -> Result<WebhookRow, Error> {
+pub(super) fn authorize(row: Option<WebhookRow>, user: &CurrentUser) -> Result<WebhookRow, Error> {
     let row = row.ok_or(Error::WebhookNotFound)?;
-    allow(row.owner().ok_or(Error::WebhookNotFound)?, caller)?;
-    if !row.maker.is_open_to(caller) {
+    check_owner(row.owner().ok_or(Error::WebhookNotFound)?, user)?;
+    if !row.creator.is_open_to(user) {
         return Err(Error::WebhookNotFound);
     }
     Ok(row)
 }
 
-/// Checks the right to an owner's webhooks. Non-members of a team must not learn whether it has any. A team's webhooks
-/// report what others do, which takes the scope `teams`.
-fn allow(owner: WebhookOwner, caller: &CurrentUser) -> Result<(), Error> {
+/// Checks the access to an owner's webhooks. Non-members of a team must not learn whether it has any. A team's webhooks
+/// report what others do, so they require the scope `teams`.
+fn check_owner(owner: WebhookOwner, caller: &CurrentUser) -> Result<(), Error> {
     match owner {
         WebhookOwner::User(user) if user == caller.id => Ok(()),
         WebhookOwner::Team(team) if caller.membership(team).is_none() => {
             Err(Error::WebhookNotFound)
         }
-        WebhookOwner::Team(_) if !Teams::is_held_by(caller) => Err(Error::InsufficientScope),
+        WebhookOwner::Team(_) if !Teams::is_granted_to(caller) => Err(Error::InsufficientScope),
         WebhookOwner::Team(team) if caller.manages(team) => Ok(()),
         WebhookOwner::Team(_) => Err(Error::WebhookForbidden),
         WebhookOwner::User(_) => Err(Error::WebhookNotFound),

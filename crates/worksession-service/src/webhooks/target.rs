@@ -10,13 +10,13 @@ use url::Url;
 
 use super::model::WebhookRow;
 use crate::error::Error;
-use crate::hooks::{Integration, WebhookId};
+use crate::integrations::{Integration, WebhookId};
 use crate::sealers::Sealers;
 
 /// How long a replaced secret still signs.
 const OVERLAP: TimeDelta = TimeDelta::hours(24);
 /// The most secrets that sign at once.
-const MOST_SECRETS: usize = 3;
+const MAX_SECRETS: usize = 3;
 
 /// Returns the part of an address that is shown to those who manage the webhook.
 pub(super) fn origin(url: &Url) -> String {
@@ -33,15 +33,15 @@ pub(super) fn new_secret() -> WebhookSecret {
 
 /// Replaces the current secret with a new one. The current one signs for one more day.
 pub(super) fn rotate(target: &mut WebhookTarget, new: WebhookSecret, now: DateTime<Utc>) {
-    drop_expired(target, now);
+    delete_expired_secrets(target, now);
     for old in &mut target.secrets {
         old.until.get_or_insert(now + OVERLAP);
     }
     target.secrets.insert(0, new);
-    target.secrets.truncate(MOST_SECRETS);
+    target.secrets.truncate(MAX_SECRETS);
 }
 
-pub(super) fn drop_expired(target: &mut WebhookTarget, now: DateTime<Utc>) {
+pub(super) fn delete_expired_secrets(target: &mut WebhookTarget, now: DateTime<Utc>) {
     target
         .secrets
         .retain(|secret| secret.until.is_none_or(|until| until > now));
@@ -113,7 +113,7 @@ mod tests {
         rotate(&mut target, named("c"), now);
         rotate(&mut target, named("d"), now);
         assert_eq!(names(&target), ["d", "c", "b"]);
-        drop_expired(&mut target, now + OVERLAP);
+        delete_expired_secrets(&mut target, now + OVERLAP);
         assert_eq!(names(&target), ["d"]);
     }
 

@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use super::model::{EVENTS, WebhookRow};
 use crate::error::Error;
-use crate::hooks::{ACTIVE, WebhookId};
-use crate::projects::text::line;
+use crate::integrations::{ACTIVE, WebhookId};
+use crate::projects::text::parse_line;
 
 const DESCRIPTION_CHARS: usize = 200;
 
@@ -70,8 +70,8 @@ impl From<WebhookRow> for Webhook {
             events: row.events.split(' ').map(str::to_owned).collect(),
             description: row.description,
             reason: row.reason.filter(|_| row.status != ACTIVE),
-            created_by: row.maker.created_by,
-            client_id: row.maker.client_id,
+            created_by: row.creator.created_by,
+            client_id: row.creator.client_id,
             status: row.status,
             created_at: row.created_at.and_utc(),
             updated_at: row.updated_at.and_utc(),
@@ -123,7 +123,7 @@ impl WebhookSecretResponse {
 }
 
 /// Validates `events`, and returns them as they are stored, in the order of [`EVENTS`].
-pub(super) fn read_events(events: &[String]) -> Result<String, Error> {
+pub(super) fn parse_events(events: &[String]) -> Result<String, Error> {
     let unknown = events.iter().any(|name| !EVENTS.contains(&name.as_str()));
     if unknown || events.is_empty() {
         return Err(Error::invalid(format!(
@@ -137,12 +137,12 @@ pub(super) fn read_events(events: &[String]) -> Result<String, Error> {
     Ok(wanted.collect::<Vec<_>>().join(" "))
 }
 
-pub(super) fn read_description(text: &str) -> Result<String, Error> {
-    line("description", text, DESCRIPTION_CHARS)
+pub(super) fn parse_description(text: &str) -> Result<String, Error> {
+    parse_line("description", text, DESCRIPTION_CHARS)
 }
 
 /// Parses the id in a path. A malformed id names no webhook.
-pub(super) fn read_id(text: &str) -> Result<WebhookId, Error> {
+pub(super) fn parse_id(text: &str) -> Result<WebhookId, Error> {
     text.parse().map_err(|_| Error::WebhookNotFound)
 }
 
@@ -152,7 +152,7 @@ mod tests {
 
     fn read(events: &[&str]) -> Option<String> {
         let events: Vec<String> = events.iter().map(|name| (*name).to_owned()).collect();
-        read_events(&events).ok()
+        parse_events(&events).ok()
     }
 
     #[test]
@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn a_description_is_one_line_of_up_to_200_characters() {
-        assert_eq!(read_description("  zählt ").ok().as_deref(), Some("zählt"));
-        assert!(read_description(&"ü".repeat(200)).is_ok());
+        assert_eq!(parse_description("  zählt ").ok().as_deref(), Some("zählt"));
+        assert!(parse_description(&"ü".repeat(200)).is_ok());
         for text in [&"x".repeat(201), "a\nb", "a\u{7f}"] {
-            assert!(read_description(text).is_err(), "{text:?}");
+            assert!(parse_description(text).is_err(), "{text:?}");
         }
     }
 }

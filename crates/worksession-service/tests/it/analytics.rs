@@ -4,8 +4,8 @@ use chrono::{Datelike, NaiveDate, TimeDelta, Timelike};
 use chrono_tz::Tz;
 use serde_json::{Value, json};
 
-use crate::identity::Service;
-use crate::person::{Person, honest};
+use crate::caller::{Caller, honest};
+use crate::service_fixture::Service;
 
 const PATH: &str = "/api/analytics/tracking";
 
@@ -20,16 +20,16 @@ struct Worked {
 }
 
 /// Works for some weeks in a time zone; returns the sessions.
-async fn work(person: &Person<'_>, zone: Tz, project: &str) -> Vec<Worked> {
+async fn work(caller: &Caller<'_>, zone: Tz, project: &str) -> Vec<Worked> {
     let mut worked = Vec::new();
-    let clock = &person.service.clock;
+    let clock = &caller.service.clock;
     for round in 0_i64..24 {
         let category = ["coding", "study", "Ünïcode \"x\""][usize::try_from(round % 3).unwrap()];
         let project = if round % 4 == 0 { project } else { "none" };
         let minutes = 10 + round;
-        let local = person.service.time.now().with_timezone(&zone);
+        let local = caller.service.time.now().with_timezone(&zone);
         let plan = json!({"category": category, "duration": minutes, "project_id": project});
-        let started = person.start(plan).await;
+        let started = caller.start(plan).await;
         // Every fifth session ends too early, and one earns nothing.
         let done = match round {
             7 => 0,
@@ -37,7 +37,7 @@ async fn work(person: &Person<'_>, zone: Tz, project: &str) -> Vec<Worked> {
             _ => minutes,
         };
         clock.advance(TimeDelta::minutes(done));
-        let answer = person.submit(honest(&started, person.service)).await;
+        let answer = caller.submit(honest(&started, caller.service)).await;
         let answer = answer.expect(200).json();
         assert_eq!(answer["credited_minutes"], done);
         worked.push(Worked {
@@ -84,15 +84,15 @@ fn buckets(answer: &Value) -> Vec<(String, (i64, i64, i64))> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_grouping_adds_up_to_the_sessions() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let person = Person::member(&service, 8);
-    person.set_zone("Asia/Tokyo").await;
-    let project = person.team_project().await;
-    let worked = work(&person, Tz::Asia__Tokyo, &project).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let caller = Caller::member(&service, 8);
+    caller.set_zone("Asia/Tokyo").await;
+    let project = caller.team_project().await;
+    let worked = work(&caller, Tz::Asia__Tokyo, &project).await;
     let (first, last) = (worked[0].day, worked.last().unwrap().day);
     let get = async |group: &str| {
         let path = format!("{PATH}?from={first}&to={last}&group={group}");
-        person.get(&path).await.expect(200).json()
+        caller.get(&path).await.expect(200).json()
     };
 
     let day = get("day").await;
@@ -156,7 +156,7 @@ async fn every_grouping_adds_up_to_the_sessions() {
         assert_eq!(centi(answer["totals"]["points"].as_f64().unwrap()), all.2);
     }
     // Another user sees none of it.
-    let other = Person::member(&service, 9);
+    let other = Caller::member(&service, 9);
     let nothing = other.get(&format!("{PATH}?from={first}&to={last}")).await;
     assert_eq!(buckets(&nothing.expect(200).json()), []);
     service.stop().await;
@@ -164,10 +164,10 @@ async fn every_grouping_adds_up_to_the_sessions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_range_tracking_covers_the_last_thirty_days_by_day() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let person = Person::member(&service, 8);
-    person.work("coding", 25).await;
-    let answer = person.get(PATH).await.expect(200).json();
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let caller = Caller::member(&service, 8);
+    caller.work("coding", 25).await;
+    let answer = caller.get(PATH).await.expect(200).json();
     assert_eq!(answer["from"], "2026-10-25");
     assert_eq!(answer["to"], "2026-11-23");
     assert_eq!(answer["group"], "day");
@@ -187,8 +187,8 @@ async fn without_a_range_tracking_covers_the_last_thirty_days_by_day() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_range_or_group_is_refused() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let person = Person::member(&service, 8);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let caller = Caller::member(&service, 8);
     let span = "from and to must span at most 366 days";
     for (query, error) in [
         (
@@ -209,10 +209,10 @@ async fn an_invalid_range_or_group_is_refused() {
         ("from=1970-01-01", span),
         ("to=-4800-01-01", "to must be a date YYYY-MM-DD"),
     ] {
-        let reply = person.get(&format!("{PATH}?{query}")).await.expect(400);
+        let reply = caller.get(&format!("{PATH}?{query}")).await.expect(400);
         assert_eq!(reply.json(), json!({ "error": error }), "{query}");
     }
-    person
+    caller
         .get(&format!("{PATH}?from=2025-11-23&to=2026-11-23"))
         .await
         .expect(200);

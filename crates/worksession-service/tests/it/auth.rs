@@ -4,8 +4,9 @@ use chrono::{DateTime, TimeDelta};
 use serde_json::json;
 use test_kit::ApiResponse;
 
-use crate::identity::{EXPIRES_AT, Service};
-use crate::identity_down::assert_unavailable;
+use crate::failing_identity::assert_unavailable;
+use crate::fake_identity::EXPIRES_AT;
+use crate::service_fixture::Service;
 
 /// Method, path and required scopes; `account` needs a first-party client.
 const PROTECTED: &[(&str, &str, &str)] = &[
@@ -117,7 +118,7 @@ async fn call(service: &Service, method: &str, path: &str, token: Option<&str>) 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_valid_token_every_endpoint_answers_401() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     for (method, path, _) in PROTECTED.iter().copied() {
         for token in [None, Some("bad"), Some("")] {
             let refused = call(&service, method, path, token).await.expect(401);
@@ -134,7 +135,7 @@ async fn without_a_valid_token_every_endpoint_answers_401() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_allows_what_its_scopes_name_and_nothing_else() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     for (method, path, needed) in PROTECTED.iter().copied() {
         for (kind, scope) in ["user", "own"]
             .into_iter()
@@ -172,7 +173,7 @@ async fn a_token_allows_what_its_scopes_name_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_token_is_checked_before_body_query_and_id() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     let post = |body: &'static str| {
         service
             .api
@@ -235,8 +236,8 @@ async fn the_token_is_checked_before_body_query_and_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn user_data_answers_403_without_a_token_and_401_for_a_bad_one() {
-    let (service, _stub) = Service::with_stub(0).await;
+async fn user_data_answers_403_without_a_token_and_401_with_an_invalid_one() {
+    let (service, _identity) = Service::with_fake_identity(0).await;
     let path = "/api/user/data";
     let missing = service.api.get(path).send().await.expect(403);
     assert_eq!(missing.json(), json!({"error": "Token required"}));
@@ -283,8 +284,8 @@ async fn user_data_answers_403_without_a_token_and_401_for_a_bad_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invalid_response_of_the_identity_service_is_a_503() {
-    let (service, _stub) = Service::with_stub(0).await;
+async fn an_invalid_response_of_the_identity_service_causes_a_503() {
+    let (service, _identity) = Service::with_fake_identity(0).await;
     for token in [
         "broken",
         "anonymous",
@@ -306,7 +307,7 @@ async fn an_invalid_response_of_the_identity_service_is_a_503() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_request_validates_its_token_unless_a_valid_result_may_be_cached() {
-    let (service, stub) = Service::with_stub(0).await;
+    let (service, identity) = Service::with_fake_identity(0).await;
     for _ in 0..3 {
         service
             .api
@@ -316,34 +317,42 @@ async fn every_request_validates_its_token_unless_a_valid_result_may_be_cached()
             .await
             .expect(200);
     }
-    assert_eq!(stub.asked(), 3);
+    assert_eq!(identity.validation_count(), 3);
     service.stop().await;
 
-    let (service, stub) = Service::with_stub(1_000).await;
-    let ask = |token: &'static str| service.api.get("/api/projects").bearer(token).send();
+    let (service, identity) = Service::with_fake_identity(1_000).await;
+    let request = |token: &'static str| service.api.get("/api/projects").bearer(token).send();
     for _ in 0..3 {
-        ask("user-").await.expect(200);
-        ask("bad").await.expect(401);
+        request("user-").await.expect(200);
+        request("bad").await.expect(401);
     }
-    assert_eq!(stub.asked(), 1 + 3, "only good answers are remembered");
+    assert_eq!(
+        identity.validation_count(),
+        1 + 3,
+        "only valid results are cached"
+    );
     tokio::time::sleep(Duration::from_millis(1_100)).await;
-    ask("user-").await.expect(200);
-    assert_eq!(stub.asked(), 1 + 3 + 1, "for a second at most");
+    request("user-").await.expect(200);
+    assert_eq!(
+        identity.validation_count(),
+        1 + 3 + 1,
+        "for a second at most"
+    );
     // Never past the token's expiry: the cached result is recent, but the token has just expired.
     service
         .clock
         .set(DateTime::from_timestamp(EXPIRES_AT, 0).unwrap() - TimeDelta::seconds(1));
-    ask("user-").await.expect(200);
-    assert_eq!(stub.asked(), 1 + 3 + 1);
+    request("user-").await.expect(200);
+    assert_eq!(identity.validation_count(), 1 + 3 + 1);
     service.clock.advance(TimeDelta::seconds(1));
-    ask("user-").await.expect(200);
-    assert_eq!(stub.asked(), 1 + 3 + 2);
+    request("user-").await.expect(200);
+    assert_eq!(identity.validation_count(), 1 + 3 + 2);
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_request_id_is_forwarded_to_the_identity_service() {
-    let (service, stub) = Service::with_stub(0).await;
+    let (service, identity) = Service::with_fake_identity(0).await;
     let call = service
         .api
         .get("/api/projects")
@@ -353,6 +362,6 @@ async fn the_request_id_is_forwarded_to_the_identity_service() {
         call.send().await.expect(200).header("x-request-id"),
         "trace-42"
     );
-    assert_eq!(*stub.request_ids.lock().unwrap(), ["trace-42"]);
+    assert_eq!(*identity.request_ids.lock().unwrap(), ["trace-42"]);
     service.stop().await;
 }

@@ -1,8 +1,8 @@
-use broker::{Broker, Message, PublishOutcome};
+use broker::{Message, PublishOutcome};
 use chrono::DateTime;
 use diesel::prelude::*;
 use event_types::{
-    ChatAddress, ChatDestination, ChatProvider, Event, EventData, IntegrationConfigured,
+    ChatAddress, ChatDestination, ChatProvider, EventData, IntegrationConfigured,
     IntegrationDisabled, Notification, NotificationDelivered, NotificationFailed,
 };
 use secrecy::ExposeSecret;
@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use service_kit::seal::{Purpose, SealingKeys};
 use uuid::Uuid;
 
-use crate::identity::{Service, Stub};
-use crate::identity_events::data;
+use crate::broker_fixture::data;
+use crate::fake_notifier::{CHAT_URL, KEY, outbox_events, publish, start_service};
+use crate::service_fixture::Service;
 
 diesel::table! {
     notifications (session_id, event_id) {
@@ -21,25 +22,6 @@ diesel::table! {
         outcome -> Text,
         reason -> Nullable<Text>,
     }
-}
-
-diesel::table! {
-    outbox (id) {
-        id -> Text,
-        exchange -> Text,
-        body -> Text,
-    }
-}
-
-pub const KEY: [u8; 32] = [7; 32];
-const KEY_BASE64: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
-pub const HOOK: &str = "https://chat.example/services/T0/B0/very-secret";
-
-pub async fn service() -> (Service, Broker) {
-    let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
-    let broker = Broker::memory();
-    let config = json!({"identity_url": identity, "secrets": {"encryption_key": KEY_BASE64}});
-    (Service::with(config, broker.clone()).await, broker)
 }
 
 async fn chat(service: &Service, path: &str) -> Value {
@@ -54,31 +36,12 @@ async fn chat(service: &Service, path: &str) -> Value {
         .clone()
 }
 
-/// Returns the events in the outbox and their exchanges; no notifier consumes them.
-pub async fn events(service: &Service) -> Vec<(String, Event)> {
-    let pool = service.database.pool(1);
-    let rows: Vec<(String, String)> = pool
-        .read(|db| {
-            let columns = (outbox::exchange, outbox::body);
-            outbox::table
-                .order(outbox::id)
-                .select(columns)
-                .load(db)
-                .map_err(db_kit::DbError::from)
-        })
-        .await
-        .unwrap();
-    rows.into_iter()
-        .map(|(exchange, body)| (exchange, Event::decode(body.as_bytes()).unwrap()))
-        .collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chat_address_is_published_sealed_and_its_removal_without_an_address() {
-    let (service, _broker) = service().await;
+    let (service, _broker) = start_service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
-    let body = json!({"provider": "slack", "webhook_url": HOOK});
+    let body = json!({"provider": "slack", "webhook_url": CHAT_URL});
     let call = service
         .api
         .put(&path)
@@ -93,7 +56,7 @@ async fn a_chat_address_is_published_sealed_and_its_removal_without_an_address()
         .await
         .expect(204);
 
-    let mut events = events(&service).await;
+    let mut events = outbox_events(&service).await;
     assert_eq!(events.len(), 2);
     // The ids of one instant are unordered, and the clock stands still.
     events.sort_by_key(|(_, event)| data(event)["revision"].as_i64());
@@ -115,7 +78,7 @@ async fn a_chat_address_is_published_sealed_and_its_removal_without_an_address()
         .open_text(&IntegrationConfigured::seal_context(project, 1), &sealed)
         .unwrap();
     let to: ChatDestination = serde_json::from_str(plain.expose_secret()).unwrap();
-    let webhook_url = HOOK.to_owned();
+    let webhook_url = CHAT_URL.to_owned();
     assert_eq!(to.provider, ChatProvider::Slack);
     assert_eq!(to.address, ChatAddress::Hook { webhook_url });
     assert!(
@@ -133,7 +96,7 @@ async fn a_chat_address_is_published_sealed_and_its_removal_without_an_address()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_matrix_room_is_published_sealed_and_each_event_has_the_announce_list() {
-    let (service, _broker) = service().await;
+    let (service, _broker) = start_service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
     let put = |body: Value| service.api.put(&path).bearer("user-").json(body).send();
@@ -163,7 +126,7 @@ async fn a_matrix_room_is_published_sealed_and_each_event_has_the_announce_list(
         json!([])
     );
 
-    let events = events(&service).await;
+    let events = outbox_events(&service).await;
     let of = |name: &str| events.iter().find(|(_, event)| event.event_type == name);
     let (_, started) = of("session.started.v1").unwrap();
     assert_eq!(
@@ -190,7 +153,7 @@ async fn a_matrix_room_is_published_sealed_and_each_event_has_the_announce_list(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_chat_changes_get_a_revision_each() {
-    let (service, _broker) = service().await;
+    let (service, _broker) = start_service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
     let tasks = (0..16).map(|n| {
@@ -200,7 +163,7 @@ async fn concurrent_chat_changes_get_a_revision_each() {
     for task in tasks.collect::<Vec<_>>() {
         task.await.unwrap().expect(200);
     }
-    let revisions = events(&service).await.into_iter();
+    let revisions = outbox_events(&service).await.into_iter();
     let mut revisions: Vec<i64> = revisions
         .map(|(_, event)| event.data_as::<IntegrationConfigured>().unwrap().revision)
         .collect();
@@ -211,16 +174,16 @@ async fn concurrent_chat_changes_get_a_revision_each() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_notifier_disables_only_the_revision_it_names() {
-    let (service, broker) = service().await;
+    let (service, broker) = start_service().await;
     let project = service.team_project().await;
     let path = format!("/api/team-projects/{project}/chat");
-    let hook = json!({"provider": "slack", "webhook_url": HOOK});
+    let slack = json!({"provider": "slack", "webhook_url": CHAT_URL});
     let put = || {
         service
             .api
             .put(&path)
             .bearer("user-")
-            .json(hook.clone())
+            .json(slack.clone())
             .send()
     };
     let disable = async |id: Uuid, revision: i64| {
@@ -229,7 +192,7 @@ async fn the_notifier_disables_only_the_revision_it_names() {
             revision,
             reason: "It answered 410".into(),
         };
-        assert_eq!(tell(&broker, id, &data).await, PublishOutcome::Confirmed);
+        assert_eq!(publish(&broker, id, &data).await, PublishOutcome::Confirmed);
     };
     put().await.expect(200);
     let first = Uuid::now_v7();
@@ -243,7 +206,7 @@ async fn the_notifier_disables_only_the_revision_it_names() {
     assert_eq!(
         chat(&service, &path).await,
         on,
-        "revision 1 is gone already"
+        "revision 1 was replaced before"
     );
     disable(Uuid::now_v7(), 2).await;
     assert_eq!(chat(&service, &path).await["status"], "off");
@@ -252,7 +215,7 @@ async fn the_notifier_disables_only_the_revision_it_names() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
-    let (service, broker) = service().await;
+    let (service, broker) = start_service().await;
     let started = service
         .api
         .post("/api/session/start")
@@ -274,9 +237,9 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
         reason: reason.into(),
     };
     let first = Uuid::now_v7();
-    for (id, reason) in [(first, "It answered 500"), (first, "The same word again")] {
+    for (id, reason) in [(first, "It answered 500"), (first, "Once more")] {
         assert_eq!(
-            tell(&broker, id, &failed(reason)).await,
+            publish(&broker, id, &failed(reason)).await,
             PublishOutcome::Confirmed
         );
     }
@@ -291,7 +254,7 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
         )]
     };
     assert_eq!(
-        settled(&service).await,
+        recorded_outcomes(&service).await,
         row("failed", Some("It answered 500"))
     );
     let data = NotificationDelivered {
@@ -305,13 +268,13 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
         },
     };
     assert_eq!(
-        tell(&broker, Uuid::now_v7(), &data).await,
+        publish(&broker, Uuid::now_v7(), &data).await,
         PublishOutcome::Confirmed
     );
-    assert_eq!(settled(&service).await, row("delivered", None));
+    assert_eq!(recorded_outcomes(&service).await, row("delivered", None));
 
-    // The session of this outcome is gone, so nothing is stored.
-    let of_gone = NotificationDelivered {
+    // The session of this outcome does not exist, so nothing is stored.
+    let of_unknown_session = NotificationDelivered {
         notification: Notification {
             about: "session.started.v1".to_owned(),
             also: Vec::new(),
@@ -322,19 +285,19 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
         },
     };
     assert_eq!(
-        tell(&broker, Uuid::now_v7(), &of_gone).await,
+        publish(&broker, Uuid::now_v7(), &of_unknown_session).await,
         PublishOutcome::Confirmed
     );
-    assert_eq!(settled(&service).await, row("delivered", None));
+    assert_eq!(recorded_outcomes(&service).await, row("delivered", None));
 
-    let poison = Message {
+    let unreadable = Message {
         exchange: event_types::Exchange::Public,
         routing_key: "notification.delivered.v9".to_owned(),
         id: Uuid::now_v7(),
         body: b"{}".as_slice().into(),
         has_subscriber: false,
     };
-    let outcome = broker.publisher().publish(poison).await;
+    let outcome = broker.publisher().publish(unreadable).await;
     assert!(
         matches!(outcome, PublishOutcome::Unreadable(_)),
         "{outcome:?}"
@@ -342,21 +305,9 @@ async fn a_notification_outcome_is_recorded_once_and_the_latest_wins() {
     service.stop().await;
 }
 
-pub async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> PublishOutcome {
-    let event = Event::new(id, "notifier", DateTime::UNIX_EPOCH, None, data).unwrap();
-    let message = Message {
-        exchange: T::EXCHANGE,
-        routing_key: T::TYPE.to_owned(),
-        id,
-        body: event.encode().unwrap().into_bytes().into(),
-        has_subscriber: false,
-    };
-    broker.publisher().publish(message).await
-}
+type OutcomeRow = (String, String, Option<i64>, String, Option<String>);
 
-type Settled = (String, String, Option<i64>, String, Option<String>);
-
-async fn settled(service: &Service) -> Vec<Settled> {
+async fn recorded_outcomes(service: &Service) -> Vec<OutcomeRow> {
     let columns = notifications::all_columns;
     let load = move |db: &mut db_kit::Db| {
         notifications::table

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use test_kit::wait_until;
 use uuid::Uuid;
 
-use crate::identity_events::{PATIENCE, World};
-use crate::person::Person;
+use crate::broker_fixture::{TIMEOUT, World};
+use crate::caller::Caller;
 
 /// Returns the notifier's report on a test.
-fn tested(
+fn test_report(
     test_id: Uuid,
     project_id: i64,
     outcome: &str,
@@ -28,22 +28,22 @@ fn tested(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chat_test_is_requested_by_an_event_and_its_result_shown_until_the_chat_changes() {
     let world = World::start().await;
-    let (_notifier, heard) = world.tests();
-    let ada = Person::member(&world.service, 7);
+    let (_notifier, received) = world.consume_chat_tests();
+    let ada = Caller::member(&world.service, 7);
     let project = world.service.team_project().await;
     let chat = format!("/api/team-projects/{project}/chat");
     let path = format!("{chat}/test");
-    let hook = json!({"provider": "slack", "webhook_url": "https://chat.example/x"});
+    let slack = json!({"provider": "slack", "webhook_url": "https://chat.example/x"});
     let none = json!({"error": "No chat is configured"});
     assert_eq!(ada.post(&path, json!({})).await.expect(409).json(), none);
-    let set = ada.put(&chat, hook.clone()).await.expect(200).json();
+    let set = ada.put(&chat, slack.clone()).await.expect(200).json();
     assert_eq!(set["chat"]["last_test"], Value::Null);
 
     let now = json!(world.service.time.now());
     let pending = json!({"outcome": "pending", "reason": null, "at": now});
     let first = ada.post(&path, json!({})).await.expect(202).json();
     assert_eq!(first["chat"]["last_test"], pending);
-    let first = heard_one(&heard, 0).await;
+    let first = received_test(&received, 0).await;
     assert_eq!(
         (
             first.project_id,
@@ -54,25 +54,25 @@ async fn a_chat_test_is_requested_by_an_event_and_its_result_shown_until_the_cha
         (project, 1, "Beacon", "person7")
     );
     ada.post(&path, json!({})).await.expect(202);
-    let second = heard_one(&heard, 1).await;
+    let second = received_test(&received, 1).await;
 
     // The second test replaces the first, whose result is ignored.
-    let late = tested(first.test_id, project, "delivered", None, &world);
-    world.taken_in(world.tell(&late).await).await;
+    let late = test_report(first.test_id, project, "delivered", None, &world);
+    world.until_consumed(world.publish(&late).await).await;
     let shown = || async { ada.get(&chat).await.expect(200).json()["chat"]["last_test"].clone() };
     assert_eq!(shown().await, pending);
-    let failed = tested(
+    let failed = test_report(
         second.test_id,
         project,
         "failed",
         Some("It answered 500"),
         &world,
     );
-    world.taken_in(world.tell(&failed).await).await;
+    world.until_consumed(world.publish(&failed).await).await;
     let expected = json!({"outcome": "failed", "reason": "It answered 500", "at": now});
     assert_eq!(shown().await, expected);
 
-    ada.put(&chat, hook).await.expect(200);
+    ada.put(&chat, slack).await.expect(200);
     assert_eq!(shown().await, Value::Null, "the new one was not tested");
     ada.delete(&chat).await.expect(204);
     assert_eq!(ada.post(&path, json!({})).await.expect(409).json(), none);
@@ -86,15 +86,15 @@ async fn only_owners_and_admins_can_test_a_chat() {
     let path = format!("/api/team-projects/{project}/chat/test");
     let forbidden = json!({"error": "Not authorized to change this team project"});
     for who in [
-        Person::colleague(&world.service, 9),
-        Person::outsider(&world.service, 10),
+        Caller::colleague(&world.service, 9),
+        Caller::outsider(&world.service, 10),
     ] {
         assert_eq!(
             who.post(&path, json!({})).await.expect(403).json(),
             forbidden
         );
     }
-    let ada = Person::member(&world.service, 7);
+    let ada = Caller::member(&world.service, 7);
     for id in ["0", "x", "999"] {
         let path = format!("/api/team-projects/{id}/chat/test");
         let missing = ada.post(&path, json!({})).await.expect(404).json();
@@ -103,12 +103,12 @@ async fn only_owners_and_admins_can_test_a_chat() {
     world.stop().await;
 }
 
-async fn heard_one(
-    heard: &std::sync::Mutex<Vec<ChatTestRequested>>,
+async fn received_test(
+    received: &std::sync::Mutex<Vec<ChatTestRequested>>,
     index: usize,
 ) -> ChatTestRequested {
-    wait_until("the notifier to be asked", PATIENCE, async || {
-        heard.lock().unwrap().get(index).cloned()
+    wait_until("the test to be requested", TIMEOUT, async || {
+        received.lock().unwrap().get(index).cloned()
     })
     .await
 }

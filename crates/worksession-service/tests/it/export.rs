@@ -7,28 +7,28 @@ use test_kit::ApiResponse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::identity::Service;
-use crate::past::{Past, give};
-use crate::person::Person;
-use crate::rows::execute;
+use crate::caller::Caller;
+use crate::database::execute;
+use crate::past_sessions::{PastSession, insert_sessions};
+use crate::service_fixture::Service;
 
-async fn export(person: &Person<'_>, query: &str) -> ApiResponse {
-    person.get(&format!("/api/sessions/export?{query}")).await
+async fn export(caller: &Caller<'_>, query: &str) -> ApiResponse {
+    caller.get(&format!("/api/sessions/export?{query}")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_format_has_its_content_type_its_file_name_and_all_of_the_callers_sessions() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
-    let mut sessions: Vec<Past> = (0..450).map(Past::nth).collect();
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
+    let mut sessions: Vec<PastSession> = (0..450).map(PastSession::nth).collect();
     sessions[3].note = "=1+1, \"quoted\"\nand more".to_owned();
     sessions[449].status = "running";
-    give(&service, &sessions);
-    give(
+    insert_sessions(&service, &sessions);
+    insert_sessions(
         &service,
-        &[Past {
+        &[PastSession {
             user: 8,
-            ..Past::nth(1_000)
+            ..PastSession::nth(1_000)
         }],
     );
     execute(
@@ -36,7 +36,7 @@ async fn each_format_has_its_content_type_its_file_name_and_all_of_the_callers_s
         &format!(
             "INSERT INTO session_flags (session_id, user_id, kind, severity, created_at) \
              VALUES ('{}', 7, 'client_clock', 'info', '2020-01-01 00:00:00')",
-            Past::nth(3).id
+            PastSession::nth(3).id
         ),
     );
 
@@ -97,8 +97,8 @@ async fn each_format_has_its_content_type_its_file_name_and_all_of_the_callers_s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_without_sessions_or_of_a_time_span_is_a_complete_file() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let empty = json!({"success": true, "sessions": []});
     assert_eq!(export(&ada, "format=json").await.expect(200).json(), empty);
     assert_eq!(
@@ -117,7 +117,8 @@ async fn an_export_without_sessions_or_of_a_time_span_is_a_complete_file() {
     );
 
     // Exactly one page and exactly two pages are among the sizes.
-    give(&service, &(0..400).map(Past::nth).collect::<Vec<_>>());
+    let sessions: Vec<PastSession> = (0..400).map(PastSession::nth).collect();
+    insert_sessions(&service, &sessions);
     let numbers = |file: &Value| file["sessions"].as_array().unwrap().len();
     for (query, expected) in [
         ("", 400),
@@ -158,7 +159,7 @@ async fn an_export_without_sessions_or_of_a_time_span_is_a_complete_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_first_party_sessions_and_clients_can_export() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     let everything = "user-openid+profile+email+teams+teams.write+sessions.read+sessions.write+integrations.write+account";
     for (token, status) in [
         ("user-", 200),
@@ -191,12 +192,12 @@ async fn only_first_party_sessions_and_clients_can_export() {
 }
 
 /// A reader that takes the beginning of a file and then stops.
-struct Slow {
+struct SlowReader {
     stream: TcpStream,
     text: Vec<u8>,
 }
 
-impl Slow {
+impl SlowReader {
     async fn begin(service: &Service) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
@@ -230,20 +231,20 @@ impl Slow {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_streams_from_the_database_and_slow_readers_hold_no_connection() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     // 25 MB, more than the sockets of both sides buffer.
-    let sessions: Vec<Past> = (0..20_000)
-        .map(|n| Past {
+    let sessions: Vec<PastSession> = (0..20_000)
+        .map(|n| PastSession {
             planning_note: "x".repeat(1_000),
-            ..Past::nth(n)
+            ..PastSession::nth(n)
         })
         .collect();
-    give(&service, &sessions);
+    insert_sessions(&service, &sessions);
     // More readers than database connections.
     let mut readers = Vec::new();
     for _ in 0..12 {
-        readers.push(Slow::begin(&service).await);
+        readers.push(SlowReader::begin(&service).await);
     }
     ada.get("/api/sessions?limit=1").await.expect(200);
     let last = &sessions[19_999].id;

@@ -4,7 +4,8 @@ use broker::{Acknowledgement, Broker, ConsumeOptions, Queue};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::identity::{Service, Stub};
+use crate::fake_identity::FakeIdentity;
+use crate::service_fixture::Service;
 
 async fn issues(service: &Service) -> Vec<String> {
     let report = service
@@ -32,7 +33,7 @@ async fn issues(service: &Service) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_notifier_the_chat_integration_is_offline() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     assert_eq!(
         issues(&service).await,
         ["Chat integration offline: no notifier is running"]
@@ -45,11 +46,11 @@ async fn without_a_notifier_the_chat_integration_is_offline() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_database_the_report_says_so_and_requests_are_503() {
-    let stub = Stub::default();
-    let identity = format!("http://{}", stub.start("127.0.0.1:0"));
+    let identity = FakeIdentity::default();
+    let identity_url = format!("http://{}", identity.start("127.0.0.1:0"));
     let nowhere = json!({"url": "postgres://nobody@127.0.0.1:1/none", "migrate": false});
     let service = Service::with(
-        json!({"identity_url": identity, "database": nowhere}),
+        json!({"identity_url": identity_url, "database": nowhere}),
         Broker::memory(),
     )
     .await;
@@ -74,22 +75,22 @@ async fn without_a_database_the_report_says_so_and_requests_are_503() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_that_wait_for_more_than_a_minute_degrade_the_chat_integration() {
-    let stub = Stub::default();
-    let identity = format!("http://{}", stub.start("127.0.0.1:0"));
+    let identity = FakeIdentity::default();
+    let identity_url = format!("http://{}", identity.start("127.0.0.1:0"));
     let broker = Broker::memory();
     // A notifier that requeues everything.
     let notifier = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
         Acknowledgement::Retry
     });
-    let service = Service::with(json!({"identity_url": identity}), broker).await;
+    let service = Service::with(json!({"identity_url": identity_url}), broker).await;
     let project = service.team_project().await;
-    let hook = json!({"provider": "slack", "webhook_url": "https://chat.example/hook"});
+    let slack = json!({"provider": "slack", "webhook_url": "https://chat.example/hook"});
     let path = format!("/api/team-projects/{project}/chat");
     service
         .api
         .put(&path)
         .bearer("user-")
-        .json(hook)
+        .json(slack)
         .send()
         .await
         .expect(200);

@@ -3,13 +3,13 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::identity::Service;
-use crate::past::{Past, give};
-use crate::person::{Person, changed, honest};
-use crate::rows::execute;
+use crate::caller::{Caller, changed, honest};
+use crate::database::execute;
+use crate::past_sessions::{PastSession, insert_sessions};
+use crate::service_fixture::Service;
 
-async fn list(person: &Person<'_>, query: &str) -> Value {
-    let reply = person.get(&format!("/api/sessions?{query}")).await;
+async fn list(caller: &Caller<'_>, query: &str) -> Value {
+    let reply = caller.get(&format!("/api/sessions?{query}")).await;
     reply.expect(200).json()
 }
 
@@ -25,8 +25,8 @@ fn numbers(page: &Value) -> Vec<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_shown_with_its_plan_and_its_outcome() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
     let project = ada.team_project().await;
     let started = ada
         .start(json!({"category": "coding", "duration": 25, "project_id": project, "note": "the plan"}))
@@ -102,12 +102,12 @@ async fn a_session_is_shown_with_its_plan_and_its_outcome() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_another_user_an_unknown_and_a_malformed_id_are_not_found() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let started = ada.start_coding().await;
     let id = started["session_id"].as_str().unwrap();
-    let eve = Person::outsider(&service, 8);
-    for (person, id) in [
+    let eve = Caller::outsider(&service, 8);
+    for (caller, id) in [
         (&eve, id),
         (&ada, "01890a5d-ac96-774b-bcce-b302099a8057"),
         (&ada, "1"),
@@ -116,7 +116,7 @@ async fn a_session_of_another_user_an_unknown_and_a_malformed_id_are_not_found()
         (&ada, &format!("{id}%20")),
         (&ada, "%00"),
     ] {
-        let refused = person.get(&format!("/api/sessions/{id}")).await.expect(404);
+        let refused = caller.get(&format!("/api/sessions/{id}")).await.expect(404);
         assert_eq!(
             refused.json(),
             json!({"error": "Session not found"}),
@@ -132,21 +132,21 @@ async fn a_session_of_another_user_an_unknown_and_a_malformed_id_are_not_found()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_contiguous_even_if_sessions_start_at_the_same_instant() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     // Seven sessions start at each instant.
-    let sessions: Vec<Past> = (0..260)
-        .map(|n| Past {
-            started_at: Past::nth(n / 7).started_at,
-            ..Past::nth(n)
+    let sessions: Vec<PastSession> = (0..260)
+        .map(|n| PastSession {
+            started_at: PastSession::nth(n / 7).started_at,
+            ..PastSession::nth(n)
         })
         .collect();
-    give(&service, &sessions);
-    give(
+    insert_sessions(&service, &sessions);
+    insert_sessions(
         &service,
-        &[Past {
+        &[PastSession {
             user: 8,
-            ..Past::nth(1_000)
+            ..PastSession::nth(1_000)
         }],
     );
     for (query, size) in [
@@ -155,11 +155,11 @@ async fn pages_are_contiguous_even_if_sessions_start_at_the_same_instant() {
         ("limit=13", 13),
         ("limit=200", 200),
     ] {
-        let (mut seen, mut cursor) = (Vec::<usize>::new(), String::new());
+        let (mut read, mut cursor) = (Vec::<usize>::new(), String::new());
         loop {
             let page = list(&ada, &format!("{query}&cursor={cursor}")).await;
             let numbers = numbers(&page);
-            seen.extend(&numbers);
+            read.extend(&numbers);
             match page["next_cursor"].as_str() {
                 Some(next) => {
                     assert_eq!(numbers.len(), size);
@@ -168,7 +168,7 @@ async fn pages_are_contiguous_even_if_sessions_start_at_the_same_instant() {
                 None => break,
             }
         }
-        assert_eq!(seen, (0..260).rev().collect::<Vec<_>>(), "{query}");
+        assert_eq!(read, (0..260).rev().collect::<Vec<_>>(), "{query}");
     }
     // A page that ends with the last session has no cursor to an empty page.
     let exact = list(&ada, "limit=196&to=2020-01-02T03:00:00Z").await;
@@ -179,14 +179,14 @@ async fn pages_are_contiguous_even_if_sessions_start_at_the_same_instant() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_filter_selects_its_sessions_and_filters_combine() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
-    let make = |n: usize, change: &dyn Fn(&mut Past)| {
-        let mut past = Past::nth(n);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
+    let make = |n: usize, change: &dyn Fn(&mut PastSession)| {
+        let mut past = PastSession::nth(n);
         change(&mut past);
         past
     };
-    give(
+    insert_sessions(
         &service,
         &[
             make(0, &|past| past.tags = r#"["deep","x,y"]"#.to_owned()),
@@ -240,10 +240,10 @@ async fn each_filter_selects_its_sessions_and_filters_combine() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dates_are_those_of_the_users_own_zone() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     ada.set_zone("Pacific/Kiritimati").await;
-    give(&service, &(0..48).map(Past::nth).collect::<Vec<_>>());
+    insert_sessions(&service, &(0..48).map(PastSession::nth).collect::<Vec<_>>());
     // In that zone, 1 January lasts until 10:00 UTC and begins at 10:00 UTC of the day before.
     let first = list(&ada, "to=2020-01-01").await;
     assert_eq!(numbers(&first), (0..10).rev().collect::<Vec<_>>());
@@ -256,8 +256,8 @@ async fn dates_are_those_of_the_users_own_zone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_query_is_refused_with_a_message() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let table = [
         ("limit=0", "limit must be 1 to 200"),
         ("limit=201", "limit must be 1 to 200"),
@@ -305,16 +305,16 @@ async fn an_invalid_query_is_refused_with_a_message() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sparse_filter_reads_at_most_10_000_sessions_and_returns_a_cursor() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let rare = |n: usize| n == 3 || n == 19_000;
-    let sessions: Vec<Past> = (0..20_000)
-        .map(|n| Past {
+    let sessions: Vec<PastSession> = (0..20_000)
+        .map(|n| PastSession {
             category: if rare(n) { "rare" } else { "coding" }.to_owned(),
-            ..Past::nth(n)
+            ..PastSession::nth(n)
         })
         .collect();
-    give(&service, &sessions);
+    insert_sessions(&service, &sessions);
     execute(&service, "ANALYZE");
     let first = list(&ada, "category=rare").await;
     assert_eq!(numbers(&first), [19_000]);

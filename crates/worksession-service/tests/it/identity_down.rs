@@ -1,5 +1,5 @@
-//! Every way in which the identity service can fail: requests are refused in time, however many there are; nothing
-//! piles up; and its return is noticed at once.
+//! Each way in which the identity service can fail: requests are refused in time, however many there are; threads do
+//! not accumulate; and requests succeed again at once.
 //!
 //! The program itself runs, so that its threads can be counted.
 
@@ -10,96 +10,14 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::json;
 use test_kit::{ApiClient, ApiResponse, Process, TestDb, wait_until};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::task::{JoinHandle, JoinSet};
 
-use crate::identity::{Service, Stub};
+use crate::failing_identity::{FailingIdentity, Failure, assert_unavailable};
+use crate::service_fixture::Service;
 
-const CROWD: usize = 1_000;
-/// The two seconds of the contract, plus what a crowd of requests takes itself.
+const CALLS: usize = 1_000;
+/// The two seconds of the contract, plus what a thousand requests take themselves.
 const IN_TIME: Duration = Duration::from_millis(2_500);
-const BACK_WITHIN: Duration = Duration::from_secs(1);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    NobodyListens,
-    TakesConnectionsAndIsSilent,
-    ResetsConnections,
-    Answers500,
-    AnswersRubbish,
-}
-
-/// An identity service that fails in this way until it is dropped.
-pub struct Away {
-    pub address: SocketAddr,
-    /// Bound without listening, so that no other test gets the port.
-    place: TcpSocket,
-    task: Option<JoinHandle<()>>,
-}
-
-impl Away {
-    pub async fn start(way: Way) -> Self {
-        let place = TcpSocket::new_v4().unwrap();
-        place.set_reuseaddr(true).unwrap();
-        place.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = place.local_addr().unwrap();
-        let listener = match way {
-            Way::NobodyListens => None,
-            _ => Some(TcpListener::bind(address).await.unwrap()),
-        };
-        let task = listener.map(|listener| {
-            tokio::spawn(async move {
-                // Accepted connections close when this task ends.
-                let (mut held, mut answering) = (Vec::new(), JoinSet::new());
-                loop {
-                    let (stream, _) = listener.accept().await.unwrap();
-                    match way {
-                        Way::Answers500 => {
-                            answering.spawn(answer(stream, "500 Internal Server Error", "{}"));
-                        }
-                        Way::AnswersRubbish => {
-                            answering.spawn(answer(stream, "200 OK", "<html>"));
-                        }
-                        Way::ResetsConnections => {
-                            // A close without lingering sends a reset.
-                            stream.set_zero_linger().unwrap();
-                        }
-                        Way::NobodyListens | Way::TakesConnectionsAndIsSilent => held.push(stream),
-                    }
-                }
-            })
-        });
-        Self {
-            address,
-            place,
-            task,
-        }
-    }
-
-    /// Stops it and starts a working one on the same address.
-    pub async fn comes_back(self) -> Stub {
-        if let Some(task) = self.task {
-            task.abort();
-            drop(task.await);
-        }
-        let stub = Stub::default();
-        stub.start(&self.address.to_string());
-        drop(self.place);
-        stub
-    }
-}
-
-async fn answer(mut stream: TcpStream, status: &'static str, body: &'static str) {
-    let mut seen = [0; 4_096];
-    while let Ok(1..) = stream.read(&mut seen).await {
-        let length = body.len();
-        let text = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}");
-        if stream.write_all(text.as_bytes()).await.is_err() {
-            return;
-        }
-    }
-}
+const RECOVERY_TIME: Duration = Duration::from_secs(1);
 
 /// The program, which validates tokens at `identity`.
 struct Program {
@@ -146,93 +64,100 @@ impl Program {
     }
 
     /// Returns how many requests were answered within 2.5 s, according to the program's metrics.
-    async fn in_time(&self) -> usize {
-        let figures = self.api.get("/metrics").send().await.text();
+    async fn count_in_time(&self) -> usize {
+        let metrics = self.api.get("/metrics").send().await.text();
         let bucket = r#"http_request_duration_seconds_bucket{route="/api/projects",le="2.5"} "#;
-        let line = figures.lines().find_map(|line| line.strip_prefix(bucket));
-        line.unwrap_or_else(|| panic!("{figures}")).parse().unwrap()
+        let line = metrics.lines().find_map(|line| line.strip_prefix(bucket));
+        line.unwrap_or_else(|| panic!("{metrics}")).parse().unwrap()
     }
 
-    async fn ask(&self) -> ApiResponse {
+    async fn request(&self) -> ApiResponse {
         self.api.get("/api/projects").bearer("user-").send().await
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_identity_is_down_requests_fail_in_time_and_recover_at_once_afterwards() {
-    for way in [
-        Way::NobodyListens,
-        Way::TakesConnectionsAndIsSilent,
-        Way::ResetsConnections,
-        Way::Answers500,
-        Way::AnswersRubbish,
+    for failure in [
+        Failure::NobodyListens,
+        Failure::TakesConnectionsAndIsSilent,
+        Failure::ResetsConnections,
+        Failure::Answers500,
+        Failure::AnswersRubbish,
     ] {
-        let away = Away::start(way).await;
-        let program = Program::start(away.address);
+        let failing = FailingIdentity::start(failure).await;
+        let program = Program::start(failing.address);
         // From now on, the threads that responses and the database need exist.
-        assert_unavailable(&program.ask().await);
+        assert_unavailable(&program.request().await);
         let before = program.threads();
 
-        let crowd = join_all((0..CROWD).map(|_| async {
-            let asked = Instant::now();
-            assert_unavailable(&program.ask().await);
-            asked.elapsed()
+        let calls = join_all((0..CALLS).map(|_| async {
+            let began = Instant::now();
+            assert_unavailable(&program.request().await);
+            began.elapsed()
         }));
-        let (mut waits, (lives, threads)) = tokio::join!(crowd, watch(&program));
+        let (mut waits, (probes, threads)) = tokio::join!(calls, probe(&program));
         waits.sort_unstable();
-        let (median, late, longest) = (waits[CROWD / 2], waits[CROWD * 99 / 100], waits[CROWD - 1]);
-        let live = lives[lives.len() * 9 / 10];
+        let (median, late, longest) = (waits[CALLS / 2], waits[CALLS * 99 / 100], waits[CALLS - 1]);
+        let live = probes[probes.len() * 9 / 10];
         println!(
-            "{way:?}: answers p50 {median:?} p99 {late:?} max {longest:?}, live p90 {live:?} \
+            "{failure:?}: answers p50 {median:?} p99 {late:?} max {longest:?}, live p90 {live:?} \
              max {:?}, threads {before} -> {threads}",
-            lives[lives.len() - 1]
+            probes[probes.len() - 1]
         );
         // By the program's own clock: the thousand clients of this process take time too.
-        assert_eq!(program.in_time().await, CROWD + 1, "{way:?}: {longest:?}");
-        assert!(longest < IN_TIME * 2, "{way:?}: {longest:?}");
-        assert!(threads <= before + 4, "{way:?}: {before} -> {threads}");
-        assert!(live < Duration::from_millis(100), "{way:?}: {lives:?}");
+        assert_eq!(
+            program.count_in_time().await,
+            CALLS + 1,
+            "{failure:?}: {longest:?}"
+        );
+        assert!(longest < IN_TIME * 2, "{failure:?}: {longest:?}");
+        assert!(threads <= before + 4, "{failure:?}: {before} -> {threads}");
+        assert!(live < Duration::from_millis(100), "{failure:?}: {probes:?}");
 
         // With an open breaker nobody waits; one call per quarter of a second probes the identity service.
         let quick = join_all((0..20).map(|_| async {
-            let asked = Instant::now();
-            assert_unavailable(&program.ask().await);
-            asked.elapsed()
+            let began = Instant::now();
+            assert_unavailable(&program.request().await);
+            began.elapsed()
         }));
         let mut quick = quick.await;
         quick.sort_unstable();
-        assert!(quick[15] < Duration::from_millis(500), "{way:?}: {quick:?}");
+        assert!(
+            quick[15] < Duration::from_millis(500),
+            "{failure:?}: {quick:?}"
+        );
 
-        away.comes_back().await;
+        failing.recover().await;
         let back = Instant::now();
-        wait_until("the first answer", BACK_WITHIN, async || {
-            (program.ask().await.status == 200).then_some(())
+        wait_until("the first answer", RECOVERY_TIME, async || {
+            (program.request().await.status == 200).then_some(())
         })
         .await;
-        println!("{way:?}: back after {:?}", back.elapsed());
-        let all = join_all((0..50).map(|_| program.ask())).await;
-        assert!(all.iter().all(|reply| reply.status == 200), "{way:?}");
+        println!("{failure:?}: back after {:?}", back.elapsed());
+        let all = join_all((0..50).map(|_| program.request())).await;
+        assert!(all.iter().all(|reply| reply.status == 200), "{failure:?}");
     }
 }
 
-/// Returns the times of liveness probes, and the highest number of threads, while a crowd waits.
-async fn watch(program: &Program) -> (Vec<Duration>, usize) {
-    let (mut lives, mut threads) = (Vec::new(), 0);
+/// Returns the times of liveness probes, and the highest number of threads, while the calls wait.
+async fn probe(program: &Program) -> (Vec<Duration>, usize) {
+    let (mut probes, mut threads) = (Vec::new(), 0);
     for _ in 0..40 {
-        let asked = Instant::now();
+        let began = Instant::now();
         program.api.get("/health/live").send().await.expect(200);
-        lives.push(asked.elapsed());
+        probes.push(began.elapsed());
         threads = threads.max(program.threads());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    lives.sort_unstable();
-    (lives, threads)
+    probes.sort_unstable();
+    (probes, threads)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_report_and_metrics_show_that_identity_is_down() {
-    let away = Away::start(Way::NobodyListens).await;
-    let service = Service::start(&format!("http://{}", away.address), 0).await;
+    let failing = FailingIdentity::start(Failure::NobodyListens).await;
+    let service = Service::start(&format!("http://{}", failing.address), 0).await;
     for _ in 0..5 {
         let reply = service
             .api
@@ -242,41 +167,41 @@ async fn health_report_and_metrics_show_that_identity_is_down() {
             .await;
         assert_unavailable(&reply);
     }
-    let figures = async || service.api.get("/metrics").send().await.text();
-    let told = figures().await;
-    assert!(told.contains("identity_circuit_open 1"), "{told}");
-    assert!(told.contains("identity_failures_total 5"), "{told}");
+    let read_metrics = async || service.api.get("/metrics").send().await.text();
+    let metrics = read_metrics().await;
+    assert!(metrics.contains("identity_circuit_open 1"), "{metrics}");
+    assert!(metrics.contains("identity_failures_total 5"), "{metrics}");
     let report = service.api.get("/api/health").send().await.expect(503);
     let issues = report.json()["issues"].as_array().unwrap().clone();
     assert!(
         issues.contains(&json!("Authentication service unreachable")),
         "{issues:?}"
     );
-    away.comes_back().await;
-    wait_until("an answer", BACK_WITHIN, async || {
+    failing.recover().await;
+    wait_until("an answer", RECOVERY_TIME, async || {
         let call = service.api.get("/api/projects").bearer("user-");
         (call.send().await.status == 200).then_some(())
     })
     .await;
-    let told = figures().await;
-    assert!(told.contains("identity_circuit_open 0"), "{told}");
+    let metrics = read_metrics().await;
+    assert!(metrics.contains("identity_circuit_open 0"), "{metrics}");
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_identity_service_never_opens_the_breaker() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ask = async |token: &'static str| {
-        let asked = Instant::now();
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let request = async |token: &'static str| {
+        let began = Instant::now();
         let call = service.api.get("/api/projects").bearer(token);
-        (call.send().await.status, asked.elapsed())
+        (call.send().await.status, began.elapsed())
     };
     // Just below the time limit.
-    for reply in join_all((0..4).map(|_| ask("slow-1900"))).await {
+    for reply in join_all((0..4).map(|_| request("slow-1900"))).await {
         assert_eq!(reply.0, 200, "{:?}", reply.1);
     }
     // Three times the calls allowed at once: after waiting for a slot, less time is left than a response takes.
-    let slow = join_all((0..768).map(|_| ask("slow-1200"))).await;
+    let slow = join_all((0..768).map(|_| request("slow-1200"))).await;
     let answered = slow.iter().filter(|reply| reply.0 == 200).count();
     let refused = slow.iter().filter(|reply| reply.0 == 503).count();
     println!("slow: {answered} answered, {refused} refused");
@@ -286,14 +211,14 @@ async fn a_slow_identity_service_never_opens_the_breaker() {
     // With an open breaker, most of these would be refused.
     let now = join_all((0..20).map(|_| service.api.get("/api/projects").bearer("user-").send()));
     assert!(now.await.iter().all(|reply| reply.status == 200));
-    let figures = service.api.get("/metrics").send().await.text();
-    assert!(figures.contains("identity_circuit_open 0"), "{figures}");
+    let metrics = service.api.get("/metrics").send().await.text();
+    assert!(metrics.contains("identity_circuit_open 0"), "{metrics}");
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unexpected_response_about_one_token_does_not_affect_others() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     for odd in ["400", "404", "413", "429", "431"] {
         for _ in 0..10 {
             assert_unavailable(&service.api.get("/api/projects").bearer(odd).send().await);
@@ -307,15 +232,4 @@ async fn an_unexpected_response_about_one_token_does_not_affect_others() {
         good.expect(200);
     }
     service.stop().await;
-}
-
-#[track_caller]
-pub fn assert_unavailable(reply: &ApiResponse) {
-    assert_eq!(reply.status, 503, "{}: {}", reply.call, reply.text());
-    assert_eq!(
-        reply.json(),
-        json!({"error": "Authentication service unavailable"})
-    );
-    let wait = reply.header("retry-after").parse::<u64>();
-    assert!(wait.is_ok_and(|seconds| seconds >= 1));
 }

@@ -2,15 +2,15 @@
 
 use test_kit::wait_until;
 
-use crate::identity::Service;
-use crate::identity_events::PATIENCE;
-use crate::rows;
+use crate::broker_fixture::TIMEOUT;
+use crate::database;
+use crate::service_fixture::Service;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn inbox_rows_older_than_thirty_days_are_deleted_and_no_others() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     // The clock stands at 23 November 2026, 09:00. There are more rows than one transaction deletes.
-    rows::execute(
+    database::execute(
         &service,
         "INSERT INTO inbox (consumer, event_id, received_at) \
          WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) \
@@ -19,9 +19,9 @@ async fn inbox_rows_older_than_thirty_days_are_deleted_and_no_others() {
     );
     let left = |which: &str| {
         let sql = format!("SELECT count(*) AS number FROM inbox WHERE event_id LIKE '{which}%'");
-        rows::count(&service, &sql)
+        database::count(&service, &sql)
     };
-    wait_until("the old ones to go", PATIENCE, async || {
+    wait_until("the old ones to go", TIMEOUT, async || {
         (left("old") == 0).then_some(())
     })
     .await;

@@ -4,11 +4,11 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use test_kit::{TestBackend, wait_until};
 
-use crate::identity::Service;
-use crate::locks::{Open, until_waiting};
-use crate::person::{Person, changed, honest};
+use crate::caller::{Caller, changed, honest};
+use crate::open_transaction::{OpenTransaction, until_lock_waits};
+use crate::service_fixture::Service;
 
-impl Person<'_> {
+impl Caller<'_> {
     async fn board(&self, query: &str) -> Value {
         let path = format!("/api/leaderboard?{query}");
         self.get(&path).await.expect(200).json()
@@ -50,18 +50,18 @@ fn entries(board: &Value) -> Vec<(i64, String, i64)> {
         .collect()
 }
 
-fn entry(rank: i64, person: i64, minutes: i64) -> (i64, String, i64) {
-    (rank, format!("person{person}"), minutes)
+fn entry(rank: i64, user: i64, minutes: i64) -> (i64, String, i64) {
+    (rank, format!("person{user}"), minutes)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_global_leaderboard_shows_users_who_opted_in() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let (shy, open) = (Person::outsider(&service, 8), Person::member(&service, 9));
-    open.opt_in(true).await;
-    shy.work("coding", 50).await;
-    open.work("coding", 25).await;
-    let board = shy.board("").await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let (eve, bob) = (Caller::outsider(&service, 8), Caller::member(&service, 9));
+    bob.opt_in(true).await;
+    eve.work("coding", 50).await;
+    bob.work("coding", 25).await;
+    let board = eve.board("").await;
     assert_eq!(
         board,
         json!({
@@ -72,29 +72,25 @@ async fn the_global_leaderboard_shows_users_who_opted_in() {
             "next_cursor": null,
         })
     );
-    assert_eq!(open.board("period=day").await["me"], board["entries"][0]);
-    shy.opt_in(true).await;
+    assert_eq!(bob.board("period=day").await["me"], board["entries"][0]);
+    eve.opt_in(true).await;
     let both = [entry(1, 8, 50), entry(2, 9, 25)];
     for period in ["day", "week", "month", "all"] {
-        let board = shy.board(&format!("period={period}")).await;
-        assert_eq!(
-            entries(&board),
-            both,
-            "what she did before counts: {period}"
-        );
+        let board = eve.board(&format!("period={period}")).await;
+        assert_eq!(entries(&board), both, "earlier sessions count: {period}");
         assert_eq!(board["me"]["rank"], 1);
     }
-    shy.opt_in(false).await;
-    assert_eq!(entries(&open.board("period=all").await), [entry(1, 9, 25)]);
+    eve.opt_in(false).await;
+    assert_eq!(entries(&bob.board("period=all").await), [entry(1, 9, 25)]);
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_leaderboard_counts_the_teams_projects_and_is_for_its_members() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let (one, two) = (Person::member(&service, 8), Person::member(&service, 9));
-    let outsider = Person::outsider(&service, 10);
-    let owner = Person {
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let (one, two) = (Caller::member(&service, 8), Caller::member(&service, 9));
+    let outsider = Caller::outsider(&service, 10);
+    let owner = Caller {
         service: &service,
         token: "user-".to_owned(),
     };
@@ -128,18 +124,18 @@ async fn a_team_leaderboard_counts_the_teams_projects_and_is_for_its_members() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_belongs_to_the_utc_periods_of_its_start() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let person = Person::outsider(&service, 8);
-    person.set_zone("Pacific/Auckland").await;
-    person.opt_in(true).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let caller = Caller::outsider(&service, 8);
+    caller.set_zone("Pacific/Auckland").await;
+    caller.opt_in(true).await;
     // Monday 23 November 2026, 09:00; then Sunday 29, 23:50, into Monday; Tuesday 1 December.
-    person.work("coding", 10).await;
+    caller.work("coding", 10).await;
     service
         .clock
         .advance(TimeDelta::minutes(6 * 24 * 60 + 14 * 60 + 40));
-    person.work("coding", 20).await;
+    caller.work("coding", 20).await;
     let minutes = async |period: &str| {
-        let board = person.board(&format!("period={period}")).await;
+        let board = caller.board(&format!("period={period}")).await;
         entries(&board).first().map_or(0, |entry| entry.2)
     };
     assert_eq!(
@@ -150,7 +146,7 @@ async fn a_session_belongs_to_the_utc_periods_of_its_start() {
     assert_eq!(minutes("week").await, 0);
     assert_eq!(minutes("month").await, 30);
     service.clock.advance(TimeDelta::hours(36));
-    person.work("coding", 40).await;
+    caller.work("coding", 40).await;
     assert_eq!(minutes("day").await, 40);
     assert_eq!(minutes("week").await, 40);
     assert_eq!(minutes("month").await, 40);
@@ -160,67 +156,67 @@ async fn a_session_belongs_to_the_utc_periods_of_its_start() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ties_rank_by_who_reached_the_points_first_and_an_empty_session_keeps_the_rank() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let people: Vec<_> = [12, 11, 10].map(|id| Person::outsider(&service, id)).into();
-    for person in &people {
-        person.opt_in(true).await;
-        person.work("coding", 25).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let callers: Vec<_> = [12, 11, 10].map(|id| Caller::outsider(&service, id)).into();
+    for caller in &callers {
+        caller.opt_in(true).await;
+        caller.work("coding", 25).await;
     }
     let expected = [entry(1, 12, 25), entry(2, 11, 25), entry(3, 10, 25)];
-    assert_eq!(entries(&people[0].board("period=all").await), expected);
+    assert_eq!(entries(&callers[0].board("period=all").await), expected);
     // A session that earns nothing does not change when the points were reached.
-    let started = people[0].start_coding().await;
-    people[0]
+    let started = callers[0].start_coding().await;
+    callers[0]
         .submit(honest(&started, &service))
         .await
         .expect(200);
-    assert_eq!(entries(&people[0].board("period=all").await), expected);
+    assert_eq!(entries(&callers[0].board("period=all").await), expected);
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspect_session_does_not_count_for_the_leaderboard() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let person = Person::outsider(&service, 8);
-    person.opt_in(true).await;
-    person.work("coding", 25).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let caller = Caller::outsider(&service, 8);
+    caller.opt_in(true).await;
+    caller.work("coding", 25).await;
     // An end time in the future.
-    let started = person.start_coding().await;
+    let started = caller.start_coding().await;
     service.clock.advance(TimeDelta::minutes(25));
     let ahead = service.time.now() + TimeDelta::minutes(10);
     let body = changed(honest(&started, &service), &json!({"end_time": ahead}));
-    let answer = person.submit(body).await.expect(200).json();
+    let answer = caller.submit(body).await.expect(200).json();
     assert_eq!(answer["credited_minutes"], 25, "it is credited");
     // Three attempts to change the plan.
-    let started = person.start_coding().await;
+    let started = caller.start_coding().await;
     service.clock.advance(TimeDelta::minutes(25));
     let honest = honest(&started, &service);
     for category in ["a", "b", "c"] {
         let other = changed(honest.clone(), &json!({ "category": category }));
-        person.submit(other).await.expect(422);
+        caller.submit(other).await.expect(422);
     }
-    person.submit(honest).await.expect(200);
+    caller.submit(honest).await.expect(200);
     assert_eq!(
-        entries(&person.board("period=all").await),
+        entries(&caller.board("period=all").await),
         [entry(1, 8, 25)]
     );
-    assert_eq!(person.data().await["session_stats"]["total_minutes"], 75);
+    assert_eq!(caller.data().await["session_stats"]["total_minutes"], 75);
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leaderboard_pages_are_contiguous_and_invalid_queries_are_refused() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     for id in 20..27 {
-        let person = Person::outsider(&service, id);
-        person.opt_in(true).await;
-        person.work("coding", id - 10).await;
+        let caller = Caller::outsider(&service, id);
+        caller.opt_in(true).await;
+        caller.work("coding", id - 10).await;
     }
-    let person = Person::outsider(&service, 20);
-    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    let caller = Caller::outsider(&service, 20);
+    let (mut read, mut cursor) = (Vec::new(), String::new());
     loop {
-        let page = person.board(&format!("period=all&limit=3{cursor}")).await;
-        seen.extend(entries(&page));
+        let page = caller.board(&format!("period=all&limit=3{cursor}")).await;
+        read.extend(entries(&page));
         assert_eq!(page["me"]["rank"], 7, "on every page");
         let Some(next) = page["next_cursor"].as_str() else {
             break;
@@ -230,7 +226,7 @@ async fn leaderboard_pages_are_contiguous_and_invalid_queries_are_refused() {
     let expected: Vec<_> = (1..8)
         .map(|rank| entry(rank, 27 - rank, 17 - rank))
         .collect();
-    assert_eq!(seen, expected);
+    assert_eq!(read, expected);
     for (query, error) in [
         ("period=year", "period must be one of day, week, month, all"),
         ("limit=0", "limit must be 1 to 200"),
@@ -240,7 +236,7 @@ async fn leaderboard_pages_are_contiguous_and_invalid_queries_are_refused() {
         ("cursor=5", "cursor is not valid"),
         ("cursor=", "cursor is not valid"),
     ] {
-        let reply = person.get(&format!("/api/leaderboard?{query}")).await;
+        let reply = caller.get(&format!("/api/leaderboard?{query}")).await;
         assert_eq!(
             reply.expect(400).json(),
             json!({ "error": error }),
@@ -252,15 +248,15 @@ async fn leaderboard_pages_are_contiguous_and_invalid_queries_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cached_leaderboard_is_refreshed() {
-    let (service, _stub) = Service::with_board_memory(1).await;
-    let person = Person::outsider(&service, 8);
-    person.opt_in(true).await;
-    assert_eq!(entries(&person.board("period=all").await), []);
-    person.work("coding", 25).await;
+    let (service, _identity) = Service::with_leaderboard_cache(1).await;
+    let caller = Caller::outsider(&service, 8);
+    caller.opt_in(true).await;
+    assert_eq!(entries(&caller.board("period=all").await), []);
+    caller.work("coding", 25).await;
     wait_until(
         "the board to show it",
         Duration::from_secs(10),
-        async || (entries(&person.board("period=all").await) == [entry(1, 8, 25)]).then_some(()),
+        async || (entries(&caller.board("period=all").await) == [entry(1, 8, 25)]).then_some(()),
     )
     .await;
     service.stop().await;
@@ -272,14 +268,14 @@ async fn waiting_for_a_leaderboard_fails_after_two_seconds() {
     if TestBackend::current() != TestBackend::Postgres {
         return;
     }
-    let (service, _stub) = Service::with_stub(0).await;
-    let person = Person::outsider(&service, 8);
-    let locked = Open::begin(&service, "LOCK TABLE board IN ACCESS EXCLUSIVE MODE");
-    let first = person.board("period=all");
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let caller = Caller::outsider(&service, 8);
+    let locked = OpenTransaction::begin(&service, "LOCK TABLE board IN ACCESS EXCLUSIVE MODE");
+    let first = caller.board("period=all");
     let second = async {
-        until_waiting(&service, 1).await;
+        until_lock_waits(&service, 1).await;
         let began = Instant::now();
-        let refused = person.get("/api/leaderboard?period=day").await.expect(503);
+        let refused = caller.get("/api/leaderboard?period=day").await.expect(503);
         let took = began.elapsed();
         assert_eq!(refused.json(), json!({"error": "Database unavailable"}));
         assert_eq!(refused.header("retry-after"), "2");

@@ -7,24 +7,25 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use test_kit::ApiResponse;
 
-use crate::identity::{Service, Stub};
-use crate::identity_down::{Away, Way, assert_unavailable};
-use crate::sign_in::TOKENS;
+use crate::failing_identity::{FailingIdentity, Failure, assert_unavailable};
+use crate::fake_identity::FakeIdentity;
+use crate::fake_sign_in::TOKENS;
+use crate::service_fixture::Service;
 
 async fn login(service: &Service, body: Value) -> ApiResponse {
     service.api.post("/api/login").json(body).send().await
 }
 
-fn named(username: &str) -> Value {
+fn credentials(username: &str) -> Value {
     json!({"username": username, "password": "pa55 word"})
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn login_forwards_the_token_pair_and_the_client_address() {
-    let stub = Stub::default();
-    let identity = format!("http://{}", stub.start("127.0.0.1:0"));
+    let identity = FakeIdentity::default();
+    let identity_url = format!("http://{}", identity.start("127.0.0.1:0"));
     for (proxies, address) in [("", "127.0.0.1"), ("127.0.0.0/8", "203.0.113.9")] {
-        let settings = json!({"identity_url": identity, "trusted_proxies": proxies});
+        let settings = json!({"identity_url": identity_url, "trusted_proxies": proxies});
         let service = Service::with(settings, Broker::memory()).await;
         let body = json!({"username": "ada", "password": "pa55 word", "totp_code": "654321", "role": "admin"});
         let reply = service
@@ -42,20 +43,20 @@ async fn login_forwards_the_token_pair_and_the_client_address() {
         assert_eq!(reply.header("cache-control"), "no-store");
         assert_eq!(reply.header("x-request-id"), "trace-9");
         service.stop().await;
-        let seen = stub.sign_ins.lock().unwrap().pop().unwrap();
+        let sign_in = identity.sign_ins.lock().unwrap().pop().unwrap();
         assert_eq!(
-            seen.body,
+            sign_in.body,
             json!({"username": "ada", "password": "pa55 word", "totp_code": "654321"})
         );
-        assert_eq!(seen.forwarded_for, address);
-        assert_eq!(seen.request_id, "trace-9");
-        assert_eq!(seen.user_agent, "desk/4.2 (b\u{e9}ta)");
+        assert_eq!(sign_in.forwarded_for, address);
+        assert_eq!(sign_in.request_id, "trace-9");
+        assert_eq!(sign_in.user_agent, "desk/4.2 (b\u{e9}ta)");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_sign_in_is_returned_in_the_error_format_of_this_service() {
-    let (service, stub) = Service::with_stub(0).await;
+    let (service, identity) = Service::with_fake_identity(0).await;
     let unavailable = "Authentication service unavailable";
     let table = [
         ("bob", 401, "Invalid credentials", ""),
@@ -68,17 +69,17 @@ async fn a_refused_sign_in_is_returned_in_the_error_format_of_this_service() {
         ("broken", 503, unavailable, "2"),
     ];
     for (name, status, sentence, wait) in table {
-        let reply = login(&service, named(name)).await.expect(status);
+        let reply = login(&service, credentials(name)).await.expect(status);
         assert_eq!(reply.json(), json!({"error": sentence}), "{name}");
         assert_eq!(reply.header("retry-after"), wait, "{name}");
         assert_eq!(reply.header("cache-control"), "no-store");
     }
     assert_eq!(
-        stub.sign_ins.lock().unwrap().len(),
+        identity.sign_ins.lock().unwrap().len(),
         table.len(),
         "once each"
     );
-    let mut with_code = named("careful");
+    let mut with_code = credentials("careful");
     with_code["totp_code"] = json!("123456");
     login(&service, with_code).await.expect(200);
     service.stop().await;
@@ -86,7 +87,7 @@ async fn a_refused_sign_in_is_returned_in_the_error_format_of_this_service() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_sign_in_is_refused_without_calling_the_identity_service() {
-    let (service, stub) = Service::with_stub(0).await;
+    let (service, identity) = Service::with_fake_identity(0).await;
     for (body, sentence) in [
         (json!({}), "username is required"),
         (json!({"password": "x"}), "username is required"),
@@ -136,33 +137,33 @@ async fn an_invalid_sign_in_is_refused_without_calling_the_identity_service() {
     call().json(long).send().await.expect(413);
     let wrong = service.api.get("/api/login").send().await.expect(405);
     assert_eq!(wrong.header("allow"), "POST");
-    assert!(stub.sign_ins.lock().unwrap().is_empty());
+    assert!(identity.sign_ins.lock().unwrap().is_empty());
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_ins_fail_in_time_while_identity_is_down_and_work_at_once_afterwards() {
-    for way in [
-        Way::NobodyListens,
-        Way::TakesConnectionsAndIsSilent,
-        Way::ResetsConnections,
-        Way::Answers500,
+    for failure in [
+        Failure::NobodyListens,
+        Failure::TakesConnectionsAndIsSilent,
+        Failure::ResetsConnections,
+        Failure::Answers500,
     ] {
-        let away = Away::start(way).await;
-        let service = Service::start(&format!("http://{}", away.address), 0).await;
-        let crowd = join_all((0..100).map(|_| async {
-            let asked = Instant::now();
-            assert_unavailable(&login(&service, named("ada")).await);
-            asked.elapsed()
+        let failing = FailingIdentity::start(failure).await;
+        let service = Service::start(&format!("http://{}", failing.address), 0).await;
+        let requests = join_all((0..100).map(|_| async {
+            let began = Instant::now();
+            assert_unavailable(&login(&service, credentials("ada")).await);
+            began.elapsed()
         }));
-        let longest = crowd.await.into_iter().max().unwrap();
+        let longest = requests.await.into_iter().max().unwrap();
         assert!(
             longest < Duration::from_millis(2_500),
-            "{way:?}: {longest:?}"
+            "{failure:?}: {longest:?}"
         );
         // Sign-ins and validations share one breaker.
-        if way != Way::Answers500 {
-            let asked = Instant::now();
+        if failure != Failure::Answers500 {
+            let began = Instant::now();
             assert_unavailable(
                 &service
                     .api
@@ -171,11 +172,11 @@ async fn sign_ins_fail_in_time_while_identity_is_down_and_work_at_once_afterward
                     .send()
                     .await,
             );
-            assert!(asked.elapsed() < Duration::from_millis(200), "{way:?}");
+            assert!(began.elapsed() < Duration::from_millis(200), "{failure:?}");
         }
-        away.comes_back().await;
+        failing.recover().await;
         test_kit::wait_until("a sign-in", Duration::from_secs(1), async || {
-            (login(&service, named("ada")).await.status == 200).then_some(())
+            (login(&service, credentials("ada")).await.status == 200).then_some(())
         })
         .await;
         service.stop().await;
@@ -184,25 +185,25 @@ async fn sign_ins_fail_in_time_while_identity_is_down_and_work_at_once_afterward
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_sign_ins_is_bounded_and_slows_no_validation() {
-    let (service, stub) = Service::with_stub(0).await;
+    let (service, identity) = Service::with_fake_identity(0).await;
     let flood = join_all((0..300).map(|_| async {
-        let asked = Instant::now();
+        let began = Instant::now();
         (
-            login(&service, named("patient")).await.status,
-            asked.elapsed(),
+            login(&service, credentials("patient")).await.status,
+            began.elapsed(),
         )
     }));
     let others = async {
-        let all_there = async || (stub.sign_ins.lock().unwrap().len() >= 256).then_some(());
+        let all_there = async || (identity.sign_ins.lock().unwrap().len() >= 256).then_some(());
         test_kit::wait_until("the flood", Duration::from_secs(3), all_there).await;
         for _ in 0..20 {
-            let asked = Instant::now();
+            let began = Instant::now();
             let call = service.api.get("/api/projects").bearer("user-");
             call.send().await.expect(200);
             assert!(
-                asked.elapsed() < Duration::from_millis(500),
+                began.elapsed() < Duration::from_millis(500),
                 "{:?}",
-                asked.elapsed()
+                began.elapsed()
             );
         }
     };

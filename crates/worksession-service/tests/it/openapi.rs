@@ -2,9 +2,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::identity::Service;
-use crate::person::{Person, changed, honest};
-use crate::webhooks::make;
+use crate::caller::{Caller, changed, honest};
+use crate::service_fixture::Service;
+use crate::webhook_fixture::create_webhook;
 
 #[test]
 fn the_committed_openapi_document_matches_the_code() {
@@ -94,10 +94,10 @@ fn the_documented_scopes_equal_those_of_the_openapi_document() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_error_of_a_repeated_or_mistyped_parameter_names_it() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
     let project = service.team_project().await;
-    let (webhook, _) = make(&ada, json!({"url": "https://hooks.example/x"})).await;
+    let (webhook, _) = create_webhook(&ada, json!({"url": "https://hooks.example/x"})).await;
     let description = serde_json::to_value(worksession_service::openapi()).unwrap();
     let mut tried = 0;
     for (path, methods) in description["paths"].as_object().unwrap() {
@@ -132,8 +132,8 @@ async fn the_error_of_a_repeated_or_mistyped_parameter_names_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_id_with_nul_is_not_found_wherever_it_is_sent() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let started = ada.start_coding().await;
     let gone = json!({"error": "Session not found"});
     let own = started["session_id"].as_str().unwrap();
@@ -166,38 +166,4 @@ async fn a_session_id_with_nul_is_not_found_wherever_it_is_sent() {
         assert_eq!(ada.submit(body).await.expect(400).json(), nul);
     }
     service.stop().await;
-}
-
-#[test]
-fn checking_the_configuration_reports_zeros_and_a_file_as_the_data_directory() {
-    test_kit::assert_check_config_reports(
-        env!("CARGO_BIN_EXE_worksession-service"),
-        &[
-            ("WORKSESSION__BROKER__URL", "amqp://127.0.0.1"),
-            ("WORKSESSION__IDENTITY_URL", "http://127.0.0.1:1"),
-        ],
-        &[
-            "WORKSESSION__WORKERS",
-            "WORKSESSION__SWEEP_SECONDS",
-            "WORKSESSION__DATABASE__POOL_SIZE",
-            "WORKSESSION__LIMITS__JSON_BYTES",
-            "WORKSESSION__LIMITS__HEADER_BYTES",
-            "WORKSESSION__LIMITS__BODY_SECONDS",
-            "WORKSESSION__LIMITS__LARGE_BODIES_MIB",
-            "WORKSESSION__LIMITS__CONNECTIONS",
-            "WORKSESSION__LIVE__STREAMS",
-            "WORKSESSION__LIVE__STREAMS_PER_USER",
-        ],
-    );
-}
-
-#[test]
-fn checking_the_configuration_writes_nothing() {
-    test_kit::assert_check_config_writes_nothing(
-        env!("CARGO_BIN_EXE_worksession-service"),
-        &[
-            ("WORKSESSION__BROKER__URL", "amqp://127.0.0.1"),
-            ("WORKSESSION__IDENTITY_URL", "http://127.0.0.1:1"),
-        ],
-    );
 }

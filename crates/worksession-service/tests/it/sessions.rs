@@ -4,17 +4,17 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use test_kit::wait_until;
 
-use crate::identity::Service;
-use crate::person::{Person, changed, events, honest, statuses, time};
+use crate::caller::{Caller, changed, honest, parse_time, session_events, statuses};
+use crate::service_fixture::Service;
 
-const NEVER: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+const UNKNOWN_ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_returns_the_locked_plan_and_publishes_an_event() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
     let project = ada.team_project().await;
-    let hook = json!({"provider": "slack", "webhook_url": "https://hooks.example.com/T/B/x"});
+    let slack = json!({"provider": "slack", "webhook_url": "https://hooks.example.com/T/B/x"});
     let path = format!(
         "/api/team-projects/{}/chat",
         project.trim_start_matches("team_")
@@ -23,7 +23,7 @@ async fn a_start_returns_the_locked_plan_and_publishes_an_event() {
         .api
         .put(&path)
         .bearer(&ada.token)
-        .json(hook)
+        .json(slack)
         .send()
         .await
         .expect(200);
@@ -66,11 +66,11 @@ async fn a_start_returns_the_locked_plan_and_publishes_an_event() {
         7
     );
 
-    let told = events(&service, "session.started.v1", &id);
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["requestid"], "request-1");
+    let events = session_events(&service, "session.started.v1", &id);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["requestid"], "request-1");
     assert_eq!(
-        told[0]["data"],
+        events[0]["data"],
         json!({
             "session_id": id,
             "user": {"id": 7, "username": "person7"},
@@ -108,7 +108,7 @@ async fn a_start_returns_the_locked_plan_and_publishes_an_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_start_path_accepts_the_field_names_of_its_client() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     let bodies = [
         (
             "client_a",
@@ -124,13 +124,13 @@ async fn each_start_path_accepts_the_field_names_of_its_client() {
         ),
     ];
     for (user, (client, body)) in (1..).zip(bodies) {
-        let person = Person::outsider(&service, user);
+        let caller = Caller::outsider(&service, user);
         let path = match client {
             "client_a" => "/api/clienta_timer_start",
             "client_b" => "/api/clientb_timer_start",
             _ => "/api/session/start",
         };
-        let started = person.post(path, body.clone()).await.expect(201).json();
+        let started = caller.post(path, body.clone()).await.expect(201).json();
         assert_eq!(
             started["presession"],
             json!({
@@ -140,11 +140,11 @@ async fn each_start_path_accepts_the_field_names_of_its_client() {
                 "project": {"id": "none", "name": "", "type": "none"},
             })
         );
-        let told = events(&service, "session.started.v1", &started["session_id"]);
-        assert_eq!(told[0]["data"]["client"], client);
-        assert_eq!(told[0]["data"]["chat"], Value::Null);
+        let events = session_events(&service, "session.started.v1", &started["session_id"]);
+        assert_eq!(events[0]["data"]["client"], client);
+        assert_eq!(events[0]["data"]["chat"], Value::Null);
         // All paths are one operation: the same plan through another path is the same start.
-        let again = person
+        let again = caller
             .post("/api/session/start", body)
             .await
             .expect(200)
@@ -156,8 +156,8 @@ async fn each_start_path_accepts_the_field_names_of_its_client() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_start_is_refused() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
     let project = ada.team_project().await;
     let good = json!({"category": "coding", "duration": 25});
     let table = [
@@ -234,7 +234,7 @@ async fn an_invalid_start_is_refused() {
             "{fields}: {error}"
         );
     }
-    let stranger = Person::outsider(&service, 8);
+    let stranger = Caller::outsider(&service, 8);
     let refused = stranger.post(
         "/api/clienta_timer_start",
         changed(good, &json!({"project_id": project})),
@@ -250,8 +250,8 @@ async fn an_invalid_start_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_start_returns_the_first_one() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let body = json!({"category": "coding", "duration": 25, "note": "the plan"});
     let path = "/api/clienta_timer_start";
 
@@ -311,8 +311,8 @@ async fn a_repeated_start_returns_the_first_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_ends_the_running_session_and_both_are_credited() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let first = ada.start_coding().await;
     service.clock.advance(TimeDelta::minutes(24));
     let second = ada
@@ -352,9 +352,9 @@ async fn a_start_ends_the_running_session_and_both_are_credited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_submit_returns_what_it_earned_and_a_repeat_the_same_response() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+async fn a_submit_returns_its_credit_and_a_repeated_submit_the_same_response() {
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let started = ada.start_coding().await;
     service.clock.advance(TimeDelta::minutes(30));
     let body = changed(
@@ -376,17 +376,17 @@ async fn a_submit_returns_what_it_earned_and_a_repeat_the_same_response() {
             "new_badges": ["first_session"],
         })
     );
-    let told = events(&service, "session.submitted.v1", id);
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["data"]["points_awarded"], 2.55);
-    assert_eq!(told[0]["data"]["streak"], 1);
-    assert_eq!(told[0]["data"]["status"], "completed");
-    assert!(told[0]["data"].get("planning_note").is_none());
+    let events = session_events(&service, "session.submitted.v1", id);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["data"]["points_awarded"], 2.55);
+    assert_eq!(events[0]["data"]["streak"], 1);
+    assert_eq!(events[0]["data"]["status"], "completed");
+    assert!(events[0]["data"].get("planning_note").is_none());
 
     service.clock.advance(TimeDelta::days(2));
     // The same values in another notation.
-    let local =
-        time(&body["start_time"]).with_timezone(&chrono::FixedOffset::east_opt(7200).unwrap());
+    let zone = chrono::FixedOffset::east_opt(7200).unwrap();
+    let local = parse_time(&body["start_time"]).with_timezone(&zone);
     let rewritten = changed(
         body.clone(),
         &json!({"start_time": local.to_rfc3339(), "category": null, "duration": null}),
@@ -421,8 +421,8 @@ async fn a_submit_returns_what_it_earned_and_a_repeat_the_same_response() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_submit_without_an_id_finds_the_matching_open_session() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let none_open = json!({"error": "No open session matches"});
     let nothing = json!({"start_time": "2026-11-23T09:00:00Z", "end_time": "2026-11-23T09:10:00Z"});
     assert_eq!(ada.submit(nothing).await.expect(409).json(), none_open);
@@ -451,8 +451,8 @@ async fn a_submit_without_an_id_finds_the_matching_open_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_submit_is_refused_and_changes_nothing() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let started = ada.start_coding().await;
     service.clock.advance(TimeDelta::minutes(25));
     let good = honest(&started, &service);
@@ -478,7 +478,7 @@ async fn an_invalid_submit_is_refused_and_changes_nothing() {
         (json!({"project_id": "team_x"}), 404),
         (json!({"session_id": "7"}), 404),
         (json!({"session_id": ""}), 404),
-        (json!({"session_id": NEVER}), 404),
+        (json!({"session_id": UNKNOWN_ID}), 404),
     ];
     for (fields, status) in table {
         let reply = ada
@@ -494,12 +494,12 @@ async fn an_invalid_submit_is_refused_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_shown_to_its_user_only() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let (ada, bob) = (Person::outsider(&service, 7), Person::outsider(&service, 8));
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let (ada, bob) = (Caller::outsider(&service, 7), Caller::outsider(&service, 8));
     let started = ada.start_coding().await;
     let id = started["session_id"].as_str().unwrap();
     for path in [
-        NEVER,
+        UNKNOWN_ID,
         "7",
         "x",
         &id.replace('-', ""),
@@ -527,8 +527,8 @@ async fn a_session_is_shown_to_its_user_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unsubmitted_session_is_abandoned_and_its_late_submit_earns_nothing() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let swept = ada.start_coding().await;
     service
         .clock
@@ -540,20 +540,20 @@ async fn an_unsubmitted_session_is_abandoned_and_its_late_submit_earns_nothing()
         (statuses(&service, 7) == ["abandoned"]).then_some(())
     })
     .await;
-    let told = events(&service, "session.abandoned.v1", &swept["session_id"]);
-    assert_eq!(told[0]["data"]["reason"], "not_submitted");
+    let events = session_events(&service, "session.abandoned.v1", &swept["session_id"]);
+    assert_eq!(events[0]["data"]["reason"], "not_submitted");
 
     let unnamed = changed(honest(&swept, &service), &json!({"session_id": null}));
     ada.submit(unnamed).await.expect(409);
     let body = honest(&swept, &service);
     let answer = ada.submit(body.clone()).await.expect(200);
-    let kept = answer.json();
+    let late = answer.json();
     assert_eq!(
-        (&kept["status"], &kept["credited_minutes"]),
+        (&late["status"], &late["credited_minutes"]),
         (&json!("abandoned"), &json!(0))
     );
     assert_eq!(
-        (&kept["points_awarded"], &kept["new_badges"]),
+        (&late["points_awarded"], &late["new_badges"]),
         (&json!(0.0), &json!([]))
     );
     assert_eq!(
@@ -569,8 +569,8 @@ async fn an_unsubmitted_session_is_abandoned_and_its_late_submit_earns_nothing()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn starts_are_limited_to_120_an_hour() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     for number in 0..120 {
         ada.start(json!({"category": "coding", "duration": 25, "note": number.to_string()}))
             .await;
@@ -584,6 +584,6 @@ async fn starts_are_limited_to_120_an_hour() {
         .expect(429);
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     assert_eq!(refused.json(), json!({"error": "Too many requests"}));
-    Person::outsider(&service, 8).start_coding().await;
+    Caller::outsider(&service, 8).start_coding().await;
     service.stop().await;
 }

@@ -3,18 +3,18 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::identity::Service;
-use crate::past::{Past, give};
-use crate::person::{Person, changed, honest};
-use crate::rows::execute;
+use crate::caller::{Caller, changed, honest};
+use crate::database::execute;
+use crate::past_sessions::{PastSession, insert_sessions};
+use crate::service_fixture::Service;
 
-async fn since(person: &Person<'_>, cursor: &Value) -> Value {
+async fn sync_since(caller: &Caller<'_>, cursor: &Value) -> Value {
     let path = format!("/api/sync/status?since={}", cursor.as_str().unwrap());
-    person.get(&path).await.expect(200).json()
+    caller.get(&path).await.expect(200).json()
 }
 
-async fn everything(person: &Person<'_>) -> Value {
-    person.get("/api/sync/status").await.expect(200).json()
+async fn sync_all(caller: &Caller<'_>) -> Value {
+    caller.get("/api/sync/status").await.expect(200).json()
 }
 
 /// Returns `type id` of each change.
@@ -33,9 +33,9 @@ fn names(answer: &Value) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_sync_returns_everything_as_the_other_endpoints_do() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
-    let nothing = everything(&ada).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
+    let nothing = sync_all(&ada).await;
     assert_eq!(
         nothing,
         json!({
@@ -57,7 +57,7 @@ async fn a_first_sync_returns_everything_as_the_other_endpoints_do() {
         .json()["session"]
         .clone();
     let data = ada.data().await;
-    let all = everything(&ada).await;
+    let all = sync_all(&ada).await;
     assert_eq!(
         all["changes"],
         json!([
@@ -76,18 +76,18 @@ async fn a_first_sync_returns_everything_as_the_other_endpoints_do() {
     assert_eq!(all["server_time"], "2026-11-23T09:00:02Z");
     // The cursor of an empty answer returns the same.
     assert_eq!(
-        since(&ada, &nothing["cursor"]).await["changes"],
+        sync_since(&ada, &nothing["cursor"]).await["changes"],
         all["changes"]
     );
-    let grace = Person::outsider(&service, 8);
-    assert_eq!(names(&everything(&grace).await), Vec::<String>::new());
+    let grace = Caller::outsider(&service, 8);
+    assert_eq!(names(&sync_all(&grace).await), Vec::<String>::new());
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_entity_is_listed_once_and_moves_to_the_end() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let made = ada.post("/api/projects", json!({"name": "Thesis"})).await;
     let number = made.expect(201).json()["project"]["id"].clone();
     let (path, project) = (
@@ -102,12 +102,12 @@ async fn a_changed_entity_is_listed_once_and_moves_to_the_end() {
         let id = started["session_id"].as_str().unwrap();
         format!("session {id}")
     });
-    let mut seen = everything(&ada).await;
+    let mut page = sync_all(&ada).await;
     assert_eq!(
-        names(&seen),
+        names(&page),
         [project.clone(), first_id.clone(), second_id.clone()]
     );
-    assert_eq!(seen["changes"][1]["data"]["status"], "awaiting_submit");
+    assert_eq!(page["changes"][1]["data"]["status"], "awaiting_submit");
 
     let call = |method, body| {
         let call = service.api.call(method, &path).bearer(&ada.token);
@@ -115,66 +115,63 @@ async fn a_changed_entity_is_listed_once_and_moves_to_the_end() {
     };
     let put = call("PUT".parse().unwrap(), json!({"name": "Book"}));
     put.send().await.expect(200);
-    seen = since(&ada, &seen["cursor"]).await;
-    assert_eq!(names(&seen), std::slice::from_ref(&project));
-    assert_eq!(seen["changes"][0]["data"]["name"], "Book");
+    page = sync_since(&ada, &page["cursor"]).await;
+    assert_eq!(names(&page), std::slice::from_ref(&project));
+    assert_eq!(page["changes"][0]["data"]["name"], "Book");
     let delete = call("DELETE".parse().unwrap(), json!({}));
     delete.send().await.expect(204);
-    seen = since(&ada, &seen["cursor"]).await;
-    assert_eq!(seen["changes"][0]["data"]["archived"], true);
+    page = sync_since(&ada, &page["cursor"]).await;
+    assert_eq!(page["changes"][0]["data"]["archived"], true);
 
     service.clock.advance(TimeDelta::minutes(25));
     let cheat = changed(honest(&second, &service), &json!({"category": "writing"}));
     ada.submit(cheat).await.expect(422);
-    seen = since(&ada, &seen["cursor"]).await;
-    assert_eq!(names(&seen), std::slice::from_ref(&second_id));
+    page = sync_since(&ada, &page["cursor"]).await;
+    assert_eq!(names(&page), std::slice::from_ref(&second_id));
     assert_eq!(
-        seen["changes"][0]["data"]["flags"][0]["kind"],
+        page["changes"][0]["data"]["flags"][0]["kind"],
         "locked_mismatch"
     );
     ada.submit(honest(&first, &service)).await.expect(200);
-    seen = since(&ada, &seen["cursor"]).await;
-    assert_eq!(names(&seen), std::slice::from_ref(&first_id));
+    page = sync_since(&ada, &page["cursor"]).await;
+    assert_eq!(names(&page), std::slice::from_ref(&first_id));
     assert_eq!(
-        seen["running_session"]["session_id"], second["session_id"],
-        "it is told whether it changed or not"
+        page["running_session"]["session_id"], second["session_id"],
+        "the running session is always included"
     );
 
     // After its deadline, a request or the sweeper abandons the session, whichever comes first.
     service.clock.advance(TimeDelta::hours(14));
-    let before = seen["cursor"].clone();
-    let given_up = test_kit::wait_until(
+    let before = page["cursor"].clone();
+    let abandoned = test_kit::wait_until(
         "the sweeper",
         std::time::Duration::from_secs(10),
         async || {
-            let news = since(&ada, &before).await;
-            (!names(&news).is_empty()).then_some(news)
+            let answer = sync_since(&ada, &before).await;
+            (!names(&answer).is_empty()).then_some(answer)
         },
     );
-    seen = given_up.await;
-    assert_eq!(names(&seen), std::slice::from_ref(&second_id));
-    assert_eq!(seen["changes"][0]["data"]["status"], "abandoned");
-    assert_eq!(seen["running_session"], Value::Null);
+    page = abandoned.await;
+    assert_eq!(names(&page), std::slice::from_ref(&second_id));
+    assert_eq!(page["changes"][0]["data"]["status"], "abandoned");
+    assert_eq!(page["running_session"], Value::Null);
     ada.submit(honest(&second, &service)).await.expect(200);
-    seen = since(&ada, &seen["cursor"]).await;
-    assert_eq!(seen["changes"][0]["data"]["note"], "done");
+    page = sync_since(&ada, &page["cursor"]).await;
+    assert_eq!(page["changes"][0]["data"]["note"], "done");
     assert_eq!(
-        names(&since(&ada, &seen["cursor"]).await),
+        names(&sync_since(&ada, &page["cursor"]).await),
         Vec::<String>::new()
     );
-    assert_eq!(
-        names(&everything(&ada).await),
-        [project, first_id, second_id]
-    );
+    assert_eq!(names(&sync_all(&ada).await), [project, first_id, second_id]);
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_changes_come_in_pages_of_200_and_none_is_skipped() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
-    let past: Vec<Past> = (0..450).map(Past::nth).collect();
-    give(&service, &past);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
+    let past: Vec<PastSession> = (0..450).map(PastSession::nth).collect();
+    insert_sessions(&service, &past);
     // Change numbers with gaps, in the reverse order of the starts; one session has none.
     execute(
         &service,
@@ -185,15 +182,15 @@ async fn many_changes_come_in_pages_of_200_and_none_is_skipped() {
     ada.post("/api/projects", json!({"name": "Thesis"}))
         .await
         .expect(201);
-    let (mut told, mut sizes, mut page) = (Vec::new(), Vec::new(), everything(&ada).await);
+    let (mut received, mut sizes, mut page) = (Vec::new(), Vec::new(), sync_all(&ada).await);
     loop {
         let names = names(&page);
         sizes.push((names.len(), page["more"].as_bool().unwrap()));
-        told.extend(names);
+        received.extend(names);
         if page["more"] == false {
             break;
         }
-        page = since(&ada, &page["cursor"]).await;
+        page = sync_since(&ada, &page["cursor"]).await;
     }
     assert_eq!(sizes, [(200, true), (200, true), (51, false)]);
     let expected = past
@@ -201,31 +198,32 @@ async fn many_changes_come_in_pages_of_200_and_none_is_skipped() {
         .rev()
         .map(|session| format!("session {}", session.id));
     assert!(
-        told.iter()
+        received
+            .iter()
             .take(450)
             .eq(expected.collect::<Vec<_>>().iter())
     );
-    assert!(told[450].starts_with("project "), "{}", told[450]);
+    assert!(received[450].starts_with("project "), "{}", received[450]);
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cursor_ahead_of_a_restored_database_starts_over() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let project = ada.post("/api/projects", json!({"name": "Thesis"})).await;
     let number = project.expect(201).json()["project"]["id"].clone();
-    let all = everything(&ada).await;
+    let all = sync_all(&ada).await;
     for number in 0..3 {
         ada.start(json!({"category": "coding", "duration": 25, "note": number.to_string()}))
             .await;
     }
-    let later = everything(&ada).await;
+    let later = sync_all(&ada).await;
     execute(
         &service,
         "DELETE FROM sessions; UPDATE user_sync SET seq = 1",
     );
-    let again = since(&ada, &later["cursor"]).await;
+    let again = sync_since(&ada, &later["cursor"]).await;
     assert_eq!(again["cursor"], all["cursor"]);
     assert_eq!(names(&again), [format!("project personal_{number}")]);
     service.stop().await;
@@ -233,8 +231,8 @@ async fn a_cursor_ahead_of_a_restored_database_starts_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_cursor_is_refused() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     for odd in [
         "",
         "0",

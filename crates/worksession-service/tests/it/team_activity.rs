@@ -3,13 +3,13 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::identity::Service;
-use crate::person::{Person, honest};
+use crate::caller::{Caller, honest};
+use crate::service_fixture::Service;
 
 const TEAM: &str = "/api/team-activity?team=engines";
 
-async fn glance(person: &Person<'_>, query: &str) -> Value {
-    person
+async fn get_activity(caller: &Caller<'_>, query: &str) -> Value {
+    caller
         .get(&format!("{TEAM}{query}"))
         .await
         .expect(200)
@@ -17,22 +17,22 @@ async fn glance(person: &Person<'_>, query: &str) -> Value {
 }
 
 fn plan(project: &str, minutes: i64) -> Value {
-    json!({"category": "coding", "duration": minutes, "note": "not told here", "project_id": project})
+    json!({"category": "coding", "duration": minutes, "note": "not shown here", "project_id": project})
 }
 
 /// Starts a session, works as long as planned and submits it.
-async fn work_on(person: &Person<'_>, service: &Service, project: &str, minutes: i64) {
-    let started = person.start(plan(project, minutes)).await;
+async fn work_on(caller: &Caller<'_>, service: &Service, project: &str, minutes: i64) {
+    let started = caller.start(plan(project, minutes)).await;
     service.clock.advance(TimeDelta::minutes(minutes));
-    person.submit(honest(&started, service)).await.expect(200);
+    caller.submit(honest(&started, service)).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_see_who_is_working_and_what_each_has_planned_and_finished() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let (ada, bob) = (Person::member(&service, 7), Person::colleague(&service, 8));
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let (ada, bob) = (Caller::member(&service, 7), Caller::colleague(&service, 8));
     let (first, second) = (ada.team_project().await, ada.team_project().await);
-    let empty = glance(&bob, "").await;
+    let empty = get_activity(&bob, "").await;
     assert_eq!(
         (&empty["members"], &empty["running"]),
         (&json!([]), &json!([]))
@@ -46,7 +46,7 @@ async fn members_see_who_is_working_and_what_each_has_planned_and_finished() {
     bob.start(plan("none", 25)).await;
     service.clock.advance(TimeDelta::minutes(1));
 
-    let seen = glance(&bob, "").await;
+    let team = get_activity(&bob, "").await;
     let member = |id: i64, sessions: i64, planned: i64, credited: i64| {
         json!({
             "user": {"id": id, "username": format!("person{id}")}, "sessions": sessions,
@@ -54,7 +54,7 @@ async fn members_see_who_is_working_and_what_each_has_planned_and_finished() {
         })
     };
     assert_eq!(
-        seen["members"],
+        team["members"],
         json!([member(8, 1, 60, 60), member(7, 2, 55, 30)])
     );
     let name = ada
@@ -67,31 +67,31 @@ async fn members_see_who_is_working_and_what_each_has_planned_and_finished() {
         .json()["name"]
         .clone();
     assert_eq!(
-        seen["running"],
+        team["running"],
         json!([{
             "session_id": open["session_id"], "user": {"id": 7, "username": "person7"},
             "project": {"id": second, "name": name}, "category": "coding", "planned_duration": 25,
             "started_at": open["started_at"], "expected_end_at": open["expected_end_at"],
         }])
     );
-    assert_eq!(seen["team"]["slug"], "engines");
-    assert_eq!(seen["since"], "2026-11-16T11:16:00Z");
-    assert!(!seen.to_string().contains("not told here"));
+    assert_eq!(team["team"]["slug"], "engines");
+    assert_eq!(team["since"], "2026-11-16T11:16:00Z");
+    assert!(!team.to_string().contains("not shown here"));
 
     // A session from before `since` does not count. One past its planned end does not run, submitted or not.
     let since = open["started_at"].as_str().unwrap();
-    let seen = glance(&bob, &format!("&since={since}")).await;
-    assert_eq!(seen["members"], json!([member(7, 1, 25, 0)]));
+    let team = get_activity(&bob, &format!("&since={since}")).await;
+    assert_eq!(team["members"], json!([member(7, 1, 25, 0)]));
     service.clock.advance(TimeDelta::minutes(24));
-    assert_eq!(glance(&bob, "").await["running"], json!([]));
+    assert_eq!(get_activity(&bob, "").await["running"], json!([]));
     service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn non_members_are_refused_and_since_is_bounded() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
-    let outsider = Person::outsider(&service, 10);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
+    let outsider = Caller::outsider(&service, 10);
     let foreign = json!({"error": "Not authorized to access this team's activity"});
     for (who, path) in [
         (&outsider, TEAM),
@@ -102,7 +102,7 @@ async fn non_members_are_refused_and_since_is_bounded() {
         let refused = who.get(path).await.expect(403);
         assert_eq!(refused.json(), foreign, "{path}");
     }
-    let flawed = json!({"error": "since must be a time within the last 31 days"});
+    let invalid = json!({"error": "since must be a time within the last 31 days"});
     for (since, status) in [
         ("2026-10-23T09:00:00Z", 200),
         ("2026-11-23T09:00:00Z", 200),
@@ -114,7 +114,7 @@ async fn non_members_are_refused_and_since_is_bounded() {
         let reply = ada.get(&format!("{TEAM}&since={since}")).await;
         let reply = reply.expect(status);
         if status == 400 {
-            assert_eq!(reply.json(), flawed, "{since}");
+            assert_eq!(reply.json(), invalid, "{since}");
         }
     }
     service.stop().await;

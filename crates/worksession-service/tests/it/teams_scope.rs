@@ -2,36 +2,40 @@
 
 use serde_json::{Value, json};
 
-use crate::identity::Service;
-use crate::listener::Listener;
-use crate::person::Person;
-use crate::webhooks::{make, path_of};
+use crate::caller::Caller;
+use crate::event_stream_client::StreamClient;
+use crate::service_fixture::Service;
+use crate::webhook_fixture::{create_webhook, path_of};
 
-const NARROW: &str = "user-sessions.read+sessions.write+integrations.write+teams.write+profile";
+const WITHOUT_TEAMS: &str =
+    "user-sessions.read+sessions.write+integrations.write+teams.write+profile";
 /// The id of no delivery.
 const DELIVERY: &str = "019a0000-0000-7000-8000-000000000001";
-const WIDE: &str = "user-sessions.read+integrations.write+teams";
+const WITH_TEAMS: &str = "user-sessions.read+integrations.write+teams";
 
-/// Returns the holder of this token.
-fn by<'a>(service: &'a Service, token: &str) -> Person<'a> {
-    Person {
+/// Returns the caller with this token.
+fn caller_with<'a>(service: &'a Service, token: &str) -> Caller<'a> {
+    Caller {
         service,
         token: token.to_owned(),
     }
 }
 
-fn insufficient() -> Value {
+fn insufficient_scope() -> Value {
     json!({"error": "Insufficient scope"})
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reading_what_team_members_do_needs_the_teams_scope() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let bob = Person::colleague(&service, 8);
+async fn reading_the_activity_of_team_members_needs_the_teams_scope() {
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let bob = Caller::colleague(&service, 8);
     let project = service.team_project().await;
     let plan = json!({"category": "coding", "duration": 25, "note": "bob's plan", "project_id": format!("team_{project}")});
     bob.start(plan).await;
-    let (narrow, wide) = (by(&service, NARROW), by(&service, WIDE));
+    let (narrow, wide) = (
+        caller_with(&service, WITHOUT_TEAMS),
+        caller_with(&service, WITH_TEAMS),
+    );
     for path in [
         format!("/api/team-projects/{project}/activity"),
         "/api/team-activity?team=engines".to_owned(),
@@ -39,7 +43,7 @@ async fn reading_what_team_members_do_needs_the_teams_scope() {
         "/api/leaderboard?period=week&team=nowhere".to_owned(),
     ] {
         let refused = narrow.get(&path).await.expect(403);
-        assert_eq!(refused.json(), insufficient(), "{path}");
+        assert_eq!(refused.json(), insufficient_scope(), "{path}");
         let answer = wide.get(&path).await;
         assert!(!answer.text().contains("Insufficient"), "{path}");
         assert_eq!(answer.status == 200, !path.contains("nowhere"), "{path}");
@@ -67,17 +71,20 @@ async fn reading_what_team_members_do_needs_the_teams_scope() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_of_a_team_need_the_teams_scope() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let (narrow, wide) = (by(&service, NARROW), by(&service, WIDE));
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let (narrow, wide) = (
+        caller_with(&service, WITHOUT_TEAMS),
+        caller_with(&service, WITH_TEAMS),
+    );
     let url = "https://hooks.example/x";
     let of_team = json!({"url": url, "team_id": 3});
     let refused = narrow.post("/api/webhooks", of_team.clone()).await;
-    assert_eq!(refused.expect(403).json(), insufficient());
+    assert_eq!(refused.expect(403).json(), insufficient_scope());
     // A team of others counts as unknown, whatever the scopes.
     let elsewhere = json!({"url": url, "team_id": 4});
     narrow.post("/api/webhooks", elsewhere).await.expect(404);
-    let (of_team, _) = make(&wide, of_team).await;
-    let (own, _) = make(&narrow, json!({"url": url})).await;
+    let (of_team, _) = create_webhook(&wide, of_team).await;
+    let (own, _) = create_webhook(&narrow, json!({"url": url})).await;
     let listed = |answer: Value| {
         let all = answer["webhooks"].as_array().unwrap().clone();
         all.iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
@@ -101,7 +108,7 @@ async fn webhooks_of_a_team_need_the_teams_scope() {
                 .await,
             narrow.delete(&path).await,
         ] {
-            let refused = reply.status == 403 && reply.json() == insufficient();
+            let refused = reply.status == 403 && reply.json() == insufficient_scope();
             assert_eq!(refused, is_refused, "{}: {}", reply.call, reply.text());
         }
     }
@@ -111,11 +118,14 @@ async fn webhooks_of_a_team_need_the_teams_scope() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_without_the_teams_scope_sends_only_own_events() {
-    let (service, _stub) = Service::live(json!({"recheck_seconds": 1})).await;
-    let (ada, bob) = (by(&service, "user-"), Person::colleague(&service, 8));
+    let (service, _identity) = Service::with_event_stream(json!({"recheck_seconds": 1})).await;
+    let (ada, bob) = (
+        caller_with(&service, "user-"),
+        Caller::colleague(&service, 8),
+    );
     let project = service.team_project().await;
-    let mut narrow = Listener::open(&service.api, NARROW).await;
-    let mut wide = Listener::open(&service.api, WIDE).await;
+    let mut narrow = StreamClient::open(&service.api, WITHOUT_TEAMS).await;
+    let mut wide = StreamClient::open(&service.api, WITH_TEAMS).await;
     let before = narrow.last_id.clone();
     let plan =
         json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
@@ -128,16 +138,16 @@ async fn a_stream_without_the_teams_scope_sends_only_own_events() {
         json!({"category": "coding", "duration": 50}),
     );
     let next = ended.await.expect(201).json()["session_id"].clone();
-    let mut told = Vec::new();
+    let mut ids = Vec::new();
     for _ in 0..2 {
-        told.push(narrow.expect("timer").await["session"]["session_id"].clone());
+        ids.push(narrow.expect("timer").await["session"]["session_id"].clone());
     }
-    assert!(told.contains(&own) && told.contains(&next), "{told:?}");
+    assert!(ids.contains(&own) && ids.contains(&next), "{ids:?}");
     // Nor are team events replayed after an interruption.
-    let mut resumed = Listener::resume(&service.api, NARROW, before.as_deref()).await;
+    let mut resumed = StreamClient::resume(&service.api, WITHOUT_TEAMS, before.as_deref()).await;
     let mut again = Vec::new();
     while !again.contains(&next) {
-        let (event, data) = resumed.next().await.unwrap();
+        let (event, data) = resumed.next_event().await.unwrap();
         assert!(event != "team", "{data}");
         again.push(data["session"]["session_id"].clone());
     }

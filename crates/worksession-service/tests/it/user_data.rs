@@ -5,12 +5,12 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use test_kit::TestBackend;
 
-use crate::identity::Service;
-use crate::person::{Person, credited, honest};
+use crate::caller::{Caller, credited, honest};
+use crate::service_fixture::Service;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_user_has_the_defaults_and_zeros() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     let data = service
         .api
         .get("/api/user/data")
@@ -52,7 +52,7 @@ async fn a_new_user_has_the_defaults_and_zeros() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_placeholder_email_is_shown_only_to_the_account_itself() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     for (token, email) in [
         ("user-", "ada@placeholder.invalid"),
         ("user-sessions.read+email", ""),
@@ -66,7 +66,7 @@ async fn a_placeholder_email_is_shown_only_to_the_account_itself() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn user_data_has_error_messages_of_its_own() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     let path = "/api/user/data";
     let none = service.api.get(path).send().await.expect(403).json();
     assert_eq!(none, json!({"error": "Token required"}));
@@ -93,8 +93,8 @@ async fn user_data_has_error_messages_of_its_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn user_data_follows_the_users_own_days_weeks_and_months() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     // Monday 23 November 2026, 09:00 UTC, is still Sunday evening in Pago Pago.
     ada.set_zone("Pacific/Pago_Pago").await;
     ada.work("writing", 60).await;
@@ -163,8 +163,8 @@ async fn user_data_follows_the_users_own_days_weeks_and_months() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_week_of_sessions_is_a_streak_and_a_perfect_week() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let mut last = json!(null);
     for day in 1..=7 {
         last = ada.work("coding", 50).await;
@@ -185,16 +185,16 @@ async fn a_week_of_sessions_is_a_streak_and_a_perfect_week() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_submit_repairs_the_streak() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     ada.work("coding", 25).await;
     service.clock.advance(TimeDelta::hours(23));
-    let forgotten = ada.start_coding().await;
+    let unsubmitted = ada.start_coding().await;
     service.clock.advance(TimeDelta::hours(16));
-    // The next local day. This start ended the forgotten session, whose 25 minutes had passed long before.
+    // The next local day. This start ended the unsubmitted session, whose 25 minutes had passed long before.
     let third = ada.work("coding", 25).await;
     assert_eq!(third["streaks"]["current"], 1);
-    let body = honest(&forgotten, &service);
+    let body = honest(&unsubmitted, &service);
     // A submit counts until twelve hours after the planned end: now it is too late.
     assert_eq!(
         ada.submit(body).await.expect(200).json()["status"],
@@ -202,26 +202,26 @@ async fn a_late_submit_repairs_the_streak() {
     );
 
     service.clock.advance(TimeDelta::hours(40));
-    let forgotten = ada.start_coding().await;
+    let unsubmitted = ada.start_coding().await;
     service.clock.advance(TimeDelta::hours(9));
     let fifth = ada.work("coding", 25).await;
     assert_eq!(fifth["streaks"]["current"], 1);
-    let mended = ada
-        .submit(honest(&forgotten, &service))
+    let repaired = ada
+        .submit(honest(&unsubmitted, &service))
         .await
         .expect(200)
         .json();
-    assert_eq!(mended["credited_minutes"], 25);
-    assert_eq!(mended["streaks"]["current"], 3);
-    assert_eq!(mended["points_awarded"], 2.6);
+    assert_eq!(repaired["credited_minutes"], 25);
+    assert_eq!(repaired["streaks"]["current"], 3);
+    assert_eq!(repaired["points_awarded"], 2.6);
     service.stop().await;
 }
 
 /// Sessions of all lengths over some weeks, submitted at once, late, in any order, or never.
 #[tokio::test(flavor = "multi_thread")]
 async fn user_data_equals_the_sums_of_the_sessions() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::outsider(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
     let mut state: u64 = 0x5eed;
     let mut random = |below: i64| {
         state = state
@@ -229,20 +229,21 @@ async fn user_data_equals_the_sums_of_the_sessions() {
             .wrapping_add(1_442_695_040_888_963_407);
         i64::try_from(state >> 33).unwrap() % below
     };
-    let mut waiting = Vec::new();
+    let mut open_sessions = Vec::new();
     for _ in 0..90 {
         let plan = json!({"category": format!("c{}", random(4)), "duration": 5 + random(40)});
-        waiting.push(ada.start(plan).await);
+        open_sessions.push(ada.start(plan).await);
         service.clock.advance(TimeDelta::minutes(random(45)));
-        while !waiting.is_empty() && random(3) > 0 {
-            let started = waiting.swap_remove(usize::try_from(random(64)).unwrap() % waiting.len());
+        while !open_sessions.is_empty() && random(3) > 0 {
+            let index = usize::try_from(random(64)).unwrap() % open_sessions.len();
+            let started = open_sessions.swap_remove(index);
             ada.submit(honest(&started, &service)).await.expect(200);
         }
         service.clock.advance(TimeDelta::minutes(random(1200)));
     }
     let data = ada.data().await;
     let sessions = credited(&service, 7);
-    let sum = |keep: &dyn Fn(&crate::person::Credited) -> bool| {
+    let sum = |keep: &dyn Fn(&crate::caller::Credited) -> bool| {
         let points: i64 = sessions.iter().filter(|s| keep(s)).map(|s| s.points).sum();
         json!(points as f64 / 100.0)
     };
@@ -308,7 +309,7 @@ async fn user_data_equals_the_sums_of_the_sessions() {
 /// Requests that arrive at the same moment share their statements.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_coalesced_request_gets_the_same_user_data_as_a_single_one() {
-    let (service, _stub) = Service::with_stub(0).await;
+    let (service, _identity) = Service::with_fake_identity(0).await;
     let zones = [
         None,
         Some("Pacific/Pago_Pago"),
@@ -316,25 +317,25 @@ async fn a_coalesced_request_gets_the_same_user_data_as_a_single_one() {
         Some("Pacific/Kiritimati"),
         Some("America/New_York"),
     ];
-    let people: Vec<Person> = (7..20).map(|id| Person::outsider(&service, id)).collect();
-    for (person, zone) in people.iter().zip(zones.into_iter().cycle()) {
+    let callers: Vec<Caller> = (7..20).map(|id| Caller::outsider(&service, id)).collect();
+    for (caller, zone) in callers.iter().zip(zones.into_iter().cycle()) {
         if let Some(zone) = zone {
-            person.set_zone(zone).await;
+            caller.set_zone(zone).await;
         }
     }
     // The last users have done nothing yet, and each of the others something different.
-    for (nth, person) in people.iter().enumerate().take(9) {
+    for (nth, caller) in callers.iter().enumerate().take(9) {
         for _ in 0..=nth % 3 {
             let category = ["coding", "writing"][nth % 2];
-            person
+            caller
                 .work(category, 20 + i64::try_from(nth).unwrap())
                 .await;
             service.clock.advance(TimeDelta::hours(7));
         }
     }
     let mut alone = Vec::new();
-    for person in &people {
-        alone.push(person.data().await);
+    for caller in &callers {
+        alone.push(caller.data().await);
     }
     let different: BTreeSet<String> = alone
         .iter()
@@ -345,14 +346,14 @@ async fn a_coalesced_request_gets_the_same_user_data_as_a_single_one() {
     let statements = || service.api.statements("GET", "/api/user/data");
     let before = statements().await;
     // Each user asks twice, as with two clients.
-    let twice = || people.iter().chain(&people);
+    let twice = || callers.iter().chain(&callers);
     for _ in 0..10 {
-        let together: Vec<Value> = join_all(twice().map(Person::data)).await;
+        let together: Vec<Value> = join_all(twice().map(Caller::data)).await;
         for (together, alone) in together.iter().zip(alone.iter().chain(&alone)) {
             assert_eq!(together, alone);
         }
     }
-    let requests = u64::try_from(20 * people.len()).unwrap();
+    let requests = u64::try_from(20 * callers.len()).unwrap();
     if TestBackend::current() == TestBackend::Postgres {
         let needed = statements().await - before;
         assert!(needed < 2 * requests, "{needed} for {requests} requests");

@@ -6,10 +6,11 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use service_kit::seal::{Purpose, SealingKeys};
 
-use crate::identity::Service;
-use crate::identity_events::World;
-use crate::person::{Person, time};
-use crate::rows;
+use crate::broker_fixture::World;
+use crate::caller::{Caller, parse_time};
+use crate::database;
+use crate::service_fixture::Service;
+use crate::webhook_fixture::{create_webhook, path_of};
 
 const PATH: &str = "/api/webhooks";
 const URL: &str = "https://hooks.example:8443/very/secret?token=hidden";
@@ -19,25 +20,14 @@ const EVENTS: [&str; 3] = [
     "session.abandoned.v1",
 ];
 
-/// Creates a webhook; returns it and its secret.
-pub async fn make(person: &Person<'_>, body: Value) -> (Value, String) {
-    let made = person.post(PATH, body).await.expect(201).json();
-    let secret = made["secret"].as_str().unwrap().to_owned();
-    (made["webhook"].clone(), secret)
-}
-
-pub fn path_of(webhook: &Value) -> String {
-    format!("{PATH}/{}", webhook["id"])
-}
-
 /// Opens the sealed settings that the notifier gets of a webhook.
-fn open(told: &WebhookConfigured) -> WebhookTarget {
-    let context = WebhookConfigured::seal_context(told.webhook_id, told.revision);
+fn open_target(event: &WebhookConfigured) -> WebhookTarget {
+    let context = WebhookConfigured::seal_context(event.webhook_id, event.revision);
     let sealer = SealingKeys::new(&[7; 32], [])
         .sealer(Purpose::Webhooks)
         .unwrap();
     let plain = sealer
-        .open(&context, told.sealed.as_ref().unwrap())
+        .open(&context, event.sealed.as_ref().unwrap())
         .unwrap();
     serde_json::from_slice(plain.expose_secret()).unwrap()
 }
@@ -49,8 +39,8 @@ fn secrets(target: &WebhookTarget) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_created_shown_changed_and_deleted() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
     assert_eq!(
         ada.get(PATH).await.expect(200).json(),
         json!({"success": true, "webhooks": []})
@@ -96,7 +86,7 @@ async fn a_webhook_is_created_shown_changed_and_deleted() {
     expected["updated_at"] = json!(service.time.now());
     assert_eq!(changed, json!({"success": true, "webhook": expected}));
     let same = ada.put(&path, json!({})).await.expect(200).json();
-    assert_eq!(same, changed, "what is not given stays");
+    assert_eq!(same, changed, "absent fields stay");
 
     let rotated = ada
         .post(&format!("{path}/rotate-secret"), json!({}))
@@ -105,7 +95,7 @@ async fn a_webhook_is_created_shown_changed_and_deleted() {
         .json();
     assert_ne!(rotated["secret"], made["secret"]);
     assert_eq!(
-        time(&rotated["webhook"]["secret_changed_at"]),
+        parse_time(&rotated["webhook"]["secret_changed_at"]),
         service.time.now()
     );
 
@@ -128,8 +118,8 @@ async fn a_webhook_is_created_shown_changed_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_webhook_is_refused_with_a_message() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
     let events =
         "events must be some of: session.started.v1, session.submitted.v1, session.abandoned.v1";
     let with = |field: &str, value: Value| {
@@ -167,7 +157,7 @@ async fn an_invalid_webhook_is_refused_with_a_message() {
             "description must be a single line without control characters, invisible ones or ones that turn text",
         ),
     ];
-    let (webhook, _) = make(&ada, json!({"url": URL})).await;
+    let (webhook, _) = create_webhook(&ada, json!({"url": URL})).await;
     for (body, sentence) in refusals {
         let refused = ada.post(PATH, body.clone()).await.expect(400);
         assert_eq!(refused.json(), json!({"error": sentence}), "{body}");
@@ -200,25 +190,25 @@ async fn an_invalid_webhook_is_refused_with_a_message() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_teams_webhooks_are_for_its_managers_and_a_users_webhooks_for_nobody_else() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let (ada, eve) = (Person::member(&service, 7), Person::member(&service, 8));
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let (ada, eve) = (Caller::member(&service, 7), Caller::member(&service, 8));
     let (bob, out) = (
-        Person::colleague(&service, 9),
-        Person::outsider(&service, 10),
+        Caller::colleague(&service, 9),
+        Caller::outsider(&service, 10),
     );
-    let (own, _) = make(&ada, json!({"url": URL})).await;
-    let (team, _) = make(&ada, json!({"url": URL, "team_id": 3})).await;
+    let (own, _) = create_webhook(&ada, json!({"url": URL})).await;
+    let (team, _) = create_webhook(&ada, json!({"url": URL, "team_id": 3})).await;
     assert_eq!(team["team_id"], 3);
-    let seen = |reply: Value| -> Vec<Value> {
+    let ids = |reply: Value| -> Vec<Value> {
         let all = reply["webhooks"].as_array().unwrap().iter();
         all.map(|webhook| webhook["id"].clone()).collect()
     };
     assert_eq!(
-        seen(ada.get(PATH).await.json()),
+        ids(ada.get(PATH).await.json()),
         [own["id"].clone(), team["id"].clone()]
     );
-    assert_eq!(seen(eve.get(PATH).await.json()), [team["id"].clone()]);
-    assert_eq!(seen(bob.get(PATH).await.json()), [] as [Value; 0]);
+    assert_eq!(ids(eve.get(PATH).await.json()), [team["id"].clone()]);
+    assert_eq!(ids(bob.get(PATH).await.json()), [] as [Value; 0]);
     eve.put(&path_of(&team), json!({"description": "ours"}))
         .await
         .expect(200);
@@ -248,7 +238,7 @@ async fn a_teams_webhooks_are_for_its_managers_and_a_users_webhooks_for_nobody_e
     }
     let for_team = json!({"url": "broken", "team_id": 3});
     let refused = bob.post(PATH, for_team.clone()).await.expect(403);
-    assert_eq!(refused.json(), forbidden, "the right comes before the body");
+    assert_eq!(refused.json(), forbidden, "the role comes before the body");
     let refused = out.post(PATH, for_team).await.expect(404);
     assert_eq!(refused.json(), json!({"error": "Team not found"}));
     service.stop().await;
@@ -256,8 +246,8 @@ async fn a_teams_webhooks_are_for_its_managers_and_a_users_webhooks_for_nobody_e
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_has_at_most_20_webhooks_even_if_many_are_created_at_once() {
-    let (service, _stub) = Service::with_stub(0).await;
-    let ada = Person::member(&service, 7);
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::member(&service, 7);
     let tasks = (0..30).map(|_| {
         let call = service.api.post(PATH).bearer(&ada.token);
         tokio::spawn(call.json(json!({"url": URL})).send())
@@ -275,11 +265,11 @@ async fn an_owner_has_at_most_20_webhooks_even_if_many_are_created_at_once() {
     }
     assert_eq!((made, refused), (20, 10));
     // A team's webhooks count separately, and a deletion makes room again.
-    let (team, _) = make(&ada, json!({"url": URL, "team_id": 3})).await;
+    let (team, _) = create_webhook(&ada, json!({"url": URL, "team_id": 3})).await;
     ada.delete(&path_of(&team)).await.expect(204);
     let all = ada.get(PATH).await.json();
     ada.delete(&path_of(&all["webhooks"][7])).await.expect(204);
-    make(&ada, json!({"url": URL})).await;
+    create_webhook(&ada, json!({"url": URL})).await;
     ada.post(PATH, json!({"url": URL})).await.expect(409);
     service.stop().await;
 }
@@ -287,8 +277,8 @@ async fn an_owner_has_at_most_20_webhooks_even_if_many_are_created_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_webhook_revision_is_published_sealed_and_stored_sealed() {
     let world = World::start().await;
-    let ada = Person::member(&world.service, 7);
-    let (webhook, first) = make(&ada, json!({"url": URL})).await;
+    let ada = Caller::member(&world.service, 7);
+    let (webhook, first) = create_webhook(&ada, json!({"url": URL})).await;
     let path = path_of(&webhook);
     let rotate = format!("{path}/rotate-secret");
     let second = ada.post(&rotate, json!({})).await.expect(200).json();
@@ -299,16 +289,16 @@ async fn each_webhook_revision_is_published_sealed_and_stored_sealed() {
         .expect(200);
     ada.delete(&path).await.expect(204);
 
-    let mut told = world.told::<WebhookConfigured>(4).await;
-    told.sort_by_key(|told| told.revision);
-    let revisions: Vec<i64> = told.iter().map(|told| told.revision).collect();
+    let mut events = world.received::<WebhookConfigured>(4).await;
+    events.sort_by_key(|event| event.revision);
+    let revisions: Vec<i64> = events.iter().map(|event| event.revision).collect();
     assert_eq!(revisions, [1, 2, 3, 4]);
-    let made = open(&told[0]);
+    let made = open_target(&events[0]);
     assert_eq!(
         (made.url.as_str(), secrets(&made)),
         (URL, vec![first.as_str()])
     );
-    let rotated = open(&told[1]);
+    let rotated = open_target(&events[1]);
     assert_eq!(rotated.url, URL);
     assert_eq!(
         secrets(&rotated),
@@ -318,13 +308,13 @@ async fn each_webhook_revision_is_published_sealed_and_stored_sealed() {
     let until = rotated.secrets[1].until.unwrap();
     assert_eq!(until, world.service.time.now());
     assert_eq!(rotated.secrets[0].until, None);
-    let changed = open(&told[2]);
+    let changed = open_target(&events[2]);
     assert_eq!(changed.url, "https://other.example/x");
     assert_eq!(secrets(&changed), [second.as_str()]);
-    assert_eq!(told[3].sealed, None);
+    assert_eq!(events[3].sealed, None);
 
-    make(&ada, json!({"url": URL})).await;
-    let rows = rows::all(&world.service);
+    create_webhook(&ada, json!({"url": URL})).await;
+    let rows = database::all_rows(&world.service);
     let secrets = [first.as_str(), &second, "whsec_", "very/secret", "hidden"];
     for row in &rows {
         for secret in secrets {
@@ -337,8 +327,8 @@ async fn each_webhook_revision_is_published_sealed_and_stored_sealed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_webhook_changes_get_a_revision_each_and_lose_no_secret() {
     let world = World::start().await;
-    let ada = Person::member(&world.service, 7);
-    let (webhook, _) = make(&ada, json!({"url": URL})).await;
+    let ada = Caller::member(&world.service, 7);
+    let (webhook, _) = create_webhook(&ada, json!({"url": URL})).await;
     let path = path_of(&webhook);
     let tasks = (0..16).map(|n| {
         let api = &world.service.api;
@@ -356,11 +346,11 @@ async fn concurrent_webhook_changes_get_a_revision_each_and_lose_no_secret() {
             reply["secret"].as_str().unwrap().clone_into(&mut secret);
         }
     }
-    let mut told = world.told::<WebhookConfigured>(17).await;
-    told.sort_by_key(|told| told.revision);
-    let revisions: Vec<i64> = told.iter().map(|told| told.revision).collect();
+    let mut events = world.received::<WebhookConfigured>(17).await;
+    events.sort_by_key(|event| event.revision);
+    let revisions: Vec<i64> = events.iter().map(|event| event.revision).collect();
     assert_eq!(revisions, (1..=17).collect::<Vec<_>>());
-    let last = open(told.last().unwrap());
+    let last = open_target(events.last().unwrap());
     assert_eq!(secrets(&last)[0], secret);
     world.stop().await;
 }

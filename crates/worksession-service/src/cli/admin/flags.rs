@@ -54,8 +54,8 @@ pub(super) enum FlagStateFilter {
 }
 
 impl From<FlagStateFilter> for Option<FlagState> {
-    fn from(wanted: FlagStateFilter) -> Self {
-        match wanted {
+    fn from(filter: FlagStateFilter) -> Self {
+        match filter {
             FlagStateFilter::Open => Some(FlagState::Open),
             FlagStateFilter::Cleared => Some(FlagState::Cleared),
             FlagStateFilter::Upheld => Some(FlagState::Upheld),
@@ -93,13 +93,13 @@ pub(super) async fn run(
             };
             let mut flags = flags::list(&context.pool, filter).await?;
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let more = flags.len() > limit;
+            let has_more = flags.len() > limit;
             flags.truncate(limit);
-            let next_before = flags.last().filter(|_| more).map(|last| last.id);
-            context.show(&FlagList { flags, next_before }, listed)?;
+            let next_before = flags.last().filter(|_| has_more).map(|last| last.id);
+            context.show(&FlagList { flags, next_before }, format_list)?;
         }
-        FlagsCommand::Clear(made) => decide(context, FlagState::Cleared, made).await?,
-        FlagsCommand::Uphold(made) => decide(context, FlagState::Upheld, made).await?,
+        FlagsCommand::Clear(decision) => decide(context, FlagState::Cleared, decision).await?,
+        FlagsCommand::Uphold(decision) => decide(context, FlagState::Upheld, decision).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -124,7 +124,7 @@ async fn decide(
     })
 }
 
-fn listed(page: &FlagList) -> String {
+fn format_list(page: &FlagList) -> String {
     let rows = page.flags.iter().map(|flag| {
         [
             flag.id.to_string(),
@@ -134,7 +134,7 @@ fn listed(page: &FlagList) -> String {
             flag.reason.clone(),
             match &flag.decision {
                 None => flag.state.clone(),
-                Some(why) => format!("{}: {why}", flag.state),
+                Some(reason) => format!("{}: {reason}", flag.state),
             },
         ]
     });

@@ -70,7 +70,8 @@ async fn execute(args: AdminArgs, config: &Config) -> Result<ExitCode, CommandEr
 
 impl Context {
     async fn open(config: &Config, json: bool) -> Result<Self, CommandError> {
-        let pool = config.home().open_existing_pool(&config.database, NAME)?;
+        let data_dir = config.data_dir();
+        let pool = data_dir.open_existing_pool(&config.database, NAME)?;
         start::check_migrated(&pool, MIGRATIONS).await?;
         Ok(Self {
             pool,

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::rollups::rebuild;
 
 /// The maximum number of users in the report, and of differences per user.
-const TOLD: usize = 20;
+const MAX_REPORTED: usize = 20;
 /// The interval between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(2);
 /// The exit code of a dry run that finds differences.
@@ -35,7 +35,7 @@ struct RebuildOutcome {
     differed: u64,
     dry_run: bool,
     seconds: f64,
-    /// The first [`TOLD`] users that differ.
+    /// The first [`MAX_REPORTED`] users that differ.
     differences: Vec<DifferingUser>,
 }
 
@@ -56,12 +56,12 @@ pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode
     };
     if let Some(id) = args.user {
         let user = UserId::new(id).ok_or("--user must be an id")?;
-        one(context, user, &mut outcome).await?;
+        rebuild_user(context, user, &mut outcome).await?;
     } else {
-        all(context, &mut outcome).await?;
+        rebuild_all(context, &mut outcome).await?;
     }
     outcome.seconds = begun.elapsed().as_secs_f64();
-    context.show(&outcome, text)?;
+    context.show(&outcome, format_outcome)?;
     Ok(if args.dry_run && outcome.differed > 0 {
         ExitCode::from(DIFFERS)
     } else {
@@ -69,45 +69,46 @@ pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode
     })
 }
 
-async fn all(context: &Context, outcome: &mut RebuildOutcome) -> Result<(), CommandError> {
+async fn rebuild_all(context: &Context, outcome: &mut RebuildOutcome) -> Result<(), CommandError> {
     let pool = &context.pool;
     let count = pool.read::<_, Error, _>(|db| Ok(rebuild::count_users(db)?));
     let total = count.await?;
-    let mut last_told = Instant::now();
+    let mut last_progress = Instant::now();
     let mut after = None;
     loop {
-        let next = pool.read::<_, Error, _>(move |db| Ok(rebuild::next_user(db, after)?));
+        let next = pool.read::<_, Error, _>(move |db| Ok(rebuild::find_next_user(db, after)?));
         let Some(user) = next.await? else {
             return Ok(());
         };
-        one(context, user, outcome).await?;
+        rebuild_user(context, user, outcome).await?;
         after = Some(user);
-        if last_told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
-            progress(outcome.users, total);
-            last_told = Instant::now();
+        if last_progress.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
+            print_progress(outcome.users, total);
+            last_progress = Instant::now();
         }
     }
 }
 
-async fn one(
+async fn rebuild_user(
     context: &Context,
     user: UserId,
     outcome: &mut RebuildOutcome,
 ) -> Result<(), CommandError> {
     let (pool, today) = (&context.pool, context.clock.now().date_naive());
-    let found = if outcome.dry_run {
-        pool.read(move |db| rebuild::look(db, user, today)).await?
+    let differences = if outcome.dry_run {
+        pool.read(move |db| rebuild::compare(db, user, today))
+            .await?
     } else {
         let rebuild = move |db: &mut Db| rebuild::rebuild(db, user, today);
         pool.write_tx(rebuild).await?
     };
     outcome.users += 1;
-    if !found.is_empty() {
+    if !differences.is_empty() {
         outcome.differed += 1;
-        if outcome.differences.len() < TOLD {
+        if outcome.differences.len() < MAX_REPORTED {
             outcome.differences.push(DifferingUser {
                 user_id: user,
-                differences: found.into_iter().take(TOLD).collect(),
+                differences: differences.into_iter().take(MAX_REPORTED).collect(),
             });
         }
     }
@@ -115,18 +116,17 @@ async fn one(
 }
 
 #[expect(clippy::print_stderr, reason = "progress on a terminal")]
-fn progress(done: usize, total: i64) {
+fn print_progress(done: usize, total: i64) {
     eprintln!("{done} of about {total} users");
 }
 
-fn text(outcome: &RebuildOutcome) -> String {
-    let did = if outcome.dry_run {
-        "checked"
-    } else {
-        "recomputed"
+fn format_outcome(outcome: &RebuildOutcome) -> String {
+    let verb = match outcome.dry_run {
+        true => "checked",
+        false => "recomputed",
     };
     let mut text = format!(
-        "{} {did} in {:.1} s, {} differed",
+        "{} {verb} in {:.1} s, {} differed",
         count(outcome.users, "user"),
         outcome.seconds,
         outcome.differed

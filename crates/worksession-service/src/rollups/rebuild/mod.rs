@@ -1,10 +1,10 @@
-//! Rollups computed from the sessions: [`look`] compares them with the stored ones, [`rebuild`] rewrites them. The
+//! Rollups computed from the sessions: [`compare`] compares them with the stored ones, [`rebuild`] rewrites them. The
 //! sums use the credit and points that are stored with each session, and do not compute these again.
 
+mod compute;
 mod queries;
 mod recompute;
 mod rows;
-mod tally;
 
-pub(crate) use queries::{count_users, next_user, users_from};
-pub(crate) use recompute::{look, rebuild};
+pub(crate) use queries::{count_users, find_next_user, list_users};
+pub(crate) use recompute::{compare, rebuild};

@@ -1,39 +1,43 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
 use auth_types::UserId;
 use chrono::NaiveDate;
 use db_kit::Db;
+use serde::Serialize;
+use serde_json::{Value, json};
 
+use super::compute::compute;
 use super::queries;
 use super::rows::RollupRows;
-use super::tally::tally;
 use crate::error::Error;
 use crate::sync;
 
 /// How often a comparison is repeated because the user submits meanwhile.
-const LOOKS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Compares a user's rollups with their sessions, and describes each difference in a sentence. `today` is the UTC date.
 ///
 /// # Errors
 /// When the database fails, or the user keeps submitting during the comparison.
-pub(crate) fn look(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<String>, Error> {
-    for _ in 0..LOOKS {
-        let version = queries::version(db, user)?;
-        let sessions = queries::worked(db, user)?;
-        let stored = queries::stored(db, user, today)?;
-        if queries::version(db, user)? == version {
-            let mut found = differences(&stored, &tally(&sessions, today).try_into()?);
+pub(crate) fn compare(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<String>, Error> {
+    for _ in 0..MAX_ATTEMPTS {
+        let version = queries::find_version(db, user)?;
+        let sessions = queries::list_submitted(db, user)?;
+        let stored = queries::load_stored(db, user, today)?;
+        if queries::find_version(db, user)? == version {
+            let mut differences = list_differences(&stored, &compute(&sessions, today).try_into()?);
             let wrong = sessions
                 .iter()
                 .filter(|session| session.on_boards != session.belongs_on_boards);
-            found.extend(wrong.map(|session| {
-                let not = if session.belongs_on_boards {
-                    "not "
-                } else {
-                    ""
+            differences.extend(wrong.map(|session| {
+                let not = match session.belongs_on_boards {
+                    true => "not ",
+                    false => "",
                 };
                 format!("session {} is {not}on the leaderboards", session.session_id)
             }));
-            return Ok(found);
+            return Ok(differences);
         }
     }
     Err(Error::internal(format!("user {user} submits continuously")))
@@ -46,36 +50,39 @@ pub(crate) fn look(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<St
 pub(crate) fn rebuild(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<String>, Error> {
     // This takes the user's lock: no submit commits from here on.
     sync::bump(db, user)?;
-    let found = look(db, user, today)?;
-    if found.is_empty() {
-        return Ok(found);
+    let differences = compare(db, user, today)?;
+    if differences.is_empty() {
+        return Ok(differences);
     }
-    let sessions = queries::worked(db, user)?;
-    let rows = tally(&sessions, today).try_into()?;
-    let version = queries::version(db, user)?.unwrap_or(0) + 1;
+    let sessions = queries::list_submitted(db, user)?;
+    let rows = compute(&sessions, today).try_into()?;
+    let version = queries::find_version(db, user)?.unwrap_or(0) + 1;
     queries::replace(db, user, version, rows)?;
     for session in &sessions {
         if session.on_boards != session.belongs_on_boards {
             queries::set_on_boards(db, &session.session_id, session.belongs_on_boards)?;
         }
     }
-    Ok(found)
+    Ok(differences)
 }
 
-fn differences(stored: &RollupRows, told: &RollupRows) -> Vec<String> {
+fn list_differences(stored: &RollupRows, computed: &RollupRows) -> Vec<String> {
     let mut found = Vec::new();
-    if stored.totals != told.totals {
-        found.push(format!(
-            "totals: {:?}, not {:?}",
-            stored.totals, told.totals
-        ));
+    if stored.totals != computed.totals {
+        let columns = describe(Some(&stored.totals), Some(&computed.totals));
+        found.push(format!("totals{columns}"));
     }
-    parts(&mut found, "day", &stored.days, &told.days);
-    parts(&mut found, "month", &stored.months, &told.months);
-    parts(&mut found, "hour", &stored.hours, &told.hours);
-    parts(&mut found, "category", &stored.categories, &told.categories);
-    parts(&mut found, "board", &stored.boards, &told.boards);
-    let missing = told
+    compare_rows(&mut found, "day", &stored.days, &computed.days);
+    compare_rows(&mut found, "month", &stored.months, &computed.months);
+    compare_rows(&mut found, "hour", &stored.hours, &computed.hours);
+    compare_rows(
+        &mut found,
+        "category",
+        &stored.categories,
+        &computed.categories,
+    );
+    compare_rows(&mut found, "board", &stored.boards, &computed.boards);
+    let missing = computed
         .badges
         .keys()
         .filter(|badge| !stored.badges.contains_key(*badge));
@@ -83,23 +90,33 @@ fn differences(stored: &RollupRows, told: &RollupRows) -> Vec<String> {
     found
 }
 
-fn parts<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
+fn compare_rows<K: Ord + Debug, V: PartialEq + Serialize>(
     found: &mut Vec<String>,
     name: &str,
-    stored: &std::collections::BTreeMap<K, V>,
-    told: &std::collections::BTreeMap<K, V>,
+    stored: &BTreeMap<K, V>,
+    computed: &BTreeMap<K, V>,
 ) {
-    let keys: std::collections::BTreeSet<_> = stored.keys().chain(told.keys()).collect();
+    let keys: BTreeSet<_> = stored.keys().chain(computed.keys()).collect();
     for key in keys {
-        match (stored.get(key), told.get(key)) {
-            (Some(has), Some(should)) if has == should => {}
-            (Some(has), Some(should)) => {
-                found.push(format!("{name} {key:?}: {has:?}, not {should:?}"))
-            }
-            (Some(has), None) => {
-                found.push(format!("{name} {key:?}: {has:?}, but should not exist"))
-            }
-            (None, should) => found.push(format!("{name} {key:?} is missing: {should:?}")),
+        let (actual, expected) = (stored.get(key), computed.get(key));
+        if actual != expected {
+            found.push(format!("{name} {key:?}{}", describe(actual, expected)));
         }
+    }
+}
+
+/// Describes how a row differs, column by column.
+fn describe(actual: Option<&impl Serialize>, expected: Option<&impl Serialize>) -> String {
+    match (json!(actual), json!(expected)) {
+        (Value::Null, _) => " is missing".to_owned(),
+        (_, Value::Null) => " should not exist".to_owned(),
+        (Value::Object(actual), Value::Object(expected)) => {
+            let columns = actual.iter().zip(expected.values());
+            let differing = columns.filter(|((_, actual), expected)| actual != expected);
+            differing
+                .map(|((column, actual), expected)| format!(", {column}: {actual}, not {expected}"))
+                .collect()
+        }
+        (actual, expected) => format!(": {actual}, not {expected}"),
     }
 }

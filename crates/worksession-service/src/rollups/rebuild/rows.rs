@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, NaiveDateTime};
 use diesel::prelude::*;
+use serde::Serialize;
 
-use super::tally::{BoardKey, DayTotals, MonthTotals, Rollups};
+use super::compute::{BoardKey, DayTotals, MonthTotals, Rollups};
 use crate::error::Error;
 use crate::rules::streaks::Streak;
 use crate::schema::{board, user_day, user_month, user_totals};
@@ -22,7 +23,7 @@ pub(super) struct RollupRows {
     pub(super) boards: BTreeMap<BoardKey, BoardRollupRow>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_totals)]
 pub(super) struct TotalsRollupRow {
     pub(super) points_centi: i64,
@@ -42,7 +43,7 @@ pub(super) struct TotalsRollupRow {
 
 impl TotalsRollupRow {
     pub(super) fn set_streak(&mut self, streak: &Streak) {
-        self.streak_run = streak.run;
+        self.streak_run = streak.length;
         self.streak_longest = streak.longest;
         self.streak_last_day = streak.last.map(|last| last.0);
         self.streak_last_start = streak.last.map(|last| last.1.at);
@@ -50,7 +51,7 @@ impl TotalsRollupRow {
     }
 }
 
-#[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[derive(Debug, PartialEq, Eq, Serialize, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_day)]
 pub(super) struct DayRollupRow {
     pub(super) day: NaiveDate,
@@ -66,7 +67,7 @@ pub(super) struct DayRollupRow {
     by_project: String,
 }
 
-#[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[derive(Debug, PartialEq, Eq, Serialize, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_month)]
 pub(super) struct MonthRollupRow {
     pub(super) month: NaiveDate,
@@ -76,7 +77,7 @@ pub(super) struct MonthRollupRow {
     by_project: String,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Queryable, Selectable, Insertable)]
 #[diesel(table_name = board)]
 pub(super) struct BoardRollupRow {
     pub(super) scope: i64,

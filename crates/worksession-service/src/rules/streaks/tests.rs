@@ -25,28 +25,28 @@ impl User {
             offset: moment.offset,
             minutes,
         });
-        let mark = LocalInstant {
+        let start = LocalInstant {
             at,
             offset: moment.offset,
         };
-        let fresh = (
+        let new_day = (
             0,
             StreakDay {
                 date: moment.day,
-                first: mark,
-                last: mark,
+                first: start,
+                last: start,
             },
         );
-        let (total, day) = self.days.entry(moment.day).or_insert(fresh);
+        let (total, day) = self.days.entry(moment.day).or_insert(new_day);
         *total += minutes;
         if at < day.first.at {
-            day.first = mark;
+            day.first = start;
         }
         if at > day.last.at {
-            day.last = mark;
+            day.last = start;
         }
-        let (counts, day) = (*total >= DAY_COUNTS_FROM, *day);
-        let advanced = self.streak.advance(&day, mark, counts).unwrap_or_else(|| {
+        let (counts, day) = (*total >= MIN_COUNTED_MINUTES, *day);
+        let advanced = self.streak.advance(&day, start, counts).unwrap_or_else(|| {
             let counted: Vec<_> = self.counted().collect();
             recount(&counted, &day)
         });
@@ -57,7 +57,7 @@ impl User {
     fn counted(&self) -> impl Iterator<Item = StreakDay> + '_ {
         self.days
             .values()
-            .filter(|(minutes, _)| *minutes >= DAY_COUNTS_FROM)
+            .filter(|(minutes, _)| *minutes >= MIN_COUNTED_MINUTES)
             .map(|(_, day)| *day)
     }
 }
@@ -78,10 +78,10 @@ fn a_missed_day_ends_a_streak_and_its_late_submit_restores_it() {
     assert_eq!(user.streak.current(day("2026-11-04")), 2);
     assert_eq!(user.streak.current(day("2026-11-05")), 0);
     assert_eq!(user.submit(at("2026-11-05T00:00:00"), Tz::UTC, 25), 1);
-    assert_eq!((user.streak.run, user.streak.longest), (1, 2));
+    assert_eq!((user.streak.length, user.streak.longest), (1, 2));
     // A late submit of the missed day joins the days around it.
     assert_eq!(user.submit(at("2026-11-04T09:00:00"), Tz::UTC, 25), 3);
-    assert_eq!((user.streak.run, user.streak.longest), (4, 4));
+    assert_eq!((user.streak.length, user.streak.longest), (4, 4));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn agrees(user: &User, multiplier: i32) -> Result<(), TestCaseError> {
     let all = reference::streaks(sessions);
     prop_assert_eq!(user.streak.longest, reference::longest(sessions));
     prop_assert_eq!(
-        user.streak.run,
+        user.streak.length,
         all.values().next_back().copied().unwrap_or(0)
     );
     let last = all.keys().next_back().copied();
@@ -286,7 +286,7 @@ proptest! {
         prop_assert_eq!(forwards.streak, shuffled.streak);
     }
 
-    /// Without a journey a streak is a run of consecutive dates.
+    /// Without a journey a streak is a sequence of consecutive dates.
     #[test]
     fn in_one_zone_streaks_are_consecutive_dates(days in prop::collection::vec(0i64..60, 1..60)) {
         let mut user = User::default();

@@ -207,12 +207,12 @@ fn an_instant_falls_on_the_date_of_its_time_zone() {
 #[test]
 fn weeks_begin_on_monday_and_months_on_the_first() {
     let day = |text: &str| text.parse::<NaiveDate>().unwrap();
-    let new_year = Periods::of(day("2027-01-01"));
+    let new_year = Periods::new(day("2027-01-01"));
     assert_eq!(new_year.week, (day("2026-12-28"), day("2027-01-03")));
     assert_eq!(new_year.month, (day("2027-01-01"), day("2027-01-31")));
-    let leap = Periods::of(day("2028-02-29"));
+    let leap = Periods::new(day("2028-02-29"));
     assert_eq!(leap.month, (day("2028-02-01"), day("2028-02-29")));
-    assert_eq!(Periods::of(day("2026-12-31")).month.1, day("2026-12-31"));
+    assert_eq!(Periods::new(day("2026-12-31")).month.1, day("2026-12-31"));
     assert!(leap.in_month(day("2028-02-01")) && !leap.in_month(day("2028-03-01")));
     assert!(new_year.in_week(day("2026-12-31")) && !new_year.in_week(day("2026-12-27")));
 }

@@ -27,7 +27,7 @@ pub(crate) async fn edit(
     path: Result<Path<(String,)>, Problem>,
     body: Json<EditRequest>,
 ) -> Result<web::Json<SessionResponse>, Error> {
-    let id = model::path_id(path)?;
+    let id = model::parse_path_id(path)?;
     let edit = body.into_inner()?.try_into()?;
     let row = service::edit(&state, caller.id, &id, edit).await?;
     Ok(web::Json(row.into()))

@@ -4,10 +4,9 @@ use db_kit::Db;
 use super::queries;
 use super::wire::SessionEdit;
 use crate::error::Error;
-use crate::rules::locked::{self, LockedFields};
-use crate::sessions::history;
-use crate::sessions::model;
+use crate::rules::locked_fields::{self, LockedFields};
 use crate::sessions::record::RecordRow;
+use crate::sessions::{history, model};
 use crate::state::AppState;
 use crate::sync;
 
@@ -22,30 +21,30 @@ pub(super) async fn edit(
     id: &str,
     edit: SessionEdit,
 ) -> Result<RecordRow, Error> {
-    let id = model::session_id(id)?;
+    let id = model::parse_session_id(id)?;
     let now = state.clock.now_naive();
     let change = move |db: &mut Db| {
         // The plan never changes, and a submit is final: this read stays valid.
         let row = history::queries::find(db, user, &id)?.ok_or(Error::SessionNotFound)?;
-        let differing = locked::differences(&plan(&row), &edit.locked());
+        let differing = locked_fields::compare(&locked_fields_of(&row), &edit.submitted_fields());
         if !differing.is_empty() {
             return Err(Error::LockedFieldsDiffer(differing));
         }
         if row.submitted_at.is_none() {
             return Err(Error::SessionNotSubmitted);
         }
-        if edit.changes_nothing() {
+        if edit.is_empty() {
             return Ok(row);
         }
         let seq = sync::bump(db, user)?;
         queries::update(db, user, id, edit, seq, now)?.ok_or(Error::SessionNotFound)
     };
     let edited = state.pool.write_tx(change).await?;
-    state.live.wake();
+    state.streams.wake();
     Ok(edited)
 }
 
-fn plan(row: &RecordRow) -> LockedFields<'_> {
+fn locked_fields_of(row: &RecordRow) -> LockedFields<'_> {
     LockedFields {
         category: &row.category,
         duration: row.planned_duration.into(),

@@ -3,8 +3,8 @@ use utoipa::ToSchema;
 
 use crate::error::Error;
 use crate::projects::ProjectRef;
-use crate::rules::locked::SubmittedFields;
-use crate::sessions::wire::{check_rating, note, present, tags};
+use crate::rules::locked_fields::SubmittedFields;
+use crate::sessions::wire::{check_note, check_rating, check_tags, present};
 
 /// Changes to a submitted session; absent fields stay as they are. The plan may be included unchanged, for clients
 /// that send a whole session back.
@@ -68,23 +68,23 @@ impl TryFrom<EditRequest> for SessionEdit {
             .project_id
             .or(request.project.and_then(|project| project.id).map(Some));
         Ok(Self {
-            note: request.note.map(note).transpose()?,
+            note: request.note.map(check_note).transpose()?,
             quality_rating: request.quality_rating,
-            tags: request.tags.map(json_of_tags).transpose()?,
+            tags: request.tags.map(encode_tags).transpose()?,
             category: request.category.map(|category| category.trim().to_owned()),
             duration: request.duration,
-            project_id: project_id.map(one_spelling),
+            project_id: project_id.map(canonical_project_id),
             planning_note: request.planning_note,
         })
     }
 }
 
 impl SessionEdit {
-    pub(super) fn changes_nothing(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.note.is_none() && self.quality_rating.is_none() && self.tags.is_none()
     }
 
-    pub(super) fn locked(&self) -> SubmittedFields<'_> {
+    pub(super) fn submitted_fields(&self) -> SubmittedFields<'_> {
         SubmittedFields {
             category: self.category.as_deref(),
             duration: self.duration,
@@ -94,13 +94,13 @@ impl SessionEdit {
     }
 }
 
-fn json_of_tags(given: Option<Vec<String>>) -> Result<String, Error> {
-    let tags = tags(given.unwrap_or_default())?;
+fn encode_tags(tags: Option<Vec<String>>) -> Result<String, Error> {
+    let tags = check_tags(tags.unwrap_or_default())?;
     serde_json::to_string(&tags).map_err(Error::internal)
 }
 
 /// Normalises the four spellings of "no project". A malformed id stays as it is, and so differs from every plan.
-fn one_spelling(text: Option<String>) -> String {
+fn canonical_project_id(text: Option<String>) -> String {
     ProjectRef::parse(text.as_deref())
         .map_or_else(|_| text.unwrap_or_default(), |project| project.to_string())
 }

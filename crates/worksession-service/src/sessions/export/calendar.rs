@@ -11,9 +11,9 @@ pub(super) const HEAD: &[u8] =
 pub(super) const TAIL: &[u8] = b"END:VCALENDAR\r\n";
 
 /// The most octets of a line, without its line break (section 3.1).
-const LINE: usize = 75;
+const MAX_LINE: usize = 75;
 
-/// Returns an event for each executed session. Any other session has no place in a calendar.
+/// Returns an event for each executed session. Any other session is not in a calendar.
 pub(super) fn events(rows: &[RecordRow]) -> String {
     let executed = rows.iter().filter(|row| row.status.is_executed());
     let mut text = String::new();
@@ -37,11 +37,11 @@ fn event(out: &mut String, row: &RecordRow) {
     {
         line(out, &format!("DTEND:{}", utc(ended)));
     }
-    line(out, &format!("SUMMARY:{}", escaped(&summary(row))));
-    line(out, &format!("DESCRIPTION:{}", escaped(&description(row))));
+    line(out, &format!("SUMMARY:{}", escape(&summary(row))));
+    line(out, &format!("DESCRIPTION:{}", escape(&description(row))));
     let categories: Vec<String> = std::iter::once(&row.category)
         .chain(&row.tags.0)
-        .map(|name| escaped(name))
+        .map(|name| escape(name))
         .filter(|name| !name.is_empty())
         .collect();
     if !categories.is_empty() {
@@ -87,7 +87,7 @@ fn utc(at: NaiveDateTime) -> String {
 
 /// Escapes a text as a value (section 3.3.11). Each kind of line break becomes `\n`. Other control characters, except
 /// the tab, cannot be represented and are dropped.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.replace("\r\n", "\n").chars() {
         match c {
@@ -103,14 +103,14 @@ fn escaped(text: &str) -> String {
 
 /// Writes a content line, folded between characters after 75 octets. The space that begins each further line counts.
 fn line(out: &mut String, text: &str) {
-    let mut room = LINE;
+    let mut remaining = MAX_LINE;
     for c in text.chars() {
-        if c.len_utf8() > room {
+        if c.len_utf8() > remaining {
             out.push_str("\r\n ");
-            room = LINE - 1;
+            remaining = MAX_LINE - 1;
         }
         out.push(c);
-        room -= c.len_utf8();
+        remaining -= c.len_utf8();
     }
     out.push_str("\r\n");
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// Returns what remains of a text in a calendar.
-    fn sayable(text: &str) -> String {
+    fn representable(text: &str) -> String {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         text.chars()
             .filter(|c| matches!(c, '\n' | '\t') || !c.is_control())
@@ -192,18 +192,18 @@ mod tests {
         fn another_implementation_reads_any_session_unchanged(rows in prop::collection::vec(any_row(), 0..3)) {
             let text = file(&rows);
             for line in text.strip_suffix("\r\n").unwrap().split("\r\n") {
-                prop_assert!(line.len() <= LINE, "{:?}", line);
+                prop_assert!(line.len() <= MAX_LINE, "{:?}", line);
                 prop_assert!(!line.contains(['\r', '\n']), "{:?}", line);
                 prop_assert!(!line.chars().any(|c| c.is_control() && c != '\t'), "{:?}", line);
             }
             let read = read(&text);
             prop_assert_eq!(read.len(), rows.len());
             for (event, row) in read.iter().zip(&rows) {
-                prop_assert_eq!(event.get_summary().unwrap_or_default(), sayable(&summary(row)));
-                prop_assert_eq!(event.get_description().unwrap_or_default(), sayable(&description(row)));
+                prop_assert_eq!(event.get_summary().unwrap_or_default(), representable(&summary(row)));
+                prop_assert_eq!(event.get_description().unwrap_or_default(), representable(&description(row)));
                 let categories: Vec<String> = std::iter::once(&row.category)
                     .chain(&row.tags.0)
-                    .map(|name| sayable(name))
+                    .map(|name| representable(name))
                     .filter(|name| !name.is_empty())
                     .collect();
                 prop_assert_eq!(event.get_categories().unwrap_or_default(), categories);

@@ -1,6 +1,6 @@
 use std::str::FromStr;
 
-use super::{calendar, json, table};
+use super::{calendar, csv, json};
 use crate::error::Error;
 use crate::sessions::record::RecordRow;
 
@@ -36,17 +36,17 @@ impl ExportFormat {
     /// Returns what precedes the first session.
     pub(super) fn head(self) -> Result<Vec<u8>, Error> {
         match self {
-            Self::Csv => table::head(),
+            Self::Csv => csv::head(),
             Self::Json => Ok(json::HEAD.to_vec()),
             Self::Ics => Ok(calendar::HEAD.to_vec()),
         }
     }
 
-    /// Encodes some sessions. `first` is whether none came before them.
-    pub(super) fn sessions(self, rows: Vec<RecordRow>, first: bool) -> Result<Vec<u8>, Error> {
+    /// Encodes some sessions. `is_first` is whether none came before them.
+    pub(super) fn sessions(self, rows: Vec<RecordRow>, is_first: bool) -> Result<Vec<u8>, Error> {
         match self {
-            Self::Csv => table::lines(rows),
-            Self::Json => json::elements(rows, first),
+            Self::Csv => csv::lines(rows),
+            Self::Json => json::elements(rows, is_first),
             Self::Ics => Ok(calendar::events(&rows).into_bytes()),
         }
     }

@@ -2,12 +2,12 @@
 //! sessions in memory nor a connection to the database.
 
 mod calendar;
+mod csv;
 mod format;
 mod json;
 mod queries;
 pub(crate) mod routes;
 mod service;
-mod table;
 mod wire;
 
 #[cfg(test)]

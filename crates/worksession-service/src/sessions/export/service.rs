@@ -9,7 +9,7 @@ use super::format::ExportFormat;
 use super::queries::{self, PAGE};
 use super::wire::ExportQuery;
 use crate::error::Error;
-use crate::page::SessionCursor;
+use crate::pagination::SessionCursor;
 use crate::sessions::history::StartRange;
 use crate::sessions::record::RecordRow;
 use crate::state::State;
@@ -36,11 +36,11 @@ enum ExportStep {
 /// 400 for invalid parameters, 503 when the database is unavailable.
 pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Result<Export, Error> {
     let format = query.format.as_deref().unwrap_or("json").parse()?;
-    let span = StartRange::parse(query.from.as_deref(), query.to.as_deref())?;
+    let range = StartRange::parse(query.from.as_deref(), query.to.as_deref())?;
     let read = move |db: &mut Db| {
-        let (from, until) = span.starts(db, user)?;
+        let (from, until) = range.starts(db, user)?;
         Ok((
-            queries::page(db, user, SessionCursor::at(from), until)?,
+            queries::list_page(db, user, SessionCursor::before(from), until)?,
             until,
         ))
     };
@@ -55,38 +55,37 @@ pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Resu
 }
 
 impl Export {
-    /// Streams the file; each piece is read when it is needed. A failed read breaks the connection, so that a file
+    /// Streams the file; each chunk is read when it is needed. A failed read breaks the connection, so that a file
     /// with a proper end is complete.
     pub(super) fn into_stream(self) -> impl Stream<Item = Result<Bytes, Error>> {
-        try_unfold(self, Self::piece)
+        try_unfold(self, Self::next_chunk)
     }
 
-    async fn piece(mut self) -> Result<Option<(Bytes, Self)>, Error> {
-        let (rows, first) = match std::mem::replace(&mut self.next, ExportStep::End) {
+    async fn next_chunk(mut self) -> Result<Option<(Bytes, Self)>, Error> {
+        let (rows, is_first) = match std::mem::replace(&mut self.next, ExportStep::End) {
             ExportStep::First(rows) => (rows, true),
-            ExportStep::After(place) => (self.read(place).await?, false),
+            ExportStep::After(cursor) => (self.read(cursor).await?, false),
             ExportStep::End => return Ok(None),
         };
-        let mut piece = if first {
-            self.format.head()?
-        } else {
-            Vec::new()
+        let mut chunk = match is_first {
+            true => self.format.head()?,
+            false => Vec::new(),
         };
         let last = rows
             .last()
-            .map(|row| SessionCursor::of(row.started_at, &row.session_id));
-        let more = last.filter(|_| rows.len() == PAGE);
-        piece.extend(self.format.sessions(rows, first)?);
-        match more {
-            Some(place) => self.next = ExportStep::After(place),
-            None => piece.extend(self.format.tail()),
+            .map(|row| SessionCursor::new(row.started_at, &row.session_id));
+        let next = last.filter(|_| rows.len() == PAGE);
+        chunk.extend(self.format.sessions(rows, is_first)?);
+        match next {
+            Some(cursor) => self.next = ExportStep::After(cursor),
+            None => chunk.extend(self.format.tail()),
         }
-        Ok(Some((piece.into(), self)))
+        Ok(Some((chunk.into(), self)))
     }
 
     async fn read(&self, after: SessionCursor) -> Result<Vec<RecordRow>, Error> {
         let (user, until) = (self.user, self.until);
-        let page = move |db: &mut Db| queries::page(db, user, after, until);
+        let page = move |db: &mut Db| queries::list_page(db, user, after, until);
         let read = self.state.read(page).await;
         read.inspect_err(|cause| log::warn!("an export was aborted: {cause}"))
     }

@@ -4,7 +4,7 @@ use db_kit::{Backend, Db, statement};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
-use crate::page::SessionCursor;
+use crate::pagination::SessionCursor;
 use crate::sessions::record::{RecordRow, RecordSql};
 
 /// Finds one session of the user.
@@ -35,7 +35,7 @@ pub(super) struct ListArguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListStrategy {
-    /// Every session matches: the search reads the longest page and one more.
+    /// Every session matches: the search reads the maximum page and one more.
     Plain,
     /// The search reads up to 10,000 sessions.
     Filtered,
@@ -46,46 +46,46 @@ pub(super) enum ListStrategy {
 /// Returns the sessions that match within the search, newest first.
 pub(super) fn list(
     db: &mut Db,
-    look: ListStrategy,
-    of: &ListArguments,
+    strategy: ListStrategy,
+    arguments: &ListArguments,
 ) -> QueryResult<Vec<RecordRow>> {
-    let text = match (look, db.backend()) {
-        (ListStrategy::Plain, _) => return plain(db, of),
+    let text = match (strategy, db.backend()) {
+        (ListStrategy::Plain, _) => return list_plain(db, arguments),
         (ListStrategy::Open, Backend::Postgres) => include_str!("open.postgres.sql"),
         (ListStrategy::Open, Backend::Sqlite) => include_str!("open.sqlite.sql"),
         (ListStrategy::Filtered, Backend::Postgres) => include_str!("filtered.postgres.sql"),
         (ListStrategy::Filtered, Backend::Sqlite) => include_str!("filtered.sqlite.sql"),
     };
     statement::<RecordSql>(text)
-        .bind::<BigInt, _>(of.user_id)
-        .bind::<Timestamp, _>(of.from)
-        .bind::<Timestamp, _>(of.until.started_at)
-        .bind::<Text, _>(&of.until.session_id)
-        .bind::<Nullable<Text>, _>(&of.statuses)
-        .bind::<Nullable<Text>, _>(&of.project_id)
-        .bind::<Nullable<Text>, _>(&of.category)
-        .bind::<Nullable<Text>, _>(&of.tag)
-        .bind::<Integer, _>(of.limit)
+        .bind::<BigInt, _>(arguments.user_id)
+        .bind::<Timestamp, _>(arguments.from)
+        .bind::<Timestamp, _>(arguments.until.started_at)
+        .bind::<Text, _>(&arguments.until.session_id)
+        .bind::<Nullable<Text>, _>(&arguments.statuses)
+        .bind::<Nullable<Text>, _>(&arguments.project_id)
+        .bind::<Nullable<Text>, _>(&arguments.category)
+        .bind::<Nullable<Text>, _>(&arguments.tag)
+        .bind::<Integer, _>(arguments.limit)
         .load(db)
 }
 
-fn plain(db: &mut Db, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
+fn list_plain(db: &mut Db, arguments: &ListArguments) -> QueryResult<Vec<RecordRow>> {
     statement::<RecordSql>(include_str!("plain.sql"))
-        .bind::<BigInt, _>(of.user_id)
-        .bind::<Timestamp, _>(of.from)
-        .bind::<Timestamp, _>(of.until.started_at)
-        .bind::<Text, _>(&of.until.session_id)
-        .bind::<Integer, _>(of.limit)
+        .bind::<BigInt, _>(arguments.user_id)
+        .bind::<Timestamp, _>(arguments.from)
+        .bind::<Timestamp, _>(arguments.until.started_at)
+        .bind::<Text, _>(&arguments.until.session_id)
+        .bind::<Integer, _>(arguments.limit)
         .load(db)
 }
 
 /// Returns the last session of the search, if there are more behind it.
-pub(super) fn last_looked_at(
+pub(super) fn find_search_end(
     db: &mut Db,
-    look: ListStrategy,
-    of: &ListArguments,
+    strategy: ListStrategy,
+    arguments: &ListArguments,
 ) -> QueryResult<Option<SessionCursor>> {
-    let text = match (look, db.backend()) {
+    let text = match (strategy, db.backend()) {
         (ListStrategy::Plain, _) => return Ok(None),
         (ListStrategy::Filtered, _) => {
             "SELECT started_at, session_id FROM sessions \
@@ -105,13 +105,13 @@ pub(super) fn last_looked_at(
         }
     };
     let last = statement::<(Timestamp, Text)>(text)
-        .bind::<BigInt, _>(of.user_id)
-        .bind::<Timestamp, _>(of.from)
-        .bind::<Timestamp, _>(of.until.started_at)
-        .bind::<Text, _>(&of.until.session_id);
+        .bind::<BigInt, _>(arguments.user_id)
+        .bind::<Timestamp, _>(arguments.from)
+        .bind::<Timestamp, _>(arguments.until.started_at)
+        .bind::<Text, _>(&arguments.until.session_id);
     let rows: Vec<(NaiveDateTime, String)> = last.load(db)?;
-    let more = rows.len() > 1;
-    let last = rows.into_iter().next().filter(|_| more);
+    let has_more = rows.len() > 1;
+    let last = rows.into_iter().next().filter(|_| has_more);
     Ok(last.map(|(started_at, session_id)| SessionCursor {
         started_at,
         session_id,

@@ -40,7 +40,7 @@ pub(crate) async fn get(
     caller: Caller<SessionsRead>,
     path: Result<Path<(String,)>, Problem>,
 ) -> Result<web::Json<SessionResponse>, Error> {
-    let id = model::path_id(path)?;
+    let id = model::parse_path_id(path)?;
     Ok(web::Json(
         service::get(&state, caller.id, &id).await?.into(),
     ))

@@ -3,9 +3,9 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 
 use super::queries::{self, ListArguments, ListStrategy};
-use super::wire::{Filter, SessionsResponse};
+use super::wire::{SessionFilter, SessionsResponse};
 use crate::error::Error;
-use crate::page::{SessionCursor, cut};
+use crate::pagination::{SessionCursor, truncate_page};
 use crate::sessions::model::{self, SessionStatus};
 use crate::sessions::record::RecordRow;
 use crate::state::AppState;
@@ -15,18 +15,18 @@ use crate::state::AppState;
 pub(super) async fn list(
     state: &AppState,
     user: UserId,
-    filter: Filter,
+    filter: SessionFilter,
 ) -> Result<SessionsResponse, Error> {
     let read = move |db: &mut Db| {
-        let (from, until) = filter.span.starts(db, user)?;
-        let look = filter.look();
-        let arguments = filter.arguments(user, from, SessionCursor::at(until));
-        let mut rows = queries::list(db, look, &arguments)?;
-        let next = if cut(&mut rows, filter.limit) {
+        let (from, until) = filter.range.starts(db, user)?;
+        let strategy = filter.strategy();
+        let arguments = filter.arguments(user, from, SessionCursor::before(until));
+        let mut rows = queries::list(db, strategy, &arguments)?;
+        let next = if truncate_page(&mut rows, filter.limit) {
             rows.last()
-                .map(|row| SessionCursor::of(row.started_at, &row.session_id))
+                .map(|row| SessionCursor::new(row.started_at, &row.session_id))
         } else {
-            queries::last_looked_at(db, look, &arguments)?
+            queries::find_search_end(db, strategy, &arguments)?
         };
         Ok(SessionsResponse::new(rows, next.as_ref()))
     };
@@ -34,13 +34,13 @@ pub(super) async fn list(
 }
 
 pub(super) async fn get(state: &AppState, user: UserId, id: &str) -> Result<RecordRow, Error> {
-    let id = model::session_id(id)?;
-    let found = state.read(move |db| queries::find(db, user, &id)).await?;
-    found.ok_or(Error::SessionNotFound)
+    let id = model::parse_session_id(id)?;
+    let row = state.read(move |db| queries::find(db, user, &id)).await?;
+    row.ok_or(Error::SessionNotFound)
 }
 
-impl Filter {
-    fn look(&self) -> ListStrategy {
+impl SessionFilter {
+    fn strategy(&self) -> ListStrategy {
         match &self.statuses {
             Some(statuses) if statuses.iter().all(|status| status.is_open()) => ListStrategy::Open,
             None if self.project.is_none() && self.category.is_none() && self.tag.is_none() => {
@@ -51,7 +51,7 @@ impl Filter {
     }
 
     fn arguments(&self, user: UserId, from: NaiveDateTime, until: SessionCursor) -> ListArguments {
-        // The cursor may come from a request with a longer span.
+        // The cursor may come from a request with a longer range.
         let until = match &self.after {
             Some(after) if *after < until => after.clone(),
             _ => until,

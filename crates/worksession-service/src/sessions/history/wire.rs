@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::range::StartRange;
+use super::start_range::StartRange;
 use crate::error::Error;
-use crate::page::{SessionCursor, page_size};
+use crate::pagination::{SessionCursor, page_size};
 use crate::projects::ProjectRef;
 use crate::sessions::model::SessionStatus;
 use crate::sessions::record::{RecordRow, SessionRecord};
@@ -33,48 +33,51 @@ pub(crate) struct SessionListQuery {
 
 /// A validated [`SessionListQuery`].
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct SessionFilter {
     /// None for all.
     pub(crate) statuses: Option<Vec<SessionStatus>>,
     pub(crate) project: Option<ProjectRef>,
     pub(crate) category: Option<String>,
     pub(crate) tag: Option<String>,
-    pub(crate) span: StartRange,
+    pub(crate) range: StartRange,
     pub(crate) limit: i32,
     pub(crate) after: Option<SessionCursor>,
 }
 
-impl TryFrom<SessionListQuery> for Filter {
+impl TryFrom<SessionListQuery> for SessionFilter {
     type Error = Error;
 
     fn try_from(query: SessionListQuery) -> Result<Self, Error> {
-        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let project = given(query.project_id).map(|text| {
+        let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let project = non_empty(query.project_id).map(|text| {
             text.parse()
                 .map_err(|_: Error| Error::invalid("project_id must be team_N, personal_N or none"))
         });
         Ok(Self {
-            statuses: given(query.status).as_deref().map(statuses).transpose()?,
+            statuses: non_empty(query.status)
+                .as_deref()
+                .map(parse_statuses)
+                .transpose()?,
             project: project.transpose()?,
-            category: given(query.category),
-            tag: given(query.tag),
-            span: StartRange::parse(query.from.as_deref(), query.to.as_deref())?,
+            category: non_empty(query.category),
+            tag: non_empty(query.tag),
+            range: StartRange::parse(query.from.as_deref(), query.to.as_deref())?,
             limit: page_size(query.limit)?,
-            after: given(query.cursor)
+            after: non_empty(query.cursor)
                 .map(|cursor| cursor.parse())
                 .transpose()?,
         })
     }
 }
 
-fn statuses(text: &str) -> Result<Vec<SessionStatus>, Error> {
-    let read = |name: &str| {
-        SessionStatus::named(name).ok_or_else(|| {
+fn parse_statuses(text: &str) -> Result<Vec<SessionStatus>, Error> {
+    let parse = |name: &str| {
+        SessionStatus::from_name(name).ok_or_else(|| {
             let names = SessionStatus::ALL.map(SessionStatus::as_str).join(", ");
             Error::invalid(format!("status must be of {names}"))
         })
     };
-    text.split(',').map(read).collect()
+    text.split(',').map(parse).collect()
 }
 
 /// A page of sessions, newest first.

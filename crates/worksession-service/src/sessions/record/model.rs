@@ -95,7 +95,7 @@ where
             Ok(Flag {
                 kind: kind.to_owned(),
                 severity: severity.to_owned(),
-                reason: integrity::reason(kind, amount.parse()?),
+                reason: integrity::describe(kind, amount.parse()?),
                 state: state.to_owned(),
             })
         });

@@ -5,5 +5,5 @@ mod queries;
 mod service;
 
 pub(crate) use queries::StartBatcher;
-pub(crate) use service::starts;
+pub(crate) use service::new_batcher;
 pub(super) use service::{StartOrder, start};

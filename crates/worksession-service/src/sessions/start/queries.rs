@@ -32,7 +32,7 @@ pub(crate) struct StartAttempt {
 pub(crate) struct StartedSession {
     pub(in crate::sessions) row: SessionRow,
     /// Whether this request created the session; false for a repeated start.
-    pub(in crate::sessions) fresh: bool,
+    pub(in crate::sessions) is_new: bool,
 }
 
 /// Coalesces the starts of concurrent callers. The result is none when another transaction holds the user's lock.
@@ -48,15 +48,11 @@ pub(super) fn start_many(
         Db::Pg(conn) => {
             let start = statement::<(SessionSql, Bool)>(include_str!("start.postgres.sql"))
                 .bind::<Text, _>(json::to_text(&attempts)?);
-            let opened: Vec<StartedSession> = start.load(conn)?;
-            let opened = opened
-                .into_iter()
-                .map(|opened| (opened.row.user_id, opened));
-            let mut opened: HashMap<_, _> = opened.collect();
-            let attempts = attempts.iter();
-            Ok(attempts
-                .map(|attempt| opened.remove(&attempt.session.user_id))
-                .collect())
+            let started: Vec<StartedSession> = start.load(conn)?;
+            let by_user = started.into_iter().map(|one| (one.row.user_id, one));
+            let mut by_user: HashMap<_, _> = by_user.collect();
+            let take = |attempt: &StartAttempt| by_user.remove(&attempt.session.user_id);
+            Ok(attempts.iter().map(take).collect())
         }
         Db::Sqlite(_) => attempts
             .iter()
@@ -66,8 +62,8 @@ pub(super) fn start_many(
 }
 
 fn start_one(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<StartedSession>> {
-    if let Some(row) = earlier(db, attempt)? {
-        return Ok(Some(StartedSession { row, fresh: false }));
+    if let Some(row) = find_repeat(db, attempt)? {
+        return Ok(Some(StartedSession { row, is_new: false }));
     }
     if let Db::Sqlite(conn) = db {
         for statement in include_str!("start.sqlite.sql").split_inclusive(";\n") {
@@ -76,18 +72,18 @@ fn start_one(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<StartedS
     }
     outbox::insert(db, &attempt.event)?;
     let row = attempt.session.clone();
-    Ok(Some(StartedSession { row, fresh: true }))
+    Ok(Some(StartedSession { row, is_new: true }))
 }
 
 /// Returns the session of an earlier start that this one repeats.
-pub(super) fn earlier(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<SessionRow>> {
+pub(super) fn find_repeat(db: &mut Db, attempt: &StartAttempt) -> QueryResult<Option<SessionRow>> {
     let session = &attempt.session;
-    let earlier = statement::<SessionSql>(include_str!("earlier.sql"))
+    let find = statement::<SessionSql>(include_str!("repeated.sql"))
         .bind::<BigInt, _>(session.user_id)
         .bind::<Nullable<Text>, _>(&attempt.idempotency_key)
         .bind::<Timestamp, _>(attempt.key_after)
         .bind::<Text, _>(&session.start_digest)
         .bind::<Timestamp, _>(attempt.open_after)
         .bind::<Timestamp, _>(attempt.repeated_after);
-    earlier.get_result(db).optional()
+    find.get_result(db).optional()
 }

@@ -10,7 +10,7 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{self, ProjectRef, ProjectSnapshot};
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
-use crate::sessions::digest::digest;
+use crate::sessions::digest::compute_digest;
 use crate::sessions::events;
 use crate::sessions::model::{SessionRow, SessionStatus};
 use crate::sessions::wire::SessionPlan;
@@ -20,7 +20,7 @@ use crate::sync;
 /// Within this time the same plan is the same start: a double click, or a retry without a key.
 const SAME_START: TimeDelta = TimeDelta::seconds(10);
 /// How long an `Idempotency-Key` counts.
-const KEY_LIFE: TimeDelta = TimeDelta::hours(24);
+const KEY_LIFETIME: TimeDelta = TimeDelta::hours(24);
 
 /// A request to start a timer.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(in crate::sessions) async fn start(
             categories.suggested.0.join(", ")
         )));
     }
-    let digest = digest(&(
+    let digest = compute_digest(&(
         &order.plan.category,
         order.plan.duration,
         order.plan.project.to_string(),
@@ -62,24 +62,24 @@ pub(in crate::sessions) async fn start(
     });
     let may_start = state.limit_starts(start.caller.id);
     let project = match may_start {
-        Ok(()) => start.project(state).await,
-        Err(refusal) => Err(refusal),
+        Ok(()) => start.load_project(state).await,
+        Err(error) => Err(error),
     };
-    let opened = match project {
-        Ok(project) => start.open(state, project).await?,
+    let started = match project {
+        Ok(project) => start.execute(state, project).await?,
         Err(Error::Db(error)) => return Err(Error::Db(error)),
-        Err(refusal) => start.find_repeat_or(state, refusal).await?,
+        Err(error) => start.find_repeat_or(state, error).await?,
     };
-    if opened.fresh {
+    if started.is_new {
         state.wake();
-    } else if opened.row.start_digest != start.digest {
+    } else if started.row.start_digest != start.digest {
         return Err(Error::IdempotencyKeyReused);
     }
-    Ok(opened)
+    Ok(started)
 }
 
 /// Creates the coalescer of starts, which batches different users on PostgreSQL.
-pub(crate) fn starts(pool: &Pool) -> StartBatcher {
+pub(crate) fn new_batcher(pool: &Pool) -> StartBatcher {
     pool.batch_writes(
         |db, attempts| Ok(queries::start_many(db, attempts)?),
         |attempt| attempt.session.user_id.get(),
@@ -95,53 +95,53 @@ struct StartOperation {
 
 impl StartOperation {
     /// Returns the project of the plan if the caller may work on it.
-    async fn project(&self, state: &AppState) -> Result<ProjectSnapshot, Error> {
+    async fn load_project(&self, state: &AppState) -> Result<ProjectSnapshot, Error> {
         let (project, caller) = (self.order.plan.project, Arc::clone(&self.caller));
         if project == ProjectRef::None {
             return Ok(ProjectSnapshot::none());
         }
-        let look = move |db: &mut Db| projects::resolve_for_start(db, &project, &caller);
-        state.pool.read(look).await
+        let find = move |db: &mut Db| projects::resolve_for_start(db, &project, &caller);
+        state.pool.read(find).await
     }
 
-    async fn open(
+    async fn execute(
         self: &Arc<Self>,
         state: &AppState,
         project: ProjectSnapshot,
     ) -> Result<StartedSession, Error> {
-        let attempt = self.attempt(state.clock.now(), &project)?;
-        if let Some(opened) = state.starts.run(attempt).await? {
-            return Ok(opened);
+        let attempt = self.build_attempt(state.clock.now(), &project)?;
+        if let Some(started) = state.starts.run(attempt).await? {
+            return Ok(started);
         }
         // Another transaction holds the user's lock. Waiting outside the batch does not delay other starts.
         let (start, clock) = (Arc::clone(self), state.clock.clone());
-        let alone = move |db: &mut Db| {
+        let wait_and_start = move |db: &mut Db| {
             sync::bump(db, start.caller.id)?;
-            let attempt = start.attempt(clock.now(), &project)?;
-            let opened = queries::start_many(db, &[attempt])?.pop().flatten();
-            opened.ok_or_else(|| DbError::Busy.into())
+            let attempt = start.build_attempt(clock.now(), &project)?;
+            let started = queries::start_many(db, &[attempt])?.pop().flatten();
+            started.ok_or_else(|| DbError::Busy.into())
         };
-        state.pool.write_tx(alone).await
+        state.pool.write_tx(wait_and_start).await
     }
 
-    fn attempt(
+    fn build_attempt(
         &self,
         now: DateTime<Utc>,
         project: &ProjectSnapshot,
     ) -> Result<StartAttempt, Error> {
-        let session = self.planned(now, project)?;
+        let session = self.to_row(now, project)?;
         let started_at = session.started_at;
         Ok(StartAttempt {
-            event: events::started(&session, &self.order.request_id)?,
+            event: events::build_started(&session, &self.order.request_id)?,
             session,
             idempotency_key: self.order.idempotency_key.clone(),
             repeated_after: started_at - SAME_START,
-            key_after: started_at - KEY_LIFE,
+            key_after: started_at - KEY_LIFETIME,
             open_after: started_at - OPEN_AFTER_PLANNED_END,
         })
     }
 
-    fn planned(&self, now: DateTime<Utc>, project: &ProjectSnapshot) -> Result<SessionRow, Error> {
+    fn to_row(&self, now: DateTime<Utc>, project: &ProjectSnapshot) -> Result<SessionRow, Error> {
         let (caller, plan) = (&self.caller, &self.order.plan);
         let chat = project.chat.as_ref().map(serde_json::to_string);
         let started_at = now.naive_utc();
@@ -176,11 +176,11 @@ impl StartOperation {
     async fn find_repeat_or(
         &self,
         state: &AppState,
-        refusal: Error,
+        error: Error,
     ) -> Result<StartedSession, Error> {
-        let attempt = self.attempt(state.clock.now(), &ProjectSnapshot::none())?;
-        let look = move |db: &mut Db| queries::earlier(db, &attempt).map_err(DbError::from);
-        let row = state.pool.read(look).await?.ok_or(refusal)?;
-        Ok(StartedSession { row, fresh: false })
+        let attempt = self.build_attempt(state.clock.now(), &ProjectSnapshot::none())?;
+        let find = move |db: &mut Db| queries::find_repeat(db, &attempt).map_err(DbError::from);
+        let row = state.pool.read(find).await?.ok_or(error)?;
+        Ok(StartedSession { row, is_new: false })
     }
 }

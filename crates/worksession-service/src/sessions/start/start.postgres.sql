@@ -1,5 +1,5 @@
 -- Starts the sessions in $1, one per user: ends the running session and enqueues the event. Returns the new session,
--- or that of the earlier start that this one repeats (`earlier` is the same as earlier.sql: change both). Skips users
+-- or that of the earlier start that this one repeats (`earlier` is the same as repeated.sql: change both). Skips users
 -- whose row is locked, has changed since this statement began, or is being inserted by another transaction.
 WITH new AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (

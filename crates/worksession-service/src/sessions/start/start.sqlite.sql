@@ -1,4 +1,4 @@
--- Starts a session after the caller has found no earlier start (earlier.sql). See start.postgres.sql.
+-- Starts a session after the caller has found no earlier start (repeated.sql). See start.postgres.sql.
 INSERT INTO user_sync (user_id, seq) VALUES (:user_id, 2)
 ON CONFLICT (user_id) DO UPDATE SET seq = seq + 2;
 

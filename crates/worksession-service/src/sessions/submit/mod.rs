@@ -5,5 +5,5 @@ pub(crate) mod rows;
 mod service;
 
 pub(crate) use rows::SubmitBatcher;
+pub(crate) use service::new_batcher;
 pub(super) use service::submit;
-pub(crate) use service::submits;

@@ -7,20 +7,20 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use serde::Serialize;
 
-use super::rows::{SubmitAttempt, SubmitFacts, SubmitFactsSql, SubmitRows};
+use super::rows::{SubmitAttempt, SubmitContext, SubmitContextSql, SubmitRows};
 use crate::rules::integrity::CreditedInterval;
-use crate::rules::streaks::{DAY_COUNTS_FROM, LocalInstant, StreakDay};
+use crate::rules::streaks::{LocalInstant, MIN_COUNTED_MINUTES, StreakDay};
 use crate::rules::time::{
-    LONGEST_SESSION, OPEN_AFTER_PLANNED_END, Periods, iso_week, local_moment, month_of, zone,
+    MAX_SESSION, OPEN_AFTER_PLANNED_END, Periods, iso_week, local_moment, month_of, zone,
 };
 use crate::schema::{sessions, user_day};
 use crate::sessions::model::{SessionRow, SessionSql};
 use crate::sync;
 
 /// A session to submit, its user's zone, and the number of their last change.
-pub(super) type FoundSession = (SessionRow, String, i64);
+pub(super) type LoadedSession = (SessionRow, String, i64);
 
-type FoundSessionSql = (SessionSql, Text, BigInt);
+type LoadedSessionSql = (SessionSql, Text, BigInt);
 
 /// The session that an attempt refers to.
 #[derive(Serialize)]
@@ -56,37 +56,37 @@ impl<'a> SessionArguments<'a> {
     }
 }
 
-/// Returns the sessions of the attempts, which are of different users.
-pub(super) fn sessions(
+/// Loads the sessions of the attempts, which are of different users.
+pub(super) fn load_sessions(
     db: &mut Db,
     attempts: &[SubmitAttempt],
-) -> QueryResult<HashMap<UserId, FoundSession>> {
+) -> QueryResult<HashMap<UserId, LoadedSession>> {
     let arguments: Vec<_> = attempts.iter().map(SessionArguments::new).collect();
-    let sessions: Vec<FoundSession> = match db {
-        Db::Pg(conn) => statement::<FoundSessionSql>(include_str!("sessions.postgres.sql"))
+    let sessions: Vec<LoadedSession> = match db {
+        Db::Pg(conn) => statement::<LoadedSessionSql>(include_str!("sessions.postgres.sql"))
             .bind::<Text, _>(json::to_text(&arguments)?)
             .load(conn)?,
         Db::Sqlite(conn) => {
             let find = |arguments: &SessionArguments| {
                 let query =
-                    bind_named::<FoundSessionSql>(include_str!("sessions.sqlite.sql"), arguments)?;
+                    bind_named::<LoadedSessionSql>(include_str!("sessions.sqlite.sql"), arguments)?;
                 query.get_result(conn).optional()
             };
-            let found = arguments.iter().map(find);
-            found
+            let loaded = arguments.iter().map(find);
+            loaded
                 .filter_map(Result::transpose)
                 .collect::<Result<_, _>>()?
         }
     };
     Ok(sessions
         .into_iter()
-        .map(|found| (found.0.user_id, found))
+        .map(|loaded| (loaded.0.user_id, loaded))
         .collect())
 }
 
 /// A session, its position in time, and its user's current periods.
 #[derive(Serialize)]
-struct FactsArguments<'a> {
+struct ContextArguments<'a> {
     user_id: UserId,
     session_id: &'a str,
     today: NaiveDate,
@@ -108,12 +108,12 @@ struct FactsArguments<'a> {
     near_to: NaiveDateTime,
 }
 
-impl<'a> FactsArguments<'a> {
-    fn new((session, zone_now, _): &'a FoundSession, now: NaiveDateTime) -> Self {
-        let periods = Periods::of(local_moment(now, zone(zone_now)).day);
+impl<'a> ContextArguments<'a> {
+    fn new((session, zone_now, _): &'a LoadedSession, now: NaiveDateTime) -> Self {
+        let periods = Periods::new(local_moment(now, zone(zone_now)).day);
         let moment = local_moment(session.started_at, zone(&session.zone));
         let own_week = iso_week(moment.day);
-        let (near_from, near_to) = near(session.started_at);
+        let (near_from, near_to) = nearby_range(session.started_at);
         Self {
             user_id: session.user_id,
             session_id: &session.session_id,
@@ -136,28 +136,30 @@ impl<'a> FactsArguments<'a> {
 }
 
 /// Returns between which starts a session can share 24 hours with one that started at `started_at`.
-fn near(started_at: NaiveDateTime) -> (NaiveDateTime, NaiveDateTime) {
-    let reach = TimeDelta::hours(24) + LONGEST_SESSION;
+fn nearby_range(started_at: NaiveDateTime) -> (NaiveDateTime, NaiveDateTime) {
+    let reach = TimeDelta::hours(24) + MAX_SESSION;
     (started_at - reach, started_at + reach)
 }
 
-/// Returns what decides the submits of sessions of different users. Each comes with the time at which its submit arrived.
-pub(super) fn facts(
+/// Loads what decides the submits of sessions of different users. Each comes with the time at which its submit arrived.
+pub(super) fn load_context(
     db: &mut Db,
-    of: &[(&FoundSession, NaiveDateTime)],
-) -> QueryResult<HashMap<UserId, SubmitFacts>> {
-    let arguments: Vec<_> = of
+    sessions: &[(&LoadedSession, NaiveDateTime)],
+) -> QueryResult<HashMap<UserId, SubmitContext>> {
+    let arguments: Vec<_> = sessions
         .iter()
-        .map(|(found, now)| FactsArguments::new(found, *now))
+        .map(|(session, now)| ContextArguments::new(session, *now))
         .collect();
-    let facts: Vec<(UserId, SubmitFacts)> = match db {
-        Db::Pg(conn) => statement::<(BigInt, SubmitFactsSql)>(include_str!("facts.postgres.sql"))
-            .bind::<Text, _>(json::to_text(&arguments)?)
-            .load(conn)?,
+    let contexts: Vec<(UserId, SubmitContext)> = match db {
+        Db::Pg(conn) => {
+            statement::<(BigInt, SubmitContextSql)>(include_str!("context.postgres.sql"))
+                .bind::<Text, _>(json::to_text(&arguments)?)
+                .load(conn)?
+        }
         Db::Sqlite(conn) => {
-            let find = |arguments: &FactsArguments| {
-                let query = bind_named::<(BigInt, SubmitFactsSql)>(
-                    include_str!("facts.sqlite.sql"),
+            let find = |arguments: &ContextArguments| {
+                let query = bind_named::<(BigInt, SubmitContextSql)>(
+                    include_str!("context.sqlite.sql"),
                     arguments,
                 )?;
                 query.get_result(conn)
@@ -165,17 +167,17 @@ pub(super) fn facts(
             arguments.iter().map(find).collect::<Result<_, _>>()?
         }
     };
-    Ok(facts.into_iter().collect())
+    Ok(contexts.into_iter().collect())
 }
 
 /// Returns all counted days of the user in order. Only a submit out of order needs them.
-pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<StreakDay>> {
+pub(super) fn list_counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<StreakDay>> {
     type Row = (NaiveDate, NaiveDateTime, i32, NaiveDateTime, i32);
     let rows = user_day::table
         .filter(
             user_day::user_id
                 .eq(user)
-                .and(user_day::minutes.ge(DAY_COUNTS_FROM)),
+                .and(user_day::minutes.ge(MIN_COUNTED_MINUTES)),
         )
         .order(user_day::day)
         .select((
@@ -201,12 +203,12 @@ pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<StreakD
 }
 
 /// Returns the credited time of other sessions that can share 24 hours with one that started at `started_at`.
-pub(super) fn work_near(
+pub(super) fn list_nearby_credit(
     db: &mut Db,
     user: UserId,
     started_at: NaiveDateTime,
 ) -> QueryResult<Vec<CreditedInterval>> {
-    let (from, to) = near(started_at);
+    let (from, to) = nearby_range(started_at);
     let rows = sessions::table
         .filter(
             sessions::user_id

@@ -55,22 +55,22 @@ pub(crate) struct LoadedSubmit {
     /// The number of the user's last change.
     pub(crate) seq: i64,
     /// None when the session is already submitted.
-    pub(crate) facts: Option<SubmitFacts>,
+    pub(crate) context: Option<SubmitContext>,
     /// The user's counted days, in order; only loaded for a session out of order.
     pub(crate) counted_days: Vec<StreakDay>,
     /// The credited time of nearby sessions; only loaded where it may be too much.
-    pub(crate) work_near: Vec<CreditedInterval>,
+    pub(crate) nearby_credit: Vec<CreditedInterval>,
 }
 
-/// The user's totals before this session, and the rollups and sessions around it.
+/// The user's totals before this session, and the rollups and sessions near it.
 #[derive(Debug, Queryable)]
-pub(crate) struct SubmitFacts {
+pub(crate) struct SubmitContext {
     pub(crate) totals: UserTotals,
-    pub(crate) around: SessionSurroundings,
+    pub(crate) nearby: SessionSurroundings,
 }
 
-/// The SQL types of [`SubmitFacts`].
-pub(super) type SubmitFactsSql = (UserTotalsSql, SurroundingsSql);
+/// The SQL types of [`SubmitContext`].
+pub(super) type SubmitContextSql = (UserTotalsSql, SurroundingsSql);
 
 /// The session's own day, hour, category, week and month, and its neighbours.
 #[derive(Debug, Queryable)]
@@ -91,7 +91,7 @@ pub(crate) struct SessionSurroundings {
     /// or the clocks of two replicas differ.
     pub(crate) next_start: Option<NaiveDateTime>,
     /// Credited to other sessions that can share 24 hours with this one.
-    pub(crate) minutes_near: i32,
+    pub(crate) minutes: i32,
     /// Flags that keep the session off the boards.
     pub(crate) suspect_flags: i64,
     /// The breakdowns of the local day and month, as stored.
@@ -129,12 +129,12 @@ type SurroundingsSql = (
 impl SessionSurroundings {
     /// Returns the session's day so far, with its credited minutes.
     pub(crate) fn day_before(&self, date: NaiveDate) -> Option<(StreakDay, i32)> {
-        let mark = |at: Option<NaiveDateTime>, offset: Option<i32>| {
+        let instant = |at: Option<NaiveDateTime>, offset: Option<i32>| {
             at.zip(offset)
                 .map(|(at, offset)| LocalInstant { at, offset })
         };
-        let first = mark(self.first_start, self.first_offset)?;
-        let last = mark(self.last_start, self.last_offset)?;
+        let first = instant(self.first_start, self.first_offset)?;
+        let last = instant(self.last_start, self.last_offset)?;
         Some((StreakDay { date, first, last }, self.day_minutes?))
     }
 }

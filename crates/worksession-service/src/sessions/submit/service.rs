@@ -9,7 +9,7 @@ use super::rows::{LoadedSubmit, SubmitAttempt, SubmitBatcher, SubmitOutcome};
 use crate::error::Error;
 use crate::rules::integrity::IntegrityFlag;
 use crate::rules::submit::{decide, may_be_long_day, needs_counted_days};
-use crate::sessions::digest::digest;
+use crate::sessions::digest::compute_digest;
 use crate::sessions::model::{self, NewFlag, SessionRow};
 use crate::sessions::queries as session_queries;
 use crate::sessions::wire::Submission;
@@ -17,7 +17,7 @@ use crate::state::AppState;
 use crate::sync;
 
 /// Creates the coalescer of submits, which batches different users on PostgreSQL.
-pub(crate) fn submits(pool: &Pool) -> SubmitBatcher {
+pub(crate) fn new_batcher(pool: &Pool) -> SubmitBatcher {
     pool.batch_writes(
         |db, attempts| Ok(submit_many(db, attempts)?),
         |attempt| attempt.user.get(),
@@ -35,10 +35,10 @@ pub(in crate::sessions) async fn submit(
     request_id: RequestId,
 ) -> Result<String, Error> {
     if let Some(id) = &mut submission.session_id {
-        *id = model::session_id(id)?;
+        *id = model::parse_session_id(id)?;
     }
     // Without the locked fields, which are compared with the plan itself.
-    let digest = digest(&(
+    let digest = compute_digest(&(
         &submission.note,
         submission.start_time.and_utc().timestamp_micros(),
         submission.end_time.and_utc().timestamp_micros(),
@@ -54,7 +54,7 @@ pub(in crate::sessions) async fn submit(
         request_id,
     };
     let outcome = match state.submits.run(attempt.clone()).await? {
-        SubmitOutcome::Busy => alone(state, attempt).await?,
+        SubmitOutcome::Busy => submit_locked(state, attempt).await?,
         outcome => outcome,
     };
     match outcome {
@@ -62,9 +62,9 @@ pub(in crate::sessions) async fn submit(
             state.wake();
             Ok(rows.session.submit_result)
         }
-        SubmitOutcome::Answered(answer) => Ok(answer),
+        SubmitOutcome::Answered(response) => Ok(response),
         SubmitOutcome::Differs(session, names) => {
-            flag_mismatch(state, *session, now).await?;
+            record_mismatch(state, *session, now).await?;
             Err(Error::LockedFieldsDiffer(names))
         }
         SubmitOutcome::Refused(cause) => Err(cause),
@@ -74,7 +74,7 @@ pub(in crate::sessions) async fn submit(
 
 /// Waits for the user's lock outside the batch, so that nobody else waits. `sync::bump` takes the lock; its number
 /// stays unused.
-async fn alone(state: &AppState, attempt: SubmitAttempt) -> Result<SubmitOutcome, Error> {
+async fn submit_locked(state: &AppState, attempt: SubmitAttempt) -> Result<SubmitOutcome, Error> {
     let submit = move |db: &mut Db| {
         sync::bump(db, attempt.user)?;
         let outcome = submit_many(db, &[attempt])?.pop();
@@ -86,51 +86,52 @@ async fn alone(state: &AppState, attempt: SubmitAttempt) -> Result<SubmitOutcome
 /// Submits sessions of different users. On SQLite it runs inside a write transaction.
 fn submit_many(db: &mut Db, attempts: &[SubmitAttempt]) -> QueryResult<Vec<SubmitOutcome>> {
     let loaded = load(db, attempts)?;
-    let decided = attempts.iter().zip(loaded);
-    let decided = decided
+    let attempts = attempts.iter().zip(loaded);
+    let outcomes = attempts
         .map(|(attempt, loaded)| decide(attempt, loaded))
         .collect();
-    store(db, decided)
+    store(db, outcomes)
 }
 
 /// Loads the session of each attempt and what decides it; none where there is no session.
 fn load(db: &mut Db, attempts: &[SubmitAttempt]) -> QueryResult<Vec<Option<LoadedSubmit>>> {
-    let mut found = queries::sessions(db, attempts)?;
+    let mut sessions = queries::load_sessions(db, attempts)?;
     let open: Vec<_> = attempts
         .iter()
-        .filter_map(|attempt| Some((found.get(&attempt.user)?, attempt.now.naive_utc())))
+        .filter_map(|attempt| Some((sessions.get(&attempt.user)?, attempt.now.naive_utc())))
         .filter(|((session, _, _), _)| session.submitted_at.is_none())
         .collect();
-    let mut facts = match open.is_empty() {
+    let mut contexts = match open.is_empty() {
         true => Default::default(),
-        false => queries::facts(db, &open)?,
+        false => queries::load_context(db, &open)?,
     };
     let load = |attempt: &SubmitAttempt| {
-        let Some((session, zone, seq)) = found.remove(&attempt.user) else {
+        let Some((session, zone, seq)) = sessions.remove(&attempt.user) else {
             return Ok(None);
         };
-        let facts = facts.remove(&attempt.user);
+        let context = contexts.remove(&attempt.user);
         let mut loaded = LoadedSubmit {
             session,
             zone,
             seq,
-            facts,
+            context,
             counted_days: Vec::new(),
-            work_near: Vec::new(),
+            nearby_credit: Vec::new(),
         };
         if needs_counted_days(&loaded) {
-            loaded.counted_days = queries::counted_days(db, attempt.user)?;
+            loaded.counted_days = queries::list_counted_days(db, attempt.user)?;
         }
         if may_be_long_day(&loaded) {
-            loaded.work_near = queries::work_near(db, attempt.user, loaded.session.started_at)?;
+            loaded.nearby_credit =
+                queries::list_nearby_credit(db, attempt.user, loaded.session.started_at)?;
         }
         Ok(Some(loaded))
     };
     attempts.iter().map(load).collect()
 }
 
-fn store(db: &mut Db, decided: Vec<SubmitOutcome>) -> QueryResult<Vec<SubmitOutcome>> {
-    let rows: Vec<_> = decided
+fn store(db: &mut Db, outcomes: Vec<SubmitOutcome>) -> QueryResult<Vec<SubmitOutcome>> {
+    let rows: Vec<_> = outcomes
         .iter()
         .filter_map(|outcome| match outcome {
             SubmitOutcome::Submitted(rows) => Some(&**rows),
@@ -141,34 +142,34 @@ fn store(db: &mut Db, decided: Vec<SubmitOutcome>) -> QueryResult<Vec<SubmitOutc
         true => Default::default(),
         false => queries::store(db, &rows)?,
     };
-    let known = |outcome| match outcome {
+    let busy_unless_stored = |outcome| match outcome {
         SubmitOutcome::Submitted(rows) if !stored.contains(&rows.session.session_id) => {
             SubmitOutcome::Busy
         }
         outcome => outcome,
     };
-    Ok(decided.into_iter().map(known).collect())
+    Ok(outcomes.into_iter().map(busy_unless_stored).collect())
 }
 
 /// Records the flag in its own transaction, because it stays although the submit is refused.
-async fn flag_mismatch(
+async fn record_mismatch(
     state: &AppState,
     session: SessionRow,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let flag = move |db: &mut Db| {
+    let record = move |db: &mut Db| {
         let seq = sync::bump(db, session.user_id)?;
         let now = now.naive_utc();
         let id = session.session_id;
         if let Some(nth) = session_queries::count_mismatch(db, &id, seq, now)?
-            && nth <= IntegrityFlag::MISMATCHES_RECORDED
+            && nth <= IntegrityFlag::MAX_MISMATCHES
         {
-            let sign = IntegrityFlag::LockedMismatch(nth);
-            session_queries::insert_flag(db, &NewFlag::new(&id, session.user_id, sign, now))?;
+            let flag = IntegrityFlag::LockedMismatch(nth);
+            session_queries::insert_flag(db, &NewFlag::new(&id, session.user_id, flag, now))?;
         }
         Ok::<_, Error>(())
     };
-    state.pool.write_tx(flag).await?;
-    state.live.wake();
+    state.pool.write_tx(record).await?;
+    state.streams.wake();
     Ok(())
 }

@@ -3,7 +3,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
 use super::wire::ActivityEntry;
-use crate::page::SessionCursor;
+use crate::pagination::SessionCursor;
 use crate::projects::{ProjectRef, TeamProjectId};
 
 type ActivitySql = (
@@ -21,8 +21,8 @@ type ActivitySql = (
 );
 
 /// Returns up to `limit` sessions on the project before that position, newest first, each with the last outcome from
-/// the notifier. The inner limit, the longest page and one more, is a literal so that PostgreSQL reads from the index.
-pub(super) fn newest(
+/// the notifier. The inner limit, the maximum page and one more, is a literal so that PostgreSQL reads from the index.
+pub(super) fn list_newest(
     db: &mut Db,
     project: TeamProjectId,
     until: SessionCursor,

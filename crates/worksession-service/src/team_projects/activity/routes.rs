@@ -8,7 +8,7 @@ use crate::auth::{Caller, TeamActivity};
 use crate::error::{Error, ErrorBody};
 use crate::projects::TeamProjectId;
 use crate::state::State;
-use crate::team_projects::read_id;
+use crate::team_projects::parse_id;
 
 /// Lists the newest sessions of all members on a team project; for members of its team.
 #[utoipa::path(
@@ -27,7 +27,7 @@ pub(crate) async fn list(
     Path((id,)): Path<(String,)>,
     query: Result<Query<ActivityQuery>, Problem>,
 ) -> Result<web::Json<ActivityResponse>, Error> {
-    let id = read_id(&id)?;
+    let id = parse_id(&id)?;
     Ok(web::Json(
         service::list(&state, caller.into(), id, query).await?,
     ))

@@ -8,7 +8,7 @@ use super::queries;
 use super::wire::{ActivityQuery, ActivityResponse};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::page::{SessionCursor, cut, page_size};
+use crate::pagination::{SessionCursor, page_size, truncate_page};
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects::get_as_member;
@@ -27,12 +27,12 @@ pub(super) async fn list(
         let limit = page_size(query.limit)?;
         let cursor = query.cursor.filter(|cursor| !cursor.is_empty());
         let until = cursor.map_or_else(|| Ok(SessionCursor::last()), |cursor| cursor.parse())?;
-        let mut rows = queries::newest(db, id, until, limit + 1)?;
-        let more = cut(&mut rows, limit);
+        let mut rows = queries::list_newest(db, id, until, limit + 1)?;
+        let has_more = truncate_page(&mut rows, limit);
         let last = rows
             .last()
-            .filter(|_| more)
-            .map(|row| SessionCursor::of(row.started_at.naive_utc(), &row.session_id));
+            .filter(|_| has_more)
+            .map(|row| SessionCursor::new(row.started_at.naive_utc(), &row.session_id));
         Ok(ActivityResponse::new(rows, last.as_ref()))
     };
     state.pool.read(read).await

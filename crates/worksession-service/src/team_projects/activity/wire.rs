@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::page::SessionCursor;
+use crate::pagination::SessionCursor;
 use crate::sessions::SessionStatus;
 
 /// Which page.

@@ -8,4 +8,4 @@ mod wire;
 
 pub(super) use model::NewWebhookDelivery;
 pub(super) use routes::configure;
-pub(super) use service::ask;
+pub(super) use service::enqueue;

@@ -2,7 +2,7 @@ use auth_types::UserId;
 use event_types::Event;
 use uuid::Uuid;
 
-use crate::hooks::WebhookId;
+use crate::integrations::WebhookId;
 
 /// The state of a delivery that is not settled.
 pub(super) const PENDING: &str = "pending";

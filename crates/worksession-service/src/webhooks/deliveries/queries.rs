@@ -7,23 +7,23 @@ use uuid::Uuid;
 use super::model::{NewWebhookDelivery, PENDING};
 use super::wire::Delivery;
 use crate::columns::columns;
-use crate::hooks::WebhookId;
+use crate::integrations::WebhookId;
 use crate::schema::webhook_deliveries as log;
 
 /// Inserts a pending delivery.
 pub(super) fn insert(
     db: &mut Db,
     delivery_id: Uuid,
-    call: &NewWebhookDelivery,
+    delivery: &NewWebhookDelivery,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
     let row = (
         log::delivery_id.eq(delivery_id.to_string()),
-        log::webhook_id.eq(call.webhook.get()),
-        log::user_id.eq(call.user.get()),
-        log::event_id.eq(call.event.id.to_string()),
-        log::event_type.eq(&call.event.event_type),
-        log::session_id.eq(call.session.map(|session| session.to_string())),
+        log::webhook_id.eq(delivery.webhook.get()),
+        log::user_id.eq(delivery.user.get()),
+        log::event_id.eq(delivery.event.id.to_string()),
+        log::event_type.eq(&delivery.event.event_type),
+        log::session_id.eq(delivery.session.map(|session| session.to_string())),
         log::state.eq(PENDING),
         log::step.eq(0),
         log::attempts.eq(0),
@@ -68,7 +68,7 @@ pub(super) fn find(
 }
 
 /// Makes a settled delivery pending again. Returns none when it is already pending or does not exist.
-pub(super) fn reopen(
+pub(super) fn mark_pending(
     db: &mut Db,
     webhook: WebhookId,
     delivery: &str,
@@ -85,49 +85,49 @@ pub(super) fn reopen(
 }
 
 /// The step of the notifier's report on a delivery that it no longer has. No report comes after it.
-const FORGOTTEN: i64 = i64::MAX;
+const LAST_STEP: i64 = i64::MAX;
 
 /// Records the report on a delivery, unless a later one was recorded before. A delivery that the notifier no longer
 /// has gets the same last report after each replay.
-pub(crate) fn note(db: &mut Db, word: &WebhookAttempted) -> QueryResult<usize> {
-    let state = match word.outcome {
+pub(crate) fn record_attempt(db: &mut Db, event: &WebhookAttempted) -> QueryResult<usize> {
+    let state = match event.outcome {
         WebhookOutcome::Delivered => "delivered",
         WebhookOutcome::Pending => PENDING,
         WebhookOutcome::Failed => "failed",
         WebhookOutcome::Skipped => "skipped",
     };
-    let tried = word.duration_ms.is_some().then(|| word.at.naive_utc());
-    let next = word.next_attempt_at.map(|at| at.naive_utc());
+    let attempted_at = event.duration_ms.is_some().then(|| event.at.naive_utc());
+    let next = event.next_attempt_at.map(|at| at.naive_utc());
     let older = log::table
-        .filter(log::delivery_id.eq(word.delivery_id.to_string()))
+        .filter(log::delivery_id.eq(event.delivery_id.to_string()))
         .filter(
             log::step
-                .lt(word.step)
-                .or(log::step.eq(FORGOTTEN).and(log::state.eq(PENDING))),
+                .lt(event.step)
+                .or(log::step.eq(LAST_STEP).and(log::state.eq(PENDING))),
         );
     let outcome = (
         log::state.eq(state),
-        log::step.eq(word.step),
-        log::attempts.eq(word.attempts),
-        log::reason.eq(&word.reason),
+        log::step.eq(event.step),
+        log::attempts.eq(event.attempts),
+        log::reason.eq(&event.reason),
         log::next_attempt_at.eq(next),
     );
-    match tried {
+    match attempted_at {
         // A report without an attempt keeps the result of the last attempt.
         None => diesel::update(older).set(outcome).execute(db),
         Some(at) => {
-            let answer = (
-                log::status_code.eq(word.status_code.map(i32::from)),
-                log::duration_ms.eq(word.duration_ms),
+            let response = (
+                log::status_code.eq(event.status_code.map(i32::from)),
+                log::duration_ms.eq(event.duration_ms),
                 log::last_attempt_at.eq(at),
             );
-            diesel::update(older).set((outcome, answer)).execute(db)
+            diesel::update(older).set((outcome, response)).execute(db)
         }
     }
 }
 
 /// Deletes up to `limit` deliveries of a webhook.
-pub(in crate::webhooks) fn delete_of(
+pub(in crate::webhooks) fn delete_for_webhook(
     db: &mut Db,
     webhook: WebhookId,
     limit: i64,
@@ -141,7 +141,7 @@ pub(in crate::webhooks) fn delete_of(
 }
 
 /// Whether there are deliveries from before `until`.
-pub(in crate::webhooks) fn any_before(db: &mut Db, until: NaiveDateTime) -> QueryResult<bool> {
+pub(in crate::webhooks) fn has_any_before(db: &mut Db, until: NaiveDateTime) -> QueryResult<bool> {
     let first: Option<String> = log::table
         .filter(log::created_at.lt(until))
         .order(log::created_at)

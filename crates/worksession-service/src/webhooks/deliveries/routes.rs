@@ -7,9 +7,9 @@ use super::service;
 use super::wire::{DeliveriesResponse, DeliveryListQuery, DeliveryResponse};
 use crate::auth::{Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
-use crate::hooks::WebhookId;
+use crate::integrations::WebhookId;
 use crate::state::State;
-use crate::webhooks::wire::read_id;
+use crate::webhooks::wire::parse_id;
 
 pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
     config
@@ -35,7 +35,7 @@ pub(crate) async fn list(
     Path((id,)): Path<(String,)>,
     query: Result<Query<DeliveryListQuery>, Problem>,
 ) -> Result<web::Json<DeliveriesResponse>, Error> {
-    let page = service::list(&state, caller.into(), read_id(&id)?, query).await?;
+    let page = service::list(&state, caller.into(), parse_id(&id)?, query).await?;
     Ok(web::Json(page))
 }
 
@@ -58,10 +58,10 @@ pub(crate) async fn replay(
     caller: Caller<WebhooksWrite>,
     Path((id, delivery)): Path<(String, String)>,
 ) -> Result<HttpResponse, Error> {
-    let id = read_id(&id)?;
+    let id = parse_id(&id)?;
     let delivery: Uuid = delivery.parse().map_err(|_| Error::DeliveryNotFound)?;
-    let waiting = service::replay(&state, caller.into(), id, delivery, request_id).await?;
-    Ok(HttpResponse::Accepted().json(waiting))
+    let pending = service::replay(&state, caller.into(), id, delivery, request_id).await?;
+    Ok(HttpResponse::Accepted().json(pending))
 }
 
 /// Sends an event `webhook.test.v1` to the webhook.
@@ -82,6 +82,6 @@ pub(crate) async fn test(
     caller: Caller<WebhooksWrite>,
     Path((id,)): Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    let waiting = service::test(&state, caller.into(), read_id(&id)?, request_id).await?;
-    Ok(HttpResponse::Accepted().json(waiting))
+    let pending = service::test(&state, caller.into(), parse_id(&id)?, request_id).await?;
+    Ok(HttpResponse::Accepted().json(pending))
 }

@@ -14,28 +14,28 @@ use super::wire::{DeliveriesResponse, Delivery, DeliveryListQuery, DeliveryRespo
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
-use crate::hooks::WebhookId;
-use crate::page::{cut, page_size};
+use crate::integrations::WebhookId;
+use crate::pagination::{page_size, truncate_page};
 use crate::state::AppState;
 use crate::webhooks::model::WebhookRow;
 use crate::webhooks::queries as webhooks;
-use crate::webhooks::service::managed;
+use crate::webhooks::service::authorize;
 
 /// Inserts a delivery and requests it from the notifier, both in the caller's transaction.
-pub(in crate::webhooks) fn ask(
+pub(in crate::webhooks) fn enqueue(
     db: &mut Db,
-    call: NewWebhookDelivery,
+    delivery: NewWebhookDelivery,
     now: DateTime<Utc>,
 ) -> diesel::QueryResult<Uuid> {
     let delivery_id = uuid_v7(now);
-    queries::insert(db, delivery_id, &call, now.naive_utc())?;
-    let request_id = call.event.requestid.clone();
+    queries::insert(db, delivery_id, &delivery, now.naive_utc())?;
+    let request_id = delivery.event.requestid.clone();
     let due = WebhookDue {
-        webhook_id: call.webhook.get(),
-        revision: call.revision,
+        webhook_id: delivery.webhook.get(),
+        revision: delivery.revision,
         delivery_id,
-        user_id: call.user,
-        event: call.event,
+        user_id: delivery.user,
+        event: delivery.event,
     };
     outbox::enqueue(db, events::SOURCE, now, request_id, &due)?;
     Ok(delivery_id)
@@ -47,9 +47,9 @@ pub(super) async fn list(
     id: WebhookId,
     query: Result<Query<DeliveryListQuery>, Problem>,
 ) -> Result<DeliveriesResponse, Error> {
-    let look = move |db: &mut Db| {
+    let list = move |db: &mut Db| {
         // Authorization comes before the query.
-        managed(webhooks::find(db, id)?, &caller)?;
+        authorize(webhooks::find(db, id)?, &caller)?;
         let query = query?.0;
         let limit = page_size(query.limit)?;
         let before = query.cursor.map(|cursor| {
@@ -61,12 +61,12 @@ pub(super) async fn list(
         let rows = queries::list(db, id, before.as_deref(), limit + 1)?;
         Ok::<_, Error>((rows, limit))
     };
-    let (mut rows, limit) = state.pool.read(look).await?;
-    let more = cut(&mut rows, limit);
+    let (mut rows, limit) = state.pool.read(list).await?;
+    let has_more = truncate_page(&mut rows, limit);
     let last = rows.last().map(|row| row.id.clone());
     Ok(DeliveriesResponse {
         success: true,
-        next_cursor: last.filter(|_| more),
+        next_cursor: last.filter(|_| has_more),
         deliveries: rows,
     })
 }
@@ -78,12 +78,12 @@ pub(super) async fn replay(
     delivery: Uuid,
     request_id: RequestId,
 ) -> Result<DeliveryResponse, Error> {
-    state.limit_calls_by_hand(caller.id)?;
+    state.limit_requested_calls(caller.id)?;
     let now = state.clock.now();
     let change = move |db: &mut Db| {
-        in_use(managed(webhooks::find(db, id)?, &caller)?)?;
+        check_active(authorize(webhooks::find(db, id)?, &caller)?)?;
         let name = delivery.to_string();
-        let Some(row) = queries::reopen(db, id, &name)? else {
+        let Some(row) = queries::mark_pending(db, id, &name)? else {
             return Err(match queries::find(db, id, &name)? {
                 Some(_) => Error::DeliveryUnderWay,
                 None => Error::DeliveryNotFound,
@@ -96,7 +96,7 @@ pub(super) async fn replay(
         events::enqueue(db, now, Some(&request_id), &event)?;
         Ok(row)
     };
-    wait_for(state, change).await
+    commit(state, change).await
 }
 
 pub(super) async fn test(
@@ -105,30 +105,30 @@ pub(super) async fn test(
     id: WebhookId,
     request_id: RequestId,
 ) -> Result<DeliveryResponse, Error> {
-    state.limit_calls_by_hand(caller.id)?;
+    state.limit_requested_calls(caller.id)?;
     let now = state.clock.now();
     let change = move |db: &mut Db| {
-        let webhook = in_use(managed(webhooks::find(db, id)?, &caller)?)?;
+        let webhook = check_active(authorize(webhooks::find(db, id)?, &caller)?)?;
         let data = WebhookTest {
             webhook_id: id.get(),
             requested_by: caller.username.clone(),
         };
         let request_id = Some(request_id.to_string());
         let event = Event::new(uuid_v7(now), events::SOURCE, now, request_id, &data);
-        let call = NewWebhookDelivery {
+        let delivery = NewWebhookDelivery {
             webhook: id,
             revision: webhook.revision,
             user: caller.id,
             session: None,
             event: event.map_err(Error::internal)?,
         };
-        let delivery = ask(db, call, now)?;
+        let delivery = enqueue(db, delivery, now)?;
         queries::find(db, id, &delivery.to_string())?.ok_or(Error::DeliveryNotFound)
     };
-    wait_for(state, change).await
+    commit(state, change).await
 }
 
-async fn wait_for(
+async fn commit(
     state: &AppState,
     change: impl FnOnce(&mut Db) -> Result<Delivery, Error> + Send + 'static,
 ) -> Result<DeliveryResponse, Error> {
@@ -140,10 +140,7 @@ async fn wait_for(
     })
 }
 
-fn in_use(webhook: WebhookRow) -> Result<WebhookRow, Error> {
-    if webhook.is_active() {
-        Ok(webhook)
-    } else {
-        Err(Error::WebhookOff)
-    }
+fn check_active(webhook: WebhookRow) -> Result<WebhookRow, Error> {
+    let active = Some(webhook).filter(WebhookRow::is_active);
+    active.ok_or(Error::WebhookDisabled)
 }

@@ -8,16 +8,16 @@ use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
 pub(super) use write::{replace, set_on_boards};
 
+use super::compute::RollupSession;
 use super::rows::{BoardRollupRow, DayRollupRow, MonthRollupRow, RollupRows, TotalsRollupRow};
-use super::tally::TalliedSession;
 use crate::columns::columns;
-use crate::rollups::boards::oldest_kept;
+use crate::rollups::board_retention::oldest_retained;
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
 
 /// Returns the first user after `after` who has sessions or totals.
-pub(crate) fn next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Option<UserId>> {
+pub(crate) fn find_next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Option<UserId>> {
     let next = statement::<Nullable<BigInt>>(
         "SELECT MIN(user_id) FROM (SELECT MIN(user_id) AS user_id FROM sessions WHERE user_id > $1 \
          UNION ALL SELECT MIN(user_id) FROM user_totals WHERE user_id > $1) AS users",
@@ -32,7 +32,7 @@ pub(crate) fn count_users(db: &mut Db) -> QueryResult<i64> {
 }
 
 /// Returns up to `limit` users with totals, ordered by id, without the first `offset`.
-pub(crate) fn users_from(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Vec<UserId>> {
+pub(crate) fn list_users(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Vec<UserId>> {
     user_totals::table
         .order(user_totals::user_id)
         .select(user_totals::user_id)
@@ -42,7 +42,7 @@ pub(crate) fn users_from(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Ve
 }
 
 /// Returns the version of the user's totals; none without totals.
-pub(super) fn version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
+pub(super) fn find_version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
     user_totals::table
         .filter(user_totals::user_id.eq(user))
         .select(user_totals::version)
@@ -51,8 +51,8 @@ pub(super) fn version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
 }
 
 /// Returns the sessions that the user submitted in time, in the order of the submits. A deleted team reads as none.
-pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<TalliedSession>> {
-    let worked = statement::<Columns>(
+pub(super) fn list_submitted(db: &mut Db, user: UserId) -> QueryResult<Vec<RollupSession>> {
+    let submitted = statement::<Columns>(
         "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
          CASE WHEN (SELECT deleted FROM teams g WHERE g.team_id = s.team_id) THEN NULL ELSE team_id END, \
          status = 'completed', credited_minutes, points_centi, submitted_at, on_boards, \
@@ -76,11 +76,11 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<TalliedSessio
         Bool,
         Bool,
     );
-    worked.bind::<BigInt, _>(user).load(db)
+    submitted.bind::<BigInt, _>(user).load(db)
 }
 
-/// Returns the user's stored rollups. Boards are limited to the periods that are kept on `today`.
-pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult<RollupRows> {
+/// Returns the user's stored rollups. Boards are limited to the periods that are retained on `today`.
+pub(super) fn load_stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult<RollupRows> {
     let totals = user_totals::table
         .filter(user_totals::user_id.eq(user))
         .select(columns::<TotalsRollupRow>())
@@ -110,7 +110,7 @@ pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult
         .filter(board::user_id.eq(user))
         .select(columns::<BoardRollupRow>())
         .load(db)?;
-    let kept = |row: &BoardRollupRow| row.start >= oldest_kept(&row.period, today);
+    let is_retained = |row: &BoardRollupRow| row.start >= oldest_retained(&row.period, today);
     Ok(RollupRows {
         totals: totals.unwrap_or_default(),
         days: days.into_iter().map(|row| (row.day, row)).collect(),
@@ -120,7 +120,7 @@ pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult
         badges: badges.into_iter().collect(),
         boards: boards
             .into_iter()
-            .filter(kept)
+            .filter(is_retained)
             .map(BoardRollupRow::keyed)
             .collect(),
     })

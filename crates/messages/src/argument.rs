@@ -24,17 +24,7 @@ macro_rules! numbers {
     };
 }
 
-numbers!(i32, i64, u32, u64, usize);
-
-impl Argument for f64 {
-    fn to_value(&self) -> FluentValue<'static> {
-        match self.abs() < 1e15 {
-            true => FluentValue::from(*self),
-            // Fluent panics if it looks for the plural form of a number that is too large or not finite.
-            false => FluentValue::from(self.to_string()),
-        }
-    }
-}
+numbers!(i32, i64, u32, u64, usize, f64);
 
 macro_rules! texts {
     ($($text:ty),*) => {

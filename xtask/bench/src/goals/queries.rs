@@ -29,8 +29,7 @@ type Kind = (&'static str, &'static str, [f64; 2]);
 const VALIDATE: Kind = ("validate", "/api/auth/validate", [0.0, 0.0]);
 const REFRESH: Kind = ("refresh", "/api/auth/refresh", [1.0, 3.0]);
 /// A user's first start also creates the row with the user's change number.
-/// On PostgreSQL the first start of a user finds no row to lock, and is repeated in a transaction that creates it.
-const FIRST_START: Kind = ("a user's first timer start", START.1, [5.0, 7.0]);
+const FIRST_START: Kind = ("a user's first timer start", START.1, [2.0, 7.0]);
 const START: Kind = ("timer start", "/api/clienta_timer_start", [1.0, 7.0]);
 /// A first session earns a badge, and one that was moved back is flagged. On SQLite two statements create and fill the table
 /// from which the others take their values; fewer statements would save no round trip there.

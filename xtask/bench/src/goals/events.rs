@@ -272,12 +272,12 @@ fn make_samples(
 fn tell(options: &GoalOptions, chat: &Chat, database: &str, round: usize) -> Result<Duration> {
     let (events, from) = (options.events, options.events * round);
     let projects = options.hooks.projects;
-    // Ids grow, as those of the product do. Each event needs a session, because the outcome of its notification is recorded
-    // beside it.
+    // Ids grow from the current time, as those of the product do: housekeeping reads all older rows. Each event needs a
+    // session, because the outcome of its notification is recorded beside it.
     let uuid = |variant: &str| {
         format!(
             "(SELECT substr(t, 1, 8) || '-' || substr(t, 9, 4) || '-7' || lpad(to_hex(i % 4096), 3, '0') || '-{variant}-' \
-             || lpad(to_hex(i), 12, '0') FROM lpad(to_hex(1790000000000 + i / 4), 12, '0') AS t)"
+             || lpad(to_hex(i), 12, '0') FROM lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint + i / 4), 12, '0') AS t)"
         )
     };
     Postgres::execute(

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use crate::amqp::Amqp;
 use crate::handler::Handler;
-use crate::memory::MemoryBroker;
+use crate::in_memory::MemoryBroker;
 use crate::message::Flow;
 use crate::{
     Acknowledgement, BatchOptions, BrokerError, BrokerUrl, ConsumeOptions, Delivery, Message,

@@ -12,7 +12,7 @@ mod backoff;
 mod broker;
 mod dead_letters;
 mod handler;
-mod memory;
+mod in_memory;
 mod message;
 mod relay;
 mod topology;

@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    fn of(message: &str) -> FormMessages {
+    fn reject(message: &str) -> FormMessages {
         let refused = ApiRejection {
             status: StatusCode::BAD_REQUEST,
             message: message.to_owned(),
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_stands_beside_its_field() {
-        let messages = of("duration must be 1 to 480 whole minutes");
+        let messages = reject("duration must be 1 to 480 whole minutes");
         let shown = messages.error_at("duration");
         assert_eq!(shown, Some("Must be 1 to 480 whole minutes"));
         assert!(messages.error_at("note").or(messages.error()).is_none());
-        let messages = of("note is required");
+        let messages = reject("note is required");
         assert_eq!(messages.error_at("note"), Some("This is required"));
-        let messages = of("Project is archived");
+        let messages = reject("Project is archived");
         assert_eq!(messages.error(), Some("Project is archived"));
     }
 }

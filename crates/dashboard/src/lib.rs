@@ -5,6 +5,7 @@
 //! dependency and the place that mounts it.
 
 mod api;
+mod app_state;
 mod assets;
 mod event_stream;
 mod form;
@@ -18,7 +19,6 @@ mod projects;
 mod sessions;
 mod settings;
 mod sign_in;
-mod state;
 mod team;
 mod text;
 mod today;
@@ -29,9 +29,9 @@ use actix_web::web::{Data, ServiceConfig};
 use service_kit::http::endpoint;
 
 pub use api::ClientError;
+pub use app_state::Dashboard;
 pub use problem_page::render_problem;
 pub use settings::{DashboardSettings, OAuthClient, Sealers};
-pub use state::Dashboard;
 
 use paths::RESUME;
 

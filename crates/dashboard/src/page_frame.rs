@@ -3,9 +3,9 @@
 use actix_web::http::StatusCode;
 use web_kit::assets::STYLESHEET;
 
+use crate::app_state::Dashboard;
 use crate::assets::OWN_STYLESHEET;
 use crate::form_messages::FormMessages;
-use crate::state::Dashboard;
 
 /// What surrounds a page, as `templates/frame.html` shows it.
 pub(crate) struct PageFrame {

@@ -8,9 +8,9 @@ use service_kit::Problem;
 use web_kit::html::{accepts_html, html};
 use web_kit::text::in_words;
 
+use crate::app_state::Dashboard;
 use crate::form::SubmittedInput;
 use crate::page_frame::PageFrame;
-use crate::state::Dashboard;
 use crate::visitor::add_cookies;
 
 /// Paths of the service that mounts the dashboard, which programs call.

@@ -22,11 +22,11 @@ use web_kit::form::CsrfToken;
 use web_kit::html::html;
 
 use crate::api::{ApiClient, ApiError, ApiRejection, UserData};
+use crate::app_state::Dashboard;
 use crate::form::signed_out;
 use crate::page_frame::PageFrame;
 use crate::paths::{HOME, sign_in_path};
 use crate::sign_in::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, TokenError};
-use crate::state::Dashboard;
 
 pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
 

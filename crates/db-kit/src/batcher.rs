@@ -1,5 +1,5 @@
 //! Coalesces concurrent requests of one kind into one. Many requests then cost the database, and the threads between it and the
-//! callers, little more than one. A request that comes alone does not wait.
+//! callers, little more than a single one. A request that arrives alone does not wait.
 
 use std::any::Any;
 use std::collections::{HashSet, VecDeque};
@@ -15,22 +15,23 @@ use crate::workers::{JobError, JobHandle, JobState};
 use crate::{Backend, Db, DbError, Pool};
 
 const MAX_BATCH: usize = 32;
-/// Concurrent read batches. Requests that arrive while one runs form the next.
+/// The maximum number of concurrent read batches. Requests that arrive while one runs form the next.
 const READS_AT_ONCE: usize = 1;
-/// Concurrent write batches: one that waits for a lock does not block all others.
+/// The maximum number of concurrent write batches: one that waits for a lock does not block all others.
 const WRITES_AT_ONCE: usize = 2;
 
-/// A server that gives up sooner has found a deadlock; it has not reached its statement timeout.
+/// If a server gives up sooner than this, it has found a deadlock rather than reached its statement timeout.
 const DEADLOCK_LIMIT: Duration = Duration::from_secs(5);
 
-/// A function that returns one value per key, in their order. There are 1 to [`MAX_BATCH`] keys, one for each waiting caller.
+/// A function that returns one value per key, in the order of the keys. There are 1 to [`MAX_BATCH`] keys, one for each
+/// waiting caller.
 type BatchFn<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
 
 /// A coalescer of concurrent requests of one kind; see [`Pool::batch_reads`], [`Pool::batch_writes`] and
 /// [`Pool::batch_transactions`].
 pub struct Batcher<K, V> {
     pool: Pool,
-    /// None if each request runs alone: the writer of SQLite lets waiting requests share a commit anyway.
+    /// None if each request runs alone: SQLite's writer lets waiting requests share a commit anyway.
     queue: Option<BatchQueue<PendingRequest<K, V>>>,
     work: BatchFn<K, V>,
     /// Returns the owner of the row that a write locks; none for reads.
@@ -48,8 +49,8 @@ pub(crate) enum Batch {
 
 struct PendingRequest<K, V> {
     key: K,
-    /// A second request of the same owner is left for a later batch. That batch may run beside the first: only the row lock keeps
-    /// the two apart.
+    /// A second request from the same owner is left for a later batch. That batch may run at the same time as the first: only the
+    /// row lock keeps the two apart.
     owner: Option<i64>,
     state: JobState,
     reply: oneshot::Sender<Reply<V>>,
@@ -93,7 +94,7 @@ impl<K: Send + 'static, V: Send + 'static> Batcher<K, V> {
     /// Runs the work for `key`. It begins after this call, so it sees everything that was committed before.
     ///
     /// # Errors
-    /// Those of [`Pool::read`] and [`Pool::write_one`]. An error that one of the coalesced requests causes fails only that one.
+    /// Those of [`Pool::read`] and [`Pool::write_one`]. An error that one of the coalesced requests causes fails only that request.
     pub async fn run(&self, key: K) -> Result<V, DbError> {
         let Some(queue) = &self.queue else {
             return self.run_alone(key).await;
@@ -213,7 +214,7 @@ fn run_keys<K, V>(
     }
 }
 
-/// Whether one request may have caused the error. A deadlock is reported soon; a server that is slow is slow for all.
+/// Whether one request may have caused the error. A deadlock is reported quickly; a slow server is slow for all requests.
 fn is_isolable(error: &DbError, after: Duration) -> bool {
     match error {
         DbError::Query(_) => true,

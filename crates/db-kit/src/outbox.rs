@@ -69,7 +69,7 @@ impl NewOutboxRow {
     ///
     /// # Errors
     /// When the data cannot be serialised or is too long for an event. The change must not happen either.
-    pub fn of<T: EventData>(
+    pub fn for_event<T: EventData>(
         source: &str,
         now: DateTime<Utc>,
         request_id: Option<String>,
@@ -110,7 +110,7 @@ pub fn enqueue<T: EventData>(
     request_id: Option<String>,
     data: &T,
 ) -> QueryResult<()> {
-    insert(db, &NewOutboxRow::of(source, now, request_id, data)?)
+    insert(db, &NewOutboxRow::for_event(source, now, request_id, data)?)
 }
 
 /// Inserts the row of an event. Call it in the transaction of the change.

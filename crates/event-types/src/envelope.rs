@@ -104,7 +104,7 @@ impl RawEventData {
     ///
     /// # Errors
     /// When `data` does not serialise.
-    pub fn of<T: Serialize + ?Sized>(data: &T) -> serde_json::Result<Self> {
+    pub fn from_value<T: Serialize + ?Sized>(data: &T) -> serde_json::Result<Self> {
         to_raw_value(data).map(Self)
     }
 
@@ -162,7 +162,7 @@ impl Event {
             time,
             datacontenttype: "application/json".to_owned(),
             requestid,
-            data: RawEventData::of(data)?,
+            data: RawEventData::from_value(data)?,
         })
     }
 

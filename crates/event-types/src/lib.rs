@@ -5,9 +5,9 @@
 
 mod chat_provider;
 mod envelope;
+mod event_list;
 mod identity;
 mod integration;
-mod kinds;
 mod mail;
 mod notification;
 #[cfg(test)]

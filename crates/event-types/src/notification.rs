@@ -20,7 +20,7 @@ pub struct NotifiedEvent {
 impl NotifiedEvent {
     /// Describes the event `event_id`, whose type is that of `T`.
     #[must_use]
-    pub fn of<T: EventData>(event_id: Uuid, session_id: Uuid) -> Self {
+    pub fn new<T: EventData>(event_id: Uuid, session_id: Uuid) -> Self {
         Self {
             event_id,
             about: T::TYPE.to_owned(),

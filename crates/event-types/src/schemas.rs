@@ -51,7 +51,7 @@ struct Public {
 }
 
 impl Public {
-    fn of<T: EventData + JsonSchema>() -> Self {
+    fn new<T: EventData + JsonSchema>() -> Self {
         assert_eq!(T::EXCHANGE, Exchange::Public);
         Self {
             name: T::TYPE,
@@ -63,20 +63,20 @@ impl Public {
 
 fn all() -> [Public; 14] {
     [
-        Public::of::<SessionStarted>(),
-        Public::of::<SessionSubmitted>(),
-        Public::of::<SessionAbandoned>(),
-        Public::of::<SessionRevoked>(),
-        Public::of::<UserChanged>(),
-        Public::of::<MembershipChanged>(),
-        Public::of::<TeamChanged>(),
-        Public::of::<NotificationDelivered>(),
-        Public::of::<NotificationFailed>(),
-        Public::of::<NotificationSkipped>(),
-        Public::of::<IntegrationDisabled>(),
-        Public::of::<ChatTested>(),
-        Public::of::<WebhookAttempted>(),
-        Public::of::<WebhookDisabled>(),
+        Public::new::<SessionStarted>(),
+        Public::new::<SessionSubmitted>(),
+        Public::new::<SessionAbandoned>(),
+        Public::new::<SessionRevoked>(),
+        Public::new::<UserChanged>(),
+        Public::new::<MembershipChanged>(),
+        Public::new::<TeamChanged>(),
+        Public::new::<NotificationDelivered>(),
+        Public::new::<NotificationFailed>(),
+        Public::new::<NotificationSkipped>(),
+        Public::new::<IntegrationDisabled>(),
+        Public::new::<ChatTested>(),
+        Public::new::<WebhookAttempted>(),
+        Public::new::<WebhookDisabled>(),
     ]
 }
 

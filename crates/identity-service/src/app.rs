@@ -21,9 +21,9 @@ use crate::change_feed::IdentityCache;
 use crate::config::{Config, PremiumConfig, TeamsConfig};
 use crate::cookies::Cookies;
 use crate::error::Error;
-use crate::limits::RateLimits;
 use crate::passwords::PasswordHasher;
-use crate::photo_processor::PhotoProcessor;
+use crate::photos::processor::PhotoProcessor;
+use crate::rate_limits::RateLimits;
 use crate::sessions::queries::RefreshBatcher;
 use crate::tokens::SigningAlgorithm;
 use crate::tokens::access_token::AccessTokens;
@@ -82,7 +82,7 @@ pub(crate) struct App {
     /// encryption key that it comes from.
     pub(crate) successor_key: [u8; 32],
     pub(crate) cookies: Cookies,
-    pub(crate) limits: RateLimits,
+    pub(crate) rate_limits: RateLimits,
     pub(crate) allow_plain_pkce: bool,
     pub(crate) require_pkce_s256: bool,
     pub(crate) require_admin_totp: bool,
@@ -131,7 +131,7 @@ impl App {
             passwords: PasswordHasher::new(&config.password),
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
             cookies: Cookies::new(&base_url, config.allow_insecure_cookies),
-            limits: RateLimits::new(config.rate_limits.enabled.unwrap_or(true)),
+            rate_limits: RateLimits::new(config.rate_limits.enabled.unwrap_or(true)),
             allow_plain_pkce: config.oauth.allow_plain_pkce,
             require_pkce_s256: config.oauth.require_pkce_s256,
             require_admin_totp: config.admin.require_totp,
@@ -172,7 +172,7 @@ impl App {
     }
 
     /// Returns the shared state, for use in extractors.
-    pub(crate) fn of(req: &HttpRequest) -> Result<Data<Self>, Error> {
+    pub(crate) fn from_request(req: &HttpRequest) -> Result<Data<Self>, Error> {
         req.app_data::<Data<Self>>()
             .cloned()
             .ok_or_else(|| Error::Internal("the service's state is not set".into()))

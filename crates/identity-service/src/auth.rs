@@ -51,7 +51,7 @@ pub(crate) struct CurrentUser {
 impl CurrentUser {
     /// Returns how the caller sees their own account: with the e-mail address, unless the token's scopes hide it.
     pub(crate) fn of_themselves(&self) -> Viewer {
-        Viewer::of(&self.token.access)
+        Viewer::from_access(&self.token.access)
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
 
 /// Returns the caller, if the endpoint table accepts their token at this endpoint.
 pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
-    let caller = identify_token(&*App::of(req)?, bearer(req)?).await?;
+    let caller = identify_token(&*App::from_request(req)?, bearer(req)?).await?;
     let pattern = req.match_pattern().unwrap_or_default();
     if !token_access::allows(&caller.token.access, req.method().as_str(), &pattern) {
         return Err(Error::InsufficientScope);
@@ -155,7 +155,7 @@ async fn maybe_user(req: &HttpRequest) -> Result<MaybeUser, Error> {
 
 async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {
     let caller = current_user(req).await?;
-    let app = App::of(req)?;
+    let app = App::from_request(req)?;
     SuperAdmin::new(&app, caller).await
 }
 

@@ -128,7 +128,7 @@ impl Transaction<'_> {
 
     /// Ends the sessions derived from these ended ones and publishes the end of them all. Every process rejects their
     /// tokens within a second. An OAuth client whose last session ends here loses its access to the account.
-    pub(crate) fn end_descendants_and_publish(
+    pub(crate) fn end_derived_and_publish(
         &mut self,
         user_id: UserId,
         sids: &[String],
@@ -137,7 +137,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         let now = self.now.naive_utc();
-        let below = sessions::queries::end_descendants(self.db, sids, now)?;
+        let below = sessions::queries::end_derived_sessions(self.db, sids, now)?;
         self.audit_ended(user_id, &below, Some("opener_ended"))?;
         for sids in [sids, &below].concat().chunks(SessionRevoked::MAX_SIDS) {
             self.effects

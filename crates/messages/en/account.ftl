@@ -58,7 +58,7 @@ account-email-notified = We will then notify your current address.
 account-email-submit = Send link
 
 account-password = Password
-account-password-intro = A new password signs you out everywhere else, on other devices and in applications.
+account-password-intro = Changing your password signs you out everywhere else, including applications.
 account-password-new = New password
 account-password-repeated = Confirm new password
 account-password-mismatch = Passwords do not match
@@ -70,9 +70,9 @@ account-second-factor-on-text = Signing in requires your password and a code fro
 account-second-factor-off-text = Signing in requires only your password.
 account-second-factor-intro = With a second factor, signing in also requires a code from an authenticator app on your phone or computer. A stolen password alone is then not enough.
 account-recovery-codes-left = { $count ->
-    [0] You have no recovery codes left. Get new ones, or you will be locked out if you lose your app.
+    [0] You have no recovery codes left. Get new ones, or you will be locked out if you lose access to your app.
     [one] You have 1 recovery code left. Get new ones soon.
-   *[other] You have { $count } recovery codes left, in case you lose your app.
+   *[other] You have { $count } recovery codes left, in case you lose access to your app.
 }
 account-second-factor-set-up = Set up
 account-second-factor-turn-on = Turn on
@@ -96,7 +96,7 @@ account-recovery-codes = Recovery codes
 account-recovery-codes-on = Second factor turned on.
 account-recovery-codes-replaced = These are your new recovery codes. The old ones no longer work.
 account-recovery-codes-save = Save these codes now. They are not shown again.
-account-recovery-codes-use = If you lose your authenticator app, sign in with one of them instead. Each works once.
+account-recovery-codes-use = If you lose access to your authenticator app, sign in with one of these codes instead. Each works once.
 account-recovery-codes-saved = I have saved them
 
 account-turn-off-title = Turn off second factor
@@ -106,7 +106,7 @@ account-new-codes-intro = You get ten new codes. Your current ones stop working.
 account-new-codes-submit = Get new codes
 
 account-sessions = Sign-ins
-account-sessions-intro = These devices and applications are signed in to your account. If you do not recognize one, sign it out and change your password.
+account-sessions-intro = These devices and applications are signed in to your account. If you do not recognise one, sign it out and change your password.
 # A site that did not give its name.
 account-session-other-site = Another site
 account-session-application = Application
@@ -134,7 +134,7 @@ account-application-revoke = Revoke access
 account-application-revoke-name = Revoke access for { $application }
 
 account-delete = Delete your account
-account-delete-intro = This cannot be undone. It deletes:
+account-delete-intro = This cannot be undone. The following will be deleted:
 account-delete-profile = Your profile, photo and e-mail address
 account-delete-sessions = All your sign-ins, on every device and in every application
 account-delete-focus-sessions = Your focus sessions, points, badges, personal projects and webhooks
@@ -146,7 +146,7 @@ account-delete-username = Your username becomes available to others.
 account-delete-export = Download your account data first
 account-delete-submit = Delete account
 # Before a list of teams, each with its number of members.
-account-delete-owner = You own teams with other members. Transfer ownership or delete them first:
+account-delete-owner = You own teams that have other members. Transfer or delete these teams first:
 account-delete-team-members = { $count ->
     [one] ({ $count } member)
    *[other] ({ $count } members)

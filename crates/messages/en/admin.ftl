@@ -12,7 +12,7 @@ admin-none = None
 # Administration is not available yet.
 admin-second-factor-required = Administration requires a second factor, and your account has none. Set one up, then come back.
 admin-second-factor-set-up = Set up
-admin-sign-in-required = You signed in more than 12 hours ago. Sign in again to use administration.
+admin-sign-in-required = You signed in more than 12 hours ago. Sign in again to use the administration pages.
 
 # The search for users.
 admin-search-text = Username or e-mail address
@@ -56,7 +56,7 @@ admin-activity-on = Activity on this account
 admin-activity-by = Activity by this account
 
 # The plan of a user.
-admin-plan-tier = Tier
+admin-plan-tier = Plan
 admin-plan-end = End date
 admin-plan-submit = Change plan
 admin-plan-hint = The end date is the last day of Premium, in UTC. Leave the field empty for no end date.
@@ -123,7 +123,7 @@ admin-client-delete = Delete client
 admin-client-rotate-meaning = The current secret of { $client } stops working immediately. Users stay signed in.
 admin-client-delete-meaning = { $client } can no longer sign anyone in, and everyone is signed out of it immediately.
 admin-client-secret-save = Save the secret now. It is not shown again.
-admin-client-without-secret = A public client has no secret. It signs in with PKCE.
+admin-client-without-secret = A public client has no secret. It uses PKCE instead.
 admin-client-view = View client
 
 # The registration of a client. Each part of the client is a field, each grant type a checkbox.
@@ -134,10 +134,10 @@ admin-client-redirect-uris-hint = One per line, compared exactly. Loopback addre
 admin-client-scopes-hint = Separated by spaces. Default: openid profile email (first-party clients: all scopes). Only first-party clients can have the account scope. Available:
 admin-client-grant-code = Authorization code: users sign in with their browser
 admin-client-grant-refresh = Refresh token: users stay signed in
-admin-client-grant-device = Device flow: users enter a code in a browser elsewhere
+admin-client-grant-device = Device flow: users enter a code in a browser on another device
 admin-client-options = Options
 admin-client-is-public = Public: runs on its user’s machine and cannot keep a secret
-admin-client-is-first-party = First party: asks for no consent, unless it is public and has no https address
+admin-client-is-first-party = First party: users are not asked for consent, unless the client is public and its redirect URI is not https
 admin-client-may-introspect = Can introspect the tokens of all clients
 admin-client-requires-pkce = Must send a PKCE challenge with S256
 admin-client-submit = Register client

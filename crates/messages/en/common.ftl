@@ -15,10 +15,10 @@ common-send-form = Send
 common-discard-form = Discard
 
 # Forms that cannot be read, and one that was shown in another browser or to another account.
-common-form-expected = This page accepts only forms
+common-form-expected = This page accepts only form submissions
 common-form-nul = The form contains a NUL character, which cannot be saved
 common-form-incomplete = A field is missing from the form
-common-form-foreign = This form was opened by another account, or not on this page. Go back, reload the page, and send it again.
+common-form-foreign = This form was opened in another browser or by another account. Go back, reload the page, and send the form again.
 
 common-seconds = { $count ->
     [one] 1 second

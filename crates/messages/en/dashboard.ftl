@@ -14,7 +14,7 @@ dashboard-credited-of-planned = { $credited } of { $planned }
 # Dates and times. { $date } is common-date, beside a heading common-short-date.
 dashboard-day = { $weekday }, { $date }
 dashboard-date-time = { $date }, { $time }
-# The number of a day of the week, from Monday on.
+# The number of a day of the week, counted from Monday.
 dashboard-weekday = { $weekday ->
     [1] Monday
     [2] Tuesday
@@ -27,7 +27,7 @@ dashboard-weekday = { $weekday ->
 
 # The frame of the dashboard, its success messages, signing in and out, and errors.
 
-# The frame: the menu, and what stands beside it.
+# The frame: the menu, and what is beside it.
 dashboard-skip = Skip to content
 # The name of the menu, for screen readers.
 dashboard-menu = Main
@@ -44,7 +44,7 @@ dashboard-save = Save
 # Success messages, after a form was sent.
 dashboard-done-signed-out = You are signed out of the dashboard.
 # The identity service was down, so the sign-in could not be ended.
-dashboard-done-signed-out-here = You are signed out in this browser, but the sign-in is still active, because the identity service did not respond. End it on your account page, under Sign-ins.
+dashboard-done-signed-out-here = You are signed out in this browser, but the sign-in is still active, because the identity service did not respond. To sign it out, go to Sign-ins on your account page.
 dashboard-done-started = Timer started. Your plan is locked.
 dashboard-done-saved = Session saved.
 dashboard-done-preferences = Preferences saved.
@@ -95,8 +95,8 @@ dashboard-identity-unavailable = The identity service is not responding
 dashboard-token-rejected = You are signed in, but the work-session service rejected your sign-in. The operator may need to set WORKSESSION__IDENTITY_URL
 dashboard-https-required = Signing in from another machine requires HTTPS. The operator can put a TLS proxy in front of the services, and set WORKSESSION__BASE_URL and IDENTITY__BASE_URL to its addresses
 dashboard-wrong-issuer = This response is not from { $issuer }, where you were sent to sign in. The operator may need to set WORKSESSION__IDENTITY_PUBLIC_URL
-dashboard-unknown-client = The identity service does not recognize this dashboard. The operator needs to set WORKSESSION__DASHBOARD__CLIENT_ID and WORKSESSION__DASHBOARD__CLIENT_SECRET to those of a registered client
-dashboard-already-signed-in = You are already signed in. This sign-in was already used or has expired
-dashboard-other-browser = This sign-in was started in another browser or has expired. Sign in again
-dashboard-sign-in-expired = This sign-in was already used or has expired. Sign in again
+dashboard-unknown-client = The identity service does not recognise this dashboard. The operator needs to set WORKSESSION__DASHBOARD__CLIENT_ID and WORKSESSION__DASHBOARD__CLIENT_SECRET to those of a registered client
+dashboard-already-signed-in = You are already signed in. This sign-in attempt was already completed or has expired
+dashboard-other-browser = This sign-in attempt was started in another browser or has expired. Sign in again
+dashboard-sign-in-expired = This sign-in attempt was already completed or has expired. Sign in again
 dashboard-sign-in-denied = You were not signed in

@@ -75,15 +75,15 @@ entry-link-requested-text = If the account exists and has a verified e-mail addr
 entry-declined = You declined the invitation
 entry-declined-text = It can no longer be used.
 entry-dead-link = This link is no longer valid
-entry-dead-link-text = A link works only once, expires, and stops working when a newer one is sent. Nothing has changed.
-entry-dead-verification-text = A link works only once, expires after one day, and stops working when a newer one is sent. You can request a new one in your account.
+entry-dead-link-text = It may have been used already, have expired, or have been replaced by a newer one. Nothing has changed.
+entry-dead-verification-text = It may have been used already, have expired (after one day), or have been replaced by a newer one. You can request a new one in your account.
 entry-request-link = Request a new link
 
 # Why an invitation cannot be answered.
 entry-unknown = Invitation not found
 entry-unknown-text = If you were invited again, only the link in the newest e-mail works.
 entry-was-accepted = This invitation was already accepted
-entry-was-accepted-text = Each invitation works for one person. If it was not you, ask the team for a new one.
+entry-was-accepted-text = Each invitation works for one person. If that was not you, ask the team for a new one.
 entry-was-declined = This invitation was declined
 entry-was-declined-text = If you want to join after all, ask the team for a new one.
 entry-was-withdrawn = This invitation was withdrawn

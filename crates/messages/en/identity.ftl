@@ -49,8 +49,8 @@ identity-role-changed = Role changed.
 # At the top of a page of administration, after a form.
 identity-user-activated = Account activated.
 identity-user-deactivated = Account deactivated and signed out everywhere.
-identity-user-promoted = The account is now an administrator.
-identity-user-demoted = The account is no longer an administrator.
+identity-user-promoted = The user is now an administrator.
+identity-user-demoted = The user is no longer an administrator.
 identity-user-sessions-ended = Account signed out everywhere.
 identity-reset-mailed = If the account has a verified e-mail address, a link to choose a new password is on its way.
 identity-plan-changed = Plan changed.

@@ -1,4 +1,4 @@
-# Mails. Names that people chose are in quotation marks, except in facts.
+# E-mails. Names that people chose are in quotation marks, except in facts.
 
 mail-greeting = Hello { $name },
 mail-open-link = Or open this address in your browser:
@@ -49,11 +49,11 @@ mail-reset-closing = If you did not request this, ignore this e-mail. Your passw
 # A sign-in from an address or with a browser that the account has not used before.
 mail-sign-in-subject = New sign-in to your Holdfast account
 mail-sign-in-title = New sign-in to your account
-mail-sign-in-opening = Your Holdfast account was signed in to from a browser, app or network that you have not used recently. If this was you, you can ignore this e-mail.
+mail-sign-in-opening = Someone signed in to your Holdfast account from a browser, app or network that you have not used recently. If this was you, you can ignore this e-mail.
 
 # Wrong codes of the second factor, after the right password.
-mail-codes-subject = Incorrect codes for your Holdfast account
-mail-codes-title = Incorrect codes for your account
+mail-codes-subject = Incorrect second-factor codes for your Holdfast account
+mail-codes-title = Incorrect second-factor codes for your account
 mail-codes-opening = Someone who knows your password entered several incorrect codes for your second factor and was denied access. If this was you, wait a moment before you enter the next code.
 
 # Goes to the old address.
@@ -67,14 +67,14 @@ mail-security-title = Your security settings were changed
 mail-security-opening = A setting that protects your Holdfast account was changed. If this was you, you can ignore this e-mail.
 
 # A project's chat that refuses messages.
-mail-chat-disabled-title = The chat of “{ $project }” was disabled
-mail-chat-disabled-opening = The chat that you set up for this project permanently rejects our messages, so it no longer receives notifications. Sessions and points are not affected.
+mail-chat-disabled-title = The chat for “{ $project }” was disabled
+mail-chat-disabled-opening = The chat that you set up for this project has stopped accepting our messages, so we stopped sending them. Sessions and points are not affected.
 mail-chat-disabled-action = See how to set up the chat again
 mail-chat-disabled-closing = In the chat, check that the incoming webhook or access token is still valid. Then set up the chat for the project again to re-enable it. You are receiving this e-mail because you made the last change to this chat.
 
 # A webhook without a usable receiver. Its owner may have described it.
 mail-webhook-disabled-title = Your webhook “{ $webhook }” was disabled
-mail-webhook-disabled-title-number = Your webhook number { $id } was disabled
+mail-webhook-disabled-title-number = Your webhook with ID { $id } was disabled
 mail-webhook-disabled-opening = The receiver of this webhook has stopped accepting our requests, so we stopped sending them. Events that happen in the meantime are not sent later.
 mail-webhook-disabled-action = See how to re-enable the webhook
 mail-webhook-disabled-closing = When the receiver works again, save the webhook, even without changes, to re-enable it. You are receiving this e-mail because you made the last change to this webhook.

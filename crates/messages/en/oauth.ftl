@@ -22,7 +22,7 @@ oauth-scope-sessions-read = See your projects, focus sessions and points
 oauth-scope-sessions-write = Plan, start and finish focus sessions, and change your projects and preferences
 oauth-scope-integrations-write = Change your webhooks, and the chats and webhooks of your teams
 oauth-scope-offline-access = Keep this access while you are away, until you revoke it
-oauth-scope-account = Change your profile and photo, see and end your sign-ins, and download your data
+oauth-scope-account = Change your profile and photo, see where you are signed in and sign you out, and download your data
 # Two scopes together allow this.
 oauth-scope-team-activity = See what others in your teams plan and do: their focus sessions, notes and points
 # Without any scope.

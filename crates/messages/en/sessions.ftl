@@ -19,14 +19,14 @@ sessions-status = { $status ->
 
 # The form at the end of a session.
 sessions-finish = Finish session
-sessions-abandoned = This session was not finished within 12 hours of its planned end. Your note will be saved, but no time is credited.
+sessions-abandoned = This session was not finished within 12 hours of its planned end. Your note will be saved, but no time will be credited.
 sessions-locked-plan = Plan (locked)
 sessions-time = { $from } to { $to }
 # $worked and $planned are numbers of minutes.
 sessions-time-partial = { $from } to { $to }: { $worked } of { $planned } minutes. Finishing early earns half the points, or none if you worked less than 5 minutes or less than half of the plan.
 sessions-not-now = Not now
 # Errors, without a full stop, because the page adds it. $message is a sentence of the API without one.
-sessions-already-finished = This session was already finished in another tab or client, so this form was not saved. Your input is below. Save it to replace what is stored
+sessions-already-finished = This session was already finished in another tab or client, so this form was not saved. Your input is below. To replace the saved version with it, save again
 sessions-plan-differs = Your plan was locked when the timer started and cannot be changed. { $message }. Nothing was saved, and the session is still open. Below is the original plan with your input
 
 # The fields about the work.

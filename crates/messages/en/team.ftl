@@ -80,12 +80,12 @@ team-archive-text = You cannot start new sessions on an archived project. Its pa
 
 # The chat of a project.
 team-chat = Chat
-team-chat-creator = It was connected by { $creator }. If you resume it, it will belong to you.
+team-chat-creator = This chat was connected by { $creator }. If you resume it, it will belong to you.
 # The last test message. A reason of the API may follow. $at is a date with its time.
 team-test = { $outcome ->
-    [pending] Test message of { $at }: waiting for the result.
-    [delivered] Test message of { $at }: delivered.
-   *[failed] Test message of { $at }: not delivered.
+    [pending] Test message from { $at }: waiting for the result.
+    [delivered] Test message from { $at }: delivered.
+   *[failed] Test message from { $at }: not delivered.
 }
 team-test-send = Send test message
 team-chat-remove = Remove chat

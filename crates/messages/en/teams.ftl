@@ -7,7 +7,7 @@ teams-role-member = Member
 # The teams of a user. The first is a heading and the link back to it, the second a link and the title of the page behind it.
 teams-title = Teams
 teams-new = New team
-teams-none = You are not in a team yet. Create one, or ask to be invited to one.
+teams-none = You are not in a team yet. Create one, or ask a team’s owner or admin to invite you.
 teams-members = { $count ->
     [one] 1 member
    *[other] { $count } members
@@ -57,7 +57,7 @@ teams-delete-mismatch = This is not the team’s short name
 # Leaving a team. The first is a heading, a link and a button.
 teams-leave = Leave team
 teams-leave-owner = You own { $team }. To leave it, transfer ownership to another member or delete the team first.
-teams-leave-meaning = You will no longer be a member of { $team }, and the invitations that you sent for it are withdrawn. To return, you need a new invitation.
+teams-leave-meaning = You will no longer be a member of { $team }, and any invitations to it that you sent will be withdrawn. To return, you need a new invitation.
 
 # A member. $role is teams-role-owner, teams-role-admin or teams-role-member.
 teams-member-since = { $role } since { $date }
@@ -69,7 +69,7 @@ teams-change-role = Change role
 teams-remove-link = Remove from team
 # The title and the button of the page behind teams-remove-link.
 teams-remove = Remove member
-teams-remove-meaning = { $username } will no longer be a member of { $team }. Invitations that they sent for it are withdrawn.
+teams-remove-meaning = { $username } will no longer be a member of { $team }. Any invitations to it that they sent will be withdrawn.
 # A link, and the title and the button of the page behind it.
 teams-transfer = Transfer ownership
 teams-transfer-hint = { $username } becomes the owner
@@ -78,7 +78,7 @@ teams-transfer-meaning = { $username } becomes the owner of { $team }, and you b
 # Adding members: by mail, or by username.
 teams-invite-email = Invite by e-mail
 teams-email = E-mail address
-teams-email-hint = They get a link that works for seven days, even if they have no account yet. Invite them again to send a new one.
+teams-email-hint = We send a link that works for seven days, even if the recipient has no account yet. To send a new one, invite them again.
 teams-invite-submit = Send invitation
 teams-add = Add an existing account
 teams-username = Username

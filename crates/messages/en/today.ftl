@@ -2,12 +2,12 @@
 
 today-title = Today
 
-# The running session. today-time-up also stands in the title of the page, before the category.
+# The running session. today-time-up also appears in the title of the page, before the category.
 today-current = Current session
 today-time-up = Time is up
 # Under the remaining time. $time is a time of day.
 today-until = until { $time }
-today-since = since { $time }
+today-since = ended at { $time }
 # A planned duration, and the times of day at which it starts and ends.
 today-planned = { $duration }, { $from } to { $to }
 today-locked = Your plan is locked while the timer is running.
@@ -33,16 +33,16 @@ today-start-submit = Start timer
 today-personal-projects = Personal
 today-duration-malformed = Enter a whole number of minutes
 # Without a full stop, because the page adds it.
-today-other-plan = This form was already sent with a different plan. If the current session is not the one you want, send it again
+today-other-plan = This form was already sent with a different plan. If the current session is not the one you want, send the form again
 
-# The progress of the day. today-of-goal stands after the number of sessions.
+# The progress of the day. today-of-goal follows the number of sessions.
 today-progress = Today’s progress
 today-of-goal = of { $goal ->
     [one] 1 session
    *[other] { $goal } sessions
 }
 # For screen readers.
-today-goal = Progress toward your daily goal
+today-goal = Progress towards your daily goal
 today-goal-value = { $sessions } of { $goal }
 today-focus-time = Focus time
 today-points = Points
@@ -75,13 +75,13 @@ today-shared-computer = Signing out of the dashboard does not sign you out of yo
 # A link.
 today-account = Go to your account
 
-# A dashboard that is not registered at the identity service. A text that ends with a colon stands before settings or commands.
+# A dashboard that is not registered at the identity service. Text that ends with a colon introduces settings or commands.
 today-setup = Setup required
 today-setup-title = The dashboard is not set up yet
 today-setup-text = The dashboard signs people in through the identity service, so it must be registered there. The operator does this once. The APIs work in the meantime.
 today-setup-https = The dashboard’s address is { $address }. Browsers can sign in only over HTTPS, or on this machine. Change this setting to an https address:
 today-setup-register = 1. Register the dashboard
-today-setup-register-text = Run this on the command line of the identity service:
+today-setup-register-text = Run this command where the identity service runs:
 today-setup-configure = 2. Configure the work-session service
 today-setup-configure-text = Set these to the printed values, and restart the service:
-today-setup-automatic = Each of these commands does both automatically:
+today-setup-automatic = These commands do both steps automatically:

@@ -5,7 +5,7 @@ webhooks-title = Webhooks
 webhooks-intro = A webhook sends signed requests about focus sessions to your own program. You can create webhooks for your own sessions and for teams that you manage.
 webhooks-new = New webhook
 webhooks-url = URL
-webhooks-url-hint = Not shown again, because its path may be secret.
+webhooks-url-hint = The URL is not shown again, because its path may be secret.
 # Whose sessions: the user's own, or a team's.
 webhooks-owner = Sessions
 webhooks-own = Your own sessions
@@ -25,7 +25,7 @@ webhooks-description = Description
 # One webhook.
 webhooks-webhook = Webhook
 webhooks-paused = Paused: { $reason }.
-webhooks-creator = It was set up by { $creator }. If you resume it, it will belong to you.
+webhooks-creator = This webhook was set up by { $creator }. If you resume it, it will belong to you.
 webhooks-disabled = Disabled: { $reason }. To re-enable the webhook, save it.
 # The scheme and host of its URL.
 webhooks-origin = Origin

@@ -98,10 +98,10 @@ pub struct SmtpConfig {
     /// another machine, STARTTLS is required. `?tls=required` always requires it, and `?tls=never` disables
     /// encryption. Certificates are verified where encryption is required.
     pub url: Option<SecretText>,
-    /// The sender of mails, such as `Holdfast <no-reply@example.org>`. Its domain is also the notifier's name in the
+    /// The sender of e-mails, such as `Holdfast <no-reply@example.org>`. Its domain is also the notifier's name in the
     /// SMTP greeting, and the domain of each Message-ID.
     pub from: String,
-    /// Hours after which an undelivered mail fails: 1 to 168.
+    /// Hours after which an undelivered e-mail fails: 1 to 168.
     pub give_up_hours: u32,
     /// Seconds that the mail server may take for each step, such as the connection, the sign-in, a command or the
     /// content of a mail: 1 to 600.

@@ -15,7 +15,7 @@ pub mod data_dir;
 pub mod guard;
 pub mod http;
 pub mod logging;
-pub mod memory;
+pub mod memory_budget;
 pub mod metrics;
 pub mod names;
 pub mod openapi;

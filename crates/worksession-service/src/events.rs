@@ -14,7 +14,7 @@ pub(crate) fn outbox_row<T: EventData>(
     request_id: Option<&RequestId>,
     data: &T,
 ) -> QueryResult<NewOutboxRow> {
-    NewOutboxRow::of(SOURCE, now, request_id.map(ToString::to_string), data)
+    NewOutboxRow::for_event(SOURCE, now, request_id.map(ToString::to_string), data)
 }
 
 /// Inserts an event into the outbox. Call it in the transaction of the change that the event reports.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use db_kit::inbox;
 
+use crate::app_state::State;
 use crate::background_job::BackgroundJob;
 use crate::error::Error;
-use crate::state::State;
 
 /// How long inbox rows are retained: longer than the broker redelivers, or operators replay dead letters.
 const RETENTION: TimeDelta = TimeDelta::days(30);

@@ -6,6 +6,7 @@
 //! slow chat never delays them.
 
 mod analytics;
+mod app_state;
 mod auth;
 mod background_job;
 mod chat_settings;
@@ -35,7 +36,6 @@ mod running;
 mod schema;
 mod sealers;
 mod sessions;
-mod state;
 mod sync;
 mod team_activity;
 mod team_projects;

@@ -16,6 +16,7 @@ use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
+use crate::app_state::AppState;
 use crate::auth::{IdentityClient, recheck_caller};
 use crate::background_job::BackgroundJob;
 use crate::config::{Config, default_identity_url};
@@ -26,7 +27,6 @@ use crate::leaderboard::LeaderboardCache;
 use crate::rollups::{self, auditor};
 use crate::sealers::Sealers;
 use crate::sessions::sweeper;
-use crate::state::AppState;
 use crate::{
     analytics, chat_settings, dashboard, event_stream, feedback, health, identity_events,
     inbox_retention, leaderboard, login, openapi, preferences, projects, sessions, sync,

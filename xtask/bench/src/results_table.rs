@@ -22,7 +22,7 @@ pub(super) struct Sample {
 
 impl Sample {
     /// Returns a sample with this result and its limit.
-    pub(super) fn of(ours: f64, limit: f64) -> Self {
+    pub(super) fn new(ours: f64, limit: f64) -> Self {
         Self {
             ours,
             limit,
@@ -276,7 +276,7 @@ mod tests {
     fn row(ratios: &[f64], goal: Goal, p99_goal: Option<f64>) -> ResultRow {
         let sample = |ratio: &f64| Sample {
             p99_ms: 5.0,
-            ..Sample::of(ratio * 1000.0, 1000.0)
+            ..Sample::new(ratio * 1000.0, 1000.0)
         };
         ResultRow {
             work: "work".into(),
@@ -320,7 +320,7 @@ mod tests {
         let mut alone = row(&[f64::NAN], Goal::Told, None);
         alone.work = "alone".into();
         alone.unit = Unit::Milliseconds;
-        alone.samples = vec![Sample::of(12.0, f64::NAN)];
+        alone.samples = vec![Sample::new(12.0, f64::NAN)];
         write(&[ratio.clone(), timed.clone(), alone.clone()], file.path()).unwrap();
         let before = read(file.path()).unwrap();
         assert_eq!(was(&before, &ratio).as_deref(), Some(" (was 0.25)"));
@@ -339,7 +339,7 @@ mod tests {
     fn columns_are_aligned_and_hold_each_unit() {
         let mut small = row(&[0.5], Goal::AtMost(30.0), None);
         small.unit = Unit::Milliseconds;
-        small.samples = vec![Sample::of(28.5, f64::NAN)];
+        small.samples = vec![Sample::new(28.5, f64::NAN)];
         let large = row(&[0.61], Goal::AtLeast(0.6), Some(6.0));
         let lines = [
             HEAD.map(str::to_owned),

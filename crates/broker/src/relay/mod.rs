@@ -1,6 +1,6 @@
 //! The relay: publishes the rows of a service's outbox.
 //!
-//! A short transaction leases the rows. They are published outside of it, so that a slow broker holds no lock.
+//! A short transaction leases the rows. They are published outside it, so that a slow broker holds no lock.
 //! Confirmed rows are deleted, and all others are released. The relays of several replicas work concurrently.
 
 mod metrics;
@@ -23,10 +23,10 @@ use crate::backoff::Backoff;
 use metrics::Metrics;
 use outbox::{Outbox, RelayedBatch};
 
-/// How long the relay waits after a wake for further rows, so that a burst is one transaction.
+/// How long the relay waits for further rows after a wake-up, so that a burst is one transaction.
 const COALESCE_FOR: Duration = Duration::from_millis(5);
 
-/// How long it waits after a wake that follows a batch within [`STREAM`].
+/// How long it waits after a wake-up that follows a batch within [`STREAM`].
 const COALESCE_IN_STREAM_FOR: Duration = Duration::from_millis(20);
 const STREAM: Duration = Duration::from_millis(50);
 
@@ -40,15 +40,15 @@ pub struct RelayOptions {
     pub name: String,
     /// The clock of the outbox rows, in UTC.
     pub now: Arc<dyn Fn() -> NaiveDateTime + Send + Sync>,
-    /// How often the outbox is read without a wake, for rows of other processes.
+    /// How often the outbox is read even without a wake-up, for rows from other processes.
     pub poll: Duration,
-    /// How long rows are leased. The rows of a crashed relay are free after this time.
+    /// How long rows are leased. The rows of a crashed relay become free after this time.
     pub lease: Duration,
-    /// The most rows in a lease.
+    /// The maximum number of rows in a lease.
     pub batch: i64,
-    /// The most batches in progress at once.
+    /// The maximum number of batches in progress at once.
     pub batches: usize,
-    /// Finds the rows that have a subscribed webhook. Without it, none has one.
+    /// Finds the rows that have a subscribed webhook. Without it, no row is assumed to have one.
     pub bcc_filter: Option<BccFilter>,
 }
 
@@ -118,7 +118,7 @@ impl RelayHandle {
         self.wake.notify_one();
     }
 
-    /// Stops leasing, and waits about twenty seconds at most until the batches in progress are settled.
+    /// Stops leasing, and waits at most about twenty seconds for the batches in progress to be settled.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         if let Some(task) = self.task.lock().await.take() {
@@ -201,7 +201,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
     while in_progress.join_next().await.is_some() {}
 }
 
-/// While the broker is unavailable, no row is leased, and the database has no extra load.
+/// Waits until the broker is available. Until then, no row is leased, and the database has no extra load.
 async fn wait_for_broker(
     outbox: &Outbox,
     observe: &mut Interval,

@@ -85,7 +85,7 @@ pub(super) async fn page(
         ),
     };
     let page = SessionListPage {
-        frame: user.frame(t("look-back-sessions"), &data).with(messages),
+        frame: user.frame(t("history-sessions"), &data).with(messages),
         is_filtered: filter.is_filtered(),
         projects: &projects.projects,
         zone: TimeFormatter::new(&data.timezone),

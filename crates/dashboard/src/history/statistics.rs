@@ -85,7 +85,7 @@ async fn load<'a>(
     let weeks = weeks.buckets.iter().map(week).collect();
     let hours = hours.buckets.iter().map(hour).collect();
     Ok(StatisticsPage {
-        frame: user.frame(t("look-back-title"), data),
+        frame: user.frame(t("history-title"), data),
         goal: text::minutes(goal),
         calendar: Heatmap::draw(&calendar, goal),
         worked_days: days
@@ -128,18 +128,18 @@ fn calendar_day(bucket: &Bucket) -> Option<(NaiveDate, SessionTotals)> {
 fn week(bucket: &Bucket) -> Column {
     let (year, week) = bucket.key.split_once("-W").unwrap_or(("", &bucket.key));
     Column {
-        name: t("look-back-week-of-year")
+        name: t("history-week-of-year")
             .with("week", week.trim_start_matches('0'))
             .with("year", year)
             .into(),
-        label: t("look-back-week-short").with("week", week).into(),
+        label: t("history-week-short").with("week", week).into(),
         worked: bucket.worked,
     }
 }
 
 fn hour(bucket: &Bucket) -> Column {
     Column {
-        name: t("look-back-hour-range").with("hour", &bucket.key).into(),
+        name: t("history-hour-range").with("hour", &bucket.key).into(),
         label: bucket.key.clone(),
         worked: bucket.worked,
     }
@@ -152,9 +152,9 @@ fn project(named: &[Project], key: &str) -> String {
             Some(team) => format!("{} ({team})", project.name),
             None => project.name.clone(),
         },
-        (None, "none") => t("look-back-no-project").into(),
-        (None, "other") => t("look-back-other-projects").into(),
+        (None, "none") => t("history-no-project").into(),
+        (None, "other") => t("history-other-projects").into(),
         // It belongs to a team that the user left, or that was deleted.
-        (None, _) => t("look-back-unavailable-project").into(),
+        (None, _) => t("history-unavailable-project").into(),
     }
 }

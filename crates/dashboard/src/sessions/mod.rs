@@ -1,7 +1,7 @@
 //! Sessions after their plan: finishing them, showing them, and correcting them later.
 
-mod finish;
-mod finished;
+mod finish_form;
+mod finished_page;
 mod review;
 mod session_page;
 
@@ -11,10 +11,10 @@ use service_kit::http::endpoint;
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(
         endpoint("/sessions/{id}/finish")
-            .get(finish::page)
-            .post(finish::submit),
+            .get(finish_form::page)
+            .post(finish_form::submit),
     )
-    .service(endpoint("/sessions/{id}/finished").get(finished::page))
+    .service(endpoint("/sessions/{id}/finished").get(finished_page::page))
     .service(
         endpoint("/sessions/{id}")
             .get(session_page::page)

@@ -14,9 +14,9 @@ use web_kit::text::with_query;
 
 use super::authorization_state::AuthorizationState;
 use super::{BROWSER, BrowserSignIn, ClientContext, LIFE, NAME, TokenClient, TokenError};
+use crate::app_state::Dashboard;
 use crate::form::go_up;
 use crate::paths::{CALLBACK, HOME, SIGN_IN};
-use crate::state::Dashboard;
 use crate::visitor::Visitor;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {

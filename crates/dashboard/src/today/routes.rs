@@ -13,12 +13,12 @@ use web_kit::text::with_query;
 use super::page::{StartForm, TodayData};
 use super::timer::Timer;
 use crate::api::{ApiRejection, StartResponse};
+use crate::app_state::Dashboard;
 use crate::assets::TIMER;
 use crate::form::{Form, go_up, normalize_line_ends};
 use crate::form_messages::{DoneQuery, FormMessages};
 use crate::page_frame::PageFrame;
 use crate::paths::HOME;
-use crate::state::Dashboard;
 use crate::text::{self, TimeFormatter};
 use crate::visitor::{SignInState, SignedInVisitor, Visitor};
 

@@ -60,7 +60,7 @@ pub(crate) enum Viewer {
 
 impl Viewer {
     /// Returns how the holder of a token sees their own account.
-    pub(crate) fn of(access: &TokenAccess) -> Self {
+    pub(crate) fn from_access(access: &TokenAccess) -> Self {
         match (access.scope(), access.sees_email()) {
             (None, _) => Self::SelfOrSuperadmin,
             (Some(_), true) => Self::Client,

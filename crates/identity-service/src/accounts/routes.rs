@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::auth::{CurrentUser, MaybeUser};
 use crate::deletion;
 use crate::error::Error;
-use crate::limits::AddressLimit;
 use crate::profiles;
+use crate::rate_limits::AddressLimit;
 use crate::request_context::RequestContext;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -40,7 +40,7 @@ async fn register(
     context: RequestContext,
     body: Json<RegisterRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    app.limits
+    app.rate_limits
         .check_address(AddressLimit::Register, context.address)?;
     let pair = service::register(&app, body.into_inner()?, &context).await?;
     Ok(HttpResponse::Created().json(pair))

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::error::{Error, render};
 use crate::request_context::{RequestChannel, RequestContext};
-use crate::start::{self, MIGRATIONS, NAME};
+use crate::running::{self, MIGRATIONS, NAME};
 
 /// The state of a command: the service's state without a server. A running service publishes the events that it
 /// leaves in the outbox, and learns of its changes by the change feed.
@@ -41,12 +41,12 @@ impl Context {
     ) -> Result<Self, CommandError> {
         let pool = config.home().open_existing_pool(&config.database, NAME)?;
         // A wrong path would otherwise get new keys.
-        if let Some(missing) = start::missing_key(config) {
+        if let Some(missing) = running::missing_key(config) {
             return Err(StartError::NothingThere(missing).into());
         }
         check_migrated(&pool, MIGRATIONS).await?;
         let base_url = config.public_url(config.listen);
-        let secrets = start::secrets(config)?;
+        let secrets = running::secrets(config)?;
         let app = App::new(config, base_url, pool, Clock::system(), &secrets, None)?;
         Ok(Self {
             app,

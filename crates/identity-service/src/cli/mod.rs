@@ -17,7 +17,7 @@ use service_kit::{Clock, config, termination};
 
 pub use self::admin::{AdminArgs, run_admin};
 use crate::config::Config;
-use crate::start::{self, Deps, MIGRATIONS};
+use crate::running::{self, Deps, MIGRATIONS};
 
 /// The name of the administration command, for hints.
 const ADMIN: &str = "identity-service admin";
@@ -85,7 +85,7 @@ fn read_config(common: &CommonArgs) -> Result<Config, config::ConfigError> {
 }
 
 async fn migrate(config: &Config) -> Result<(), Box<dyn std::error::Error>> {
-    let pool = start::open_pool(config)?;
+    let pool = running::open_pool(config)?;
     let migrations = service_kit::start::migrate(&pool, MIGRATIONS).await?;
     Ok(print_applied(&migrations)?)
 }
@@ -93,7 +93,7 @@ async fn migrate(config: &Config) -> Result<(), Box<dyn std::error::Error>> {
 async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     let url = config.broker.url("IDENTITY")?;
     let broker = Broker::connect(&url, &config.broker.prefix, "identity-service");
-    let running = start::start(
+    let running = running::start(
         config,
         Deps {
             clock: Clock::system(),

@@ -9,8 +9,8 @@ use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::{AccountLimit, AddressLimit};
 use crate::mail_links::{self, Purpose};
+use crate::rate_limits::{AccountLimit, AddressLimit};
 use crate::request_context::RequestContext;
 use crate::transaction::Transaction;
 
@@ -25,7 +25,7 @@ pub(crate) async fn change(
     let email = Email::parse(&request.email)?;
     let shown = (request.password.as_str(), request.totp_code);
     let reauth = Reauthentication::verify(app, caller, shown, context, "email change").await?;
-    app.limits
+    app.rate_limits
         .check_account(AccountLimit::NewAddress, caller.account.id)?;
     reauth
         .transact(app, move |tx, account, session_id| {
@@ -52,7 +52,7 @@ pub(crate) async fn verify(
     request: VerifyEmailRequest,
     context: &RequestContext,
 ) -> Result<(), Error> {
-    app.limits
+    app.rate_limits
         .check_address(AddressLimit::Link, context.address)?;
     app.transact(context, move |tx| {
         let (user_id, email) = mail_links::redeem(tx, Purpose::VerifyEmail, &request.token)?;

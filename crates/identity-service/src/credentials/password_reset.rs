@@ -14,9 +14,9 @@ use crate::accounts::{self, Email, Username};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::limits::{AccountLimit, AddressLimit};
 use crate::mail_links::{self, Purpose};
 use crate::passwords::{Password, own_words};
+use crate::rate_limits::{AccountLimit, AddressLimit};
 use crate::request_context::RequestContext;
 use crate::sessions;
 
@@ -39,7 +39,7 @@ pub(crate) async fn forgot(
     request: ForgotRequest,
     context: &RequestContext,
 ) -> Result<(), Error> {
-    app.limits
+    app.rate_limits
         .check_address(AddressLimit::Link, context.address)?;
     let target = match (request.username, request.email) {
         (Some(name), None) => Username::parse(&name).map_or(ResetTarget::Nobody, |name| {
@@ -63,7 +63,7 @@ async fn mail_link(app: &App, target: ResetTarget, context: &RequestContext) -> 
     let user_id = found.as_ref().map(|(account, _)| account.id);
     let recipient = found
         .filter(|(account, reachable)| {
-            let limits = &app.limits;
+            let limits = &app.rate_limits;
             *reachable
                 && limits
                     .check_account(AccountLimit::ResetMail, account.id)
@@ -127,7 +127,7 @@ pub(crate) async fn reset(
     request: ResetRequest,
     context: &RequestContext,
 ) -> Result<(), Error> {
-    app.limits
+    app.rate_limits
         .check_address(AddressLimit::Link, context.address)?;
     let password = Password::parse_new(&request.new_password)?;
     let (token, now) = (request.token.clone(), app.clock.now_naive());
@@ -161,7 +161,7 @@ pub(crate) async fn reset(
     match done {
         Ok(account) => {
             let username = account.username.to_ascii_lowercase();
-            app.limits.login_succeeded(context.address, &username);
+            app.rate_limits.login_succeeded(context.address, &username);
             Ok(())
         }
         Err(Error::InvalidLink) => {

@@ -50,7 +50,7 @@ impl Reauthentication {
     ) -> Result<Self, Error> {
         let user_id = caller.account.id;
         let username = caller.account.username.to_ascii_lowercase();
-        app.limits
+        app.rate_limits
             .check_login(context.address, &username, app.clock.now())?;
         let stored = app
             .read(move |db| queries::find_hash(db, user_id))
@@ -157,14 +157,14 @@ impl Reauthentication {
             }
             Ok(value) => {
                 let address = self.context.address;
-                app.limits.login_succeeded(address, &self.username);
+                app.rate_limits.login_succeeded(address, &self.username);
                 Ok(value)
             }
         }
     }
 
     async fn record_failure(&self, app: &App, wrong: &'static str) -> Error {
-        app.limits
+        app.rate_limits
             .login_failed(self.context.address, &self.username, app.clock.now());
         let entry = NewAuditEntry::on(AuditAction::PASSWORD_REFUSED, self.user_id)
             .session(&self.session_id)

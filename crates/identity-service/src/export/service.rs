@@ -13,11 +13,11 @@ use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::AccountLimit;
 use crate::oauth::consents;
 use crate::oauth::consents::ConsentRow;
 use crate::photos;
 use crate::photos::model::PhotoRow;
+use crate::rate_limits::AccountLimit;
 use crate::request_context::RequestContext;
 use crate::teams::model::effective_role;
 use crate::totp;
@@ -34,7 +34,8 @@ pub(crate) async fn export(
     context: &RequestContext,
 ) -> Result<ExportResponse, Error> {
     let user_id = caller.account.id;
-    app.limits.check_account(AccountLimit::Export, user_id)?;
+    app.rate_limits
+        .check_account(AccountLimit::Export, user_id)?;
     let exported =
         NewAuditEntry::on(AuditAction::EXPORTED, user_id).session(&caller.token.session_id);
     app.transact(&context.clone().for_caller(caller), move |tx| {

@@ -11,8 +11,8 @@ use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::request_context::RequestContext;
-use crate::teams::limits;
 use crate::teams::model::{TeamRow, effective_role};
+use crate::teams::team_limits;
 use crate::teams::wire::PageQuery;
 use crate::transaction::Transaction;
 use crate::{accounts, teams};
@@ -90,7 +90,7 @@ pub(crate) async fn accept(
             let (now, role) = (tx.now.naive_utc(), given_role(tx, team, invitation)?);
             teams::queries::delete_departure(tx.db, team.id, user_id)?;
             teams::queries::insert_member(tx.db, team.id, user_id, role, now)?;
-            limits::check_joined(tx.db, caps, user_id)?;
+            team_limits::check_joined(tx.db, caps, user_id)?;
             tx.membership_changed(user_id, team.to_ref(), Some(role))?;
         }
         let size = teams::queries::count_members(tx.db, team.id)?;

@@ -17,8 +17,8 @@ use crate::accounts::Email;
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::limits::AccountLimit;
 use crate::mail_links;
+use crate::rate_limits::AccountLimit;
 use crate::request_context::RequestContext;
 use crate::teams::authorization::{TeamActor, TeamAdmin};
 use crate::teams::wire::given_role;
@@ -34,7 +34,7 @@ pub(crate) async fn invite(
     let email = Email::parse(&request.email)?;
     let role = given_role(request.role.as_deref())?;
     let actor = TeamActor::from_member(&admin.0);
-    app.limits
+    app.rate_limits
         .check_account(AccountLimit::Invite, actor.user_id)?;
     let invited_by = admin.0.caller.account.username.clone();
     app.transact(&context.clone().for_caller(&admin.0.caller), move |tx| {

@@ -39,7 +39,11 @@ impl ProfileClaims {
     ];
 
     /// Builds the claims of an account. `has` says whether a scope was granted.
-    pub(crate) fn of(account: &AccountRow, base_url: &str, has: impl Fn(Scope) -> bool) -> Self {
+    pub(crate) fn from_account(
+        account: &AccountRow,
+        base_url: &str,
+        has: impl Fn(Scope) -> bool,
+    ) -> Self {
         let profile = has(Scope::Profile);
         let email = account.own_email().filter(|_| has(Scope::Email));
         Self {

@@ -28,7 +28,7 @@ pub(crate) enum OAuthError {
     UnauthorizedClient(&'static str),
     #[error("{0}")]
     InvalidScope(Cow<'static, str>),
-    #[error("The user denied the access")]
+    #[error("The user denied access")]
     AccessDenied,
     #[error("The user has not yet decided about this device")]
     AuthorizationPending,

@@ -58,7 +58,7 @@ pub(crate) async fn open(
         scope,
         is_first_party: grant.client.is_first_party,
     });
-    app.limits.check_derived(grant.user_id, &opened)?;
+    app.rate_limits.check_derived(grant.user_id, &opened)?;
     let session =
         NewSession::open(opened, app.clock.now_naive(), context).authenticated(grant.auth_time);
     let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());

@@ -54,7 +54,9 @@ pub(crate) async fn issue(
         auth_time: auth_time.and_utc().timestamp(),
         nonce,
         at_hash: at_hash(access_token),
-        profile: ProfileClaims::of(account, &app.base_url, |wanted| scope.contains(wanted)),
+        profile: ProfileClaims::from_account(account, &app.base_url, |wanted| {
+            scope.contains(wanted)
+        }),
     };
     let mut header = Header::new(client.id_token_alg.jwt());
     header.kid = Some(key.kid.clone());

@@ -137,7 +137,7 @@ async fn of_refresh_token(
             Ok(account.map(|account| (row, account)))
         })
         .await?;
-    let is_told = |(row, account): &(sessions::model::RefreshRow, AccountRow)| {
+    let is_told = |(row, account): &(sessions::refresh_check::RefreshRow, AccountRow)| {
         row.is_good(&presented, now)
             && account.is_active
             // The cookie of the hosted pages has the same format, but is not a token.

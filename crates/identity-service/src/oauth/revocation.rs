@@ -59,7 +59,7 @@ async fn end(app: &App, session: RevocableSession, context: &RequestContext) -> 
         let entry = NewAuditEntry::on(AuditAction::SIGNED_OUT, session.user_id)
             .session(&session.session_id);
         tx.audit(&entry.details(details))?;
-        tx.end_descendants_and_publish(session.user_id, &[session.session_id])
+        tx.end_derived_and_publish(session.user_id, &[session.session_id])
     })
     .await
 }

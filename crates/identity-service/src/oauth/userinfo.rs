@@ -29,7 +29,7 @@ pub(crate) fn userinfo(app: &App, caller: &CurrentUser) -> UserinfoResponse {
     let has = |wanted: Scope| scope.is_none_or(|scope| scope.contains(wanted));
     UserinfoResponse {
         sub: caller.account.id.to_string(),
-        claims: ProfileClaims::of(&caller.account, &app.base_url, has),
+        claims: ProfileClaims::from_account(&caller.account, &app.base_url, has),
     }
 }
 

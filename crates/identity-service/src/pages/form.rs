@@ -67,7 +67,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
         let req = req.clone();
         let body = UnreadBody::from_request(&req, payload);
         Box::pin(async move {
-            let mut visitor = Visitor::of(&req).await?;
+            let mut visitor = Visitor::load(&req).await?;
             form::check_site(req.headers())?;
             let Ok(body) = body.await;
             let body = form::read(body).await?;

@@ -16,7 +16,7 @@ use crate::error::{Error, sentence};
 use crate::invitations::acceptance;
 use crate::invitations::model::InvitationRef;
 use crate::invitations::wire::{Invitation, InvitationStatus};
-use crate::limits::AddressLimit;
+use crate::rate_limits::AddressLimit;
 use crate::request_context::RequestContext;
 
 #[derive(Template)]
@@ -52,7 +52,7 @@ pub(super) async fn invitation_page(
 ) -> actix_web::Result<HttpResponse> {
     visitor
         .app
-        .limits
+        .rate_limits
         .check_address(AddressLimit::Link, context.address)?;
     if let Some(user) = &visitor.user
         && let Some(slug) = acceptance::find_joined(&visitor.app, user, &token.0.0).await?

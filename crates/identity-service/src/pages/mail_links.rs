@@ -17,8 +17,8 @@ use crate::app::App;
 use crate::credentials::wire::{ForgotRequest, ResetRequest, VerifyEmailRequest};
 use crate::credentials::{email, password_reset};
 use crate::error::{Error, sentence};
-use crate::limits::AddressLimit;
 use crate::mail_links::{self, Purpose};
+use crate::rate_limits::AddressLimit;
 use crate::request_context::RequestContext;
 
 #[derive(Template)]
@@ -158,7 +158,7 @@ async fn find_holder(
     token: String,
     context: &RequestContext,
 ) -> Result<Option<(AccountRow, String)>, Error> {
-    app.limits
+    app.rate_limits
         .check_address(AddressLimit::Link, context.address)?;
     let now = app.clock.now_naive();
     let holder = app

@@ -15,8 +15,8 @@ use super::visitor::{Visitor, sign_in_path};
 use crate::accounts::wire::RegisterRequest;
 use crate::accounts::{self, Email, Username};
 use crate::error::{Error, sentence};
-use crate::limits::AddressLimit;
 use crate::passwords::Password;
+use crate::rate_limits::AddressLimit;
 use crate::request_context::RequestContext;
 use crate::token_access::Grant;
 
@@ -71,7 +71,7 @@ pub(super) async fn register(
     check_cookies(&visitor)?;
     visitor
         .app
-        .limits
+        .rate_limits
         .check_address(AddressLimit::Register, context.address)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let mut problems = fields.problems();

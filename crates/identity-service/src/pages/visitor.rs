@@ -57,14 +57,14 @@ pub(crate) struct Administrator {
     pub(crate) admin: SuperAdmin,
 }
 
-extract_by!(Visitor, Error, Visitor::of);
-extract_by!(SignedInVisitor, actix_web::Error, SignedInVisitor::of);
-extract_by!(Administrator, actix_web::Error, Administrator::of);
+extract_by!(Visitor, Error, Visitor::load);
+extract_by!(SignedInVisitor, actix_web::Error, SignedInVisitor::load);
+extract_by!(Administrator, actix_web::Error, Administrator::load);
 
 impl Visitor {
     /// Reads the request's cookies. An invalid or expired sign-in counts as none.
-    pub(crate) async fn of(req: &HttpRequest) -> Result<Self, Error> {
-        let app = App::of(req)?;
+    pub(crate) async fn load(req: &HttpRequest) -> Result<Self, Error> {
+        let app = App::from_request(req)?;
         let user = match app.cookies.read(req, Name::SignIn) {
             Some(value) => signed_in(&app, &value).await?,
             None => None,
@@ -164,8 +164,8 @@ pub(crate) fn path_with_return(page: &str, path: &str) -> String {
 }
 
 impl SignedInVisitor {
-    async fn of(req: &HttpRequest) -> Result<Self, actix_web::Error> {
-        Self::new(Visitor::of(req).await?)
+    async fn load(req: &HttpRequest) -> Result<Self, actix_web::Error> {
+        Self::new(Visitor::load(req).await?)
     }
 
     /// Returns the signed-in visitor, or as an error the redirect to the sign-in page.
@@ -181,8 +181,8 @@ impl SignedInVisitor {
 }
 
 impl Administrator {
-    async fn of(req: &HttpRequest) -> Result<Self, actix_web::Error> {
-        Self::new(SignedInVisitor::of(req).await?).await
+    async fn load(req: &HttpRequest) -> Result<Self, actix_web::Error> {
+        Self::new(SignedInVisitor::load(req).await?).await
     }
 
     /// Checks that the caller is an administrator. Others get 404, or a page that says what is missing.

@@ -2,6 +2,7 @@
 //! pixels, and only that is stored and served.
 
 pub(crate) mod model;
+pub(crate) mod processor;
 pub(crate) mod queries;
 pub(crate) mod routes;
 pub(crate) mod service;

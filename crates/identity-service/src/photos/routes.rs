@@ -14,7 +14,7 @@ use super::wire::{PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta, Ve
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::AccountLimit;
+use crate::rate_limits::AccountLimit;
 use crate::request_context::RequestContext;
 
 /// How long a version may be cached, in seconds: in effect, forever.
@@ -58,7 +58,7 @@ async fn put_photo(
     body: UnreadBody,
 ) -> actix_web::Result<HttpResponse> {
     let id = own_id(&caller, &user_id.0.0)?;
-    app.limits.check_account(AccountLimit::Photo, id)?;
+    app.rate_limits.check_account(AccountLimit::Photo, id)?;
     let file = upload::read(body.of_account(id.get()), app.photos.max_bytes).await?;
     let meta = service::put(&app, id, file, &context.for_caller(&caller)).await?;
     Ok(HttpResponse::Ok().json(meta))

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::model::NewPhoto;
 use crate::error::Error;
-use crate::photo_processor::{PhotoProcessor, too_many_bytes};
+use crate::photos::processor::{PhotoProcessor, too_many_bytes};
 
 /// The maximum length of an address that is fetched.
 const MAX_URL_CHARS: usize = 2_048;

@@ -12,7 +12,7 @@ use service_kit::http::UnreadBody;
 use web_kit::form::CSRF_FIELD;
 
 use crate::error::Error;
-use crate::photo_processor::too_many_bytes;
+use crate::photos::processor::too_many_bytes;
 
 const FIELD: &str = "photo";
 /// The maximum size of a page's CSRF token, in bytes. Ours are shorter.

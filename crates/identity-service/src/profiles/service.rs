@@ -10,9 +10,9 @@ use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::AccountLimit;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
+use crate::rate_limits::AccountLimit;
 use crate::request_context::RequestContext;
 use crate::token_access::TokenAccess;
 use crate::transaction::Transaction;
@@ -71,7 +71,7 @@ async fn prepare(
         Some(None) => PhotoChange::Remove,
         Some(address) if address == account.photo_url(&app.base_url) => PhotoChange::Keep,
         Some(Some(address)) => {
-            app.limits.check_account(AccountLimit::Photo, id)?;
+            app.rate_limits.check_account(AccountLimit::Photo, id)?;
             PhotoChange::Replace(source::photo_at(&app.photos, id, address).await?)
         }
     })

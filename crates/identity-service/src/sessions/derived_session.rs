@@ -23,7 +23,7 @@ pub(crate) async fn open_derived_session(
     grant: Grant,
     context: &RequestContext,
 ) -> Result<NewSession, Error> {
-    app.limits.check_derived(caller.account.id, &grant)?;
+    app.rate_limits.check_derived(caller.account.id, &grant)?;
     let session = NewSession::open(grant, app.clock.now_naive(), context)
         .authenticated(caller.session.authenticated_at)
         .until(caller.session.authenticated_at + ABSOLUTE_LIFE);

@@ -53,7 +53,7 @@ pub(crate) async fn verify_password(
 ) -> Result<VerifiedPassword, Error> {
     // An invalid username is looked up as the empty one, so that a long name takes no memory in the rate limiter.
     let username = Username::parse(username).map_or_else(|_| String::new(), |name| name.lower());
-    app.limits
+    app.rate_limits
         .check_login(context.address, &username, app.clock.now())?;
     let name = username.clone();
     let found = app
@@ -112,13 +112,14 @@ impl VerifiedPassword {
         let session = NewSession::open(grant, app.clock.now_naive(), context);
         match self.open_session(app, totp_code, session, context).await? {
             SignInResult::Opened(opened) => {
-                app.limits.login_succeeded(context.address, &self.username);
+                app.rate_limits
+                    .login_succeeded(context.address, &self.username);
                 Ok(*opened)
             }
             SignInResult::CodeMissing => Err(Error::TotpRequired),
             refused => {
                 let now = app.clock.now();
-                app.limits
+                app.rate_limits
                     .login_failed(context.address, &self.username, now);
                 if let (SignInResult::CodeWrong, Some(attempt)) = (refused, attempt) {
                     attempt.failed(app, self.id, context).await?;
@@ -144,7 +145,7 @@ async fn refuse(
     username: &str,
     context: &RequestContext,
 ) -> Error {
-    app.limits
+    app.rate_limits
         .login_failed(context.address, username, app.clock.now());
     let entry = match found {
         Some(row) => NewAuditEntry::on(AuditAction::SIGN_IN_FAILED, row.id),

@@ -7,6 +7,7 @@ pub(crate) mod login;
 pub(crate) mod model;
 pub(crate) mod queries;
 pub(crate) mod refresh;
+pub(crate) mod refresh_check;
 pub(crate) mod revocation;
 pub(crate) mod routes;
 pub(crate) mod second_step;

@@ -2,15 +2,15 @@ use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
 use db_kit::Backend;
 
-use super::model::{RefreshCheck, RefreshRow, TokenHolder};
 use super::queries::{self, RefreshRotation, RotatedSession};
+use super::refresh_check::{RefreshCheck, RefreshRow, TokenHolder};
 use super::token_pair::token_pair;
 use super::wire::RefreshRequest;
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
-use crate::limits::AddressLimit;
+use crate::rate_limits::AddressLimit;
 use crate::request_context::RequestContext;
 use crate::token_access::GrantRow;
 use crate::tokens::refresh_token::RefreshToken;
@@ -24,7 +24,7 @@ pub(crate) async fn refresh(
 ) -> Result<TokenPair, Error> {
     let outcome = rotate(app, &request.refresh_token, TokenHolder::Own, context).await;
     if matches!(outcome, Err(Error::InvalidRefreshToken)) {
-        app.limits
+        app.rate_limits
             .check_address(AddressLimit::RefusedRefresh, context.address)?;
     }
     let (session, token) = outcome?;
@@ -41,7 +41,7 @@ pub(crate) async fn rotate(
     context: &RequestContext,
 ) -> Result<(RotatedSession, RefreshToken), Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
-    app.limits.check_refresh(&presented)?;
+    app.rate_limits.check_refresh(&presented)?;
     let successor = presented.successor(&app.successor_key);
     let now = app.clock.now_naive();
     let rotation = RefreshRotation::new((&presented, &successor), holder, context, now);
@@ -93,7 +93,7 @@ pub(crate) async fn find_session(
         .await
 }
 
-/// Returns what the session of a refresh token was opened for, even if it has ended. `holder` must own the token.
+/// Returns the grant of a refresh token's session, even if the session has ended. `holder` must own the token.
 pub(crate) async fn find_grant(
     app: &App,
     token: &str,
@@ -107,7 +107,7 @@ pub(crate) async fn find_grant(
 }
 
 /// Finds out why a token could not be rotated. A repetition within the grace period is `Ok`: the caller gets the same
-/// successor. A later reuse ends the token's session, and no other.
+/// successor. A later reuse ends the token's session and the sessions derived from it, and no others.
 async fn not_rotated(
     app: &App,
     presented: RefreshToken,
@@ -117,7 +117,7 @@ async fn not_rotated(
 ) -> Result<(), Error> {
     let row = find_session(app, &presented).await?;
     let row = row.ok_or(Error::InvalidRefreshToken)?;
-    match row.judge(&presented, successor, now) {
+    match row.classify(&presented, successor, now) {
         RefreshCheck::Expired => Err(Error::InvalidRefreshToken),
         RefreshCheck::Repeated => Ok(()),
         RefreshCheck::Reused => {
@@ -126,7 +126,7 @@ async fn not_rotated(
                 if queries::revoke(tx.db, &row.id, now)? {
                     let entry = NewAuditEntry::on(AuditAction::REFRESH_TOKEN_REUSED, row.user_id);
                     tx.audit(&entry.session(&row.id))?;
-                    tx.end_descendants_and_publish(row.user_id, &[row.id])?;
+                    tx.end_derived_and_publish(row.user_id, &[row.id])?;
                 }
                 Ok(())
             })

@@ -153,5 +153,5 @@ pub(crate) fn audit_and_publish(
     reason: Option<&str>,
 ) -> Result<(), Error> {
     tx.audit_ended(user_id, ended, reason)?;
-    tx.end_descendants_and_publish(user_id, ended)
+    tx.end_derived_and_publish(user_id, ended)
 }

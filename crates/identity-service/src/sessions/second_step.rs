@@ -62,7 +62,7 @@ pub(crate) async fn open_first_step(
     else {
         return Ok(None);
     };
-    app.limits
+    app.rate_limits
         .check_login(context.address, &carried.username, app.clock.now())?;
     let name = carried.username.clone();
     let found = app

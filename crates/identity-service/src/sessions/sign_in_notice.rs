@@ -29,10 +29,10 @@ pub(super) fn send_sign_in_notice(
         return Ok(());
     }
     let places = queries::list_sign_in_locations(tx.db, account.id, since)?;
-    let here = SignInLocation::of(Some(address), agent);
+    let here = SignInLocation::new(Some(address), agent);
     let known = places.iter().any(|(address, agent)| {
         let address = address.as_deref().and_then(|text| text.parse().ok());
-        SignInLocation::of(address, agent.as_deref()) == here
+        SignInLocation::new(address, agent.as_deref()) == here
     });
     if known || !audit::queries::has_signed_in(tx.db, account.id)? {
         return Ok(());
@@ -54,7 +54,7 @@ struct SignInLocation {
 }
 
 impl SignInLocation {
-    fn of(address: Option<IpAddr>, user_agent: Option<&str>) -> Self {
+    fn new(address: Option<IpAddr>, user_agent: Option<&str>) -> Self {
         Self {
             network: address.map(network),
             program: without_versions(user_agent.unwrap_or_default()),
@@ -98,7 +98,7 @@ mod tests {
 
     fn same(one: (&str, &str), other: (&str, &str)) -> bool {
         let place =
-            |(address, agent): (&str, &str)| SignInLocation::of(address.parse().ok(), Some(agent));
+            |(address, agent): (&str, &str)| SignInLocation::new(address.parse().ok(), Some(agent));
         place(one) == place(other)
     }
 

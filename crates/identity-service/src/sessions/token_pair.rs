@@ -21,7 +21,7 @@ pub(crate) async fn token_pair(
         access_token: issued.await?,
         refresh_token: refresh_token.expose(),
         expires_in: app.tokens.expires_in(),
-        user: account.to_user(Viewer::of(access), now.naive_utc(), &app.base_url)?,
+        user: account.to_user(Viewer::from_access(access), now.naive_utc(), &app.base_url)?,
     })
 }
 

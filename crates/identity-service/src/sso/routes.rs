@@ -80,7 +80,7 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
     if req.headers().contains_key(AUTHORIZATION) {
         return CurrentUser::extract(req).await.map(Some);
     }
-    Ok(Visitor::of(req).await?.user)
+    Ok(Visitor::load(req).await?.user)
 }
 
 /// Opens a new session for the caller, and returns its tokens.

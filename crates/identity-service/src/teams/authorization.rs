@@ -106,7 +106,7 @@ impl TeamActor {
 async fn require_role<R: RequiredRole>(req: &HttpRequest) -> Result<R, Error> {
     let caller = auth::current_user(req).await?;
     let slug = req.match_info().get("slug").unwrap_or_default();
-    R::require(TeamMember::find(&*App::of(req)?, caller, slug).await?)
+    R::require(TeamMember::find(&*App::from_request(req)?, caller, slug).await?)
 }
 
 impl TeamMember {

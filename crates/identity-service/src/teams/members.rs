@@ -5,10 +5,10 @@ use db_kit::{Db, DbError, is_unique_violation};
 use serde_json::json;
 
 use super::authorization::{TeamActor, TeamAdmin, TeamMember};
-use super::limits;
 use super::model::{MemberRow, TeamRow};
 use super::queries;
 use super::removal::end_membership;
+use super::team_limits;
 use super::wire::{AddMemberRequest, Member, MembersResponse, PageQuery, given_role, parse_role};
 use crate::accounts::queries::lock_active;
 use crate::accounts::{self, name_to_look_up};
@@ -78,7 +78,7 @@ pub(crate) async fn add_member(
         }
         let now = tx.now.naive_utc();
         queries::insert_member(tx.db, team.id, id, role, now).map_err(already_member)?;
-        limits::check_joined(tx.db, caps, id)?;
+        team_limits::check_joined(tx.db, caps, id)?;
         tx.membership_changed(id, team.to_ref(), Some(role))?;
         let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
         tx.audit(&NewAuditEntry::on(AuditAction::MEMBER_ADDED, id).details(details))?;
@@ -143,8 +143,8 @@ fn transfer_ownership(
     }
     queries::set_role(tx.db, team.id, team.owner_id, TeamRole::Admin)?;
     queries::set_owner(tx.db, team.id, new_owner.user_id)?;
-    limits::check_owned(tx.db, caps, new_owner.user_id)?;
-    limits::check_joined(tx.db, caps, team.owner_id)?;
+    team_limits::check_owned(tx.db, caps, new_owner.user_id)?;
+    team_limits::check_joined(tx.db, caps, team.owner_id)?;
     tx.membership_changed(team.owner_id, team.to_ref(), Some(TeamRole::Admin))?;
     let details = json!({ "team_id": team.id, "slug": team.slug, "from": team.owner_id });
     tx.audit(&NewAuditEntry::on(AuditAction::TEAM_HANDED_OVER, new_owner.user_id).details(details))

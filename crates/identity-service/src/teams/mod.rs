@@ -1,7 +1,6 @@
 //! Teams, their members, and the members' roles.
 
 pub(crate) mod authorization;
-pub(crate) mod limits;
 pub(crate) mod members;
 pub(crate) mod model;
 pub(crate) mod queries;
@@ -9,4 +8,5 @@ pub(crate) mod removal;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod slug;
+pub(crate) mod team_limits;
 pub(crate) mod wire;

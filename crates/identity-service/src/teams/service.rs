@@ -3,11 +3,11 @@ use db_kit::{DbError, is_unique_violation};
 use serde_json::json;
 
 use super::authorization::{TeamActor, TeamAdmin, TeamMember, TeamOwner};
-use super::limits;
 use super::model::TeamPatch;
 use super::queries::{self, NewTeam};
 use super::removal::remove_team;
 use super::slug::Slug;
+use super::team_limits;
 use super::wire::{ChangeTeamRequest, CreateTeamRequest, Team, TeamDetailResponse};
 use crate::accounts::queries::lock_active;
 use crate::app::App;
@@ -53,7 +53,7 @@ pub(crate) async fn create_team(
         let id = queries::insert_team(tx.db, &team).map_err(slug_taken)?;
         lock_active(tx.db, owner_id)?.ok_or(Error::TokenRevoked)?;
         queries::insert_member(tx.db, id, owner_id, TeamRole::Admin, now)?;
-        limits::check_owned(tx.db, caps, owner_id)?;
+        team_limits::check_owned(tx.db, caps, owner_id)?;
         let team = queries::find_team(tx.db, id)?.ok_or(Error::TeamNotFound)?;
         tx.team_changed(team.to_ref(), false)?;
         tx.membership_changed(owner_id, team.to_ref(), Some(TeamRole::Owner))?;

@@ -80,7 +80,7 @@ pub(crate) enum KeyState {
 }
 
 impl KeyState {
-    fn of(row: &SigningKeyRow, now: NaiveDateTime) -> Self {
+    fn from_row(row: &SigningKeyRow, now: NaiveDateTime) -> Self {
         match row.retired_at {
             Some(at) if at <= now => Self::Verifying,
             _ if row.signs_from > now => Self::Waiting,
@@ -101,7 +101,7 @@ impl KeyState {
 pub(crate) async fn list_keys(app: &App) -> Result<Vec<Key>, Error> {
     let now = app.clock.now_naive();
     let keys = list(app).await?.into_iter().map(|row| Key {
-        state: KeyState::of(&row, now),
+        state: KeyState::from_row(&row, now),
         removed_after: gone_after(&row).map(|at| at.and_utc()),
         created_at: row.created_at.and_utc(),
         signs_from: row.signs_from.and_utc(),
@@ -208,7 +208,7 @@ async fn add_key(
     let generation = rows.first().map_or(0, |row| row.generation) + 1;
     let now = app.clock.now_naive();
     let mut signing = rows.iter();
-    let signing = signing.find(|row| KeyState::of(row, now) == KeyState::Signing);
+    let signing = signing.find(|row| KeyState::from_row(row, now) == KeyState::Signing);
     let retired = signing.map(|row| row.kid.clone());
     let key = app.keys(algorithm).generate().await?;
     app.transact(context, move |tx| {

@@ -44,7 +44,7 @@ pub(super) async fn record_attempt(
     user_id: UserId,
     confirmed: bool,
 ) -> Result<Option<CodeAttempt>, Error> {
-    if !app.limits.are_enabled() {
+    if !app.rate_limits.are_enabled() {
         return Ok(None);
     }
     let now = app.clock.now().timestamp_millis();

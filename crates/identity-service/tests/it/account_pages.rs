@@ -12,7 +12,7 @@ use crate::totp::App;
 /// Registers an account and signs a browser in to it.
 async fn at_home(identity: &Identity, username: &str) -> (SignedIn, Browser) {
     let user = identity.register(username).await;
-    (user, Browser::of(identity, username).await)
+    (user, Browser::signed_in(identity, username).await)
 }
 
 /// Returns the codes that a page shows.
@@ -78,7 +78,7 @@ async fn account_forms_are_refused_without_the_browsers_csrf_token_or_from_anoth
     let (ada, mut browser) = at_home(&identity, "ada").await;
     let before = identity.me(&ada).await;
     for path in FORMS {
-        let foreign = Browser::of(&identity, "ada").await.get(path).await;
+        let foreign = Browser::signed_in(&identity, "ada").await.get(path).await;
         let foreign = foreign.html.split("name=\"csrf\" value=\"").nth(1);
         let foreign = foreign.map_or("x", |rest| rest.split('"').next().unwrap());
         for token in ["", foreign] {
@@ -260,7 +260,7 @@ async fn an_email_address_is_changed_by_its_mail_link_which_can_be_sent_again() 
 async fn a_new_password_ends_the_other_sessions_but_not_this_browsers() {
     let identity = Identity::start().await;
     let (ada, mut browser) = at_home(&identity, "ada").await;
-    let mut other = Browser::of(&identity, "ada").await;
+    let mut other = Browser::signed_in(&identity, "ada").await;
     let page = browser.get("/account/password").await;
     let form = page
         .says("signs you out everywhere else")
@@ -379,7 +379,7 @@ async fn sessions_are_listed_with_their_device_and_ended_one_by_one_or_together(
     );
     let body = json!({ "username": "ada", "password": PASSWORD });
     let desk = crate::support::signed_in(&call.json(body).send().await.expect(200).json());
-    let mut browser = Browser::of(&identity, "ada").await;
+    let mut browser = Browser::signed_in(&identity, "ada").await;
     let page = browser
         .get("/account/sessions")
         .await
@@ -468,7 +468,7 @@ async fn an_account_is_deleted_by_its_form_unless_it_owns_a_team_with_other_memb
     let page = browser
         .get("/account/delete")
         .await
-        .says("You own teams with other members");
+        .says("You own teams that have other members");
     assert!(page.forms("/account/delete").is_empty());
     let form = form.set("password", PASSWORD);
     browser.submit(form.clone()).await.expect(409);

@@ -11,7 +11,7 @@ async fn office() -> (Identity, SignedIn, Browser, SignedIn) {
     let identity = Identity::start().await;
     let ada = superadmin(&identity, "ada").await;
     let bob = identity.register_verified("bob", "bob@example.com").await;
-    let browser = Browser::of(&identity, "ada").await;
+    let browser = Browser::signed_in(&identity, "ada").await;
     (identity, ada, browser, bob)
 }
 
@@ -51,7 +51,7 @@ fn pages(id: i64) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn administration_pages_do_not_exist_for_other_accounts() {
     let (identity, ada, mut admin, bob) = office().await;
-    let mut other = Browser::of(&identity, "bob").await;
+    let mut other = Browser::signed_in(&identity, "bob").await;
     assert!(!other.get("/account").await.html.contains("/admin"));
     assert!(admin.get("/account").await.html.contains("/admin"));
     let token = other.get("/account/profile").await.form("/account/profile");
@@ -179,11 +179,11 @@ async fn each_action_on_an_account_has_a_confirmation_page_and_takes_effect() {
     act("promote")
         .await
         .expect(200)
-        .says("The account is now an administrator.");
+        .says("The user is now an administrator.");
     act("demote")
         .await
         .expect(200)
-        .says("The account is no longer an administrator.");
+        .says("The user is no longer an administrator.");
     act("deactivate")
         .await
         .expect(200)

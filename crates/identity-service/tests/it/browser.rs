@@ -69,7 +69,7 @@ impl Browser {
     }
 
     /// Returns a browser in which this account has signed in by the form.
-    pub(crate) async fn of(identity: &Identity, username: &str) -> Self {
+    pub(crate) async fn signed_in(identity: &Identity, username: &str) -> Self {
         let mut browser = Self::new(identity);
         let page = browser.sign_in(username, PASSWORD).await;
         assert_eq!((page.path.as_str(), page.leads_to), ("/account", None));

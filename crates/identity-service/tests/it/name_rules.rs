@@ -59,7 +59,7 @@ async fn invisible_names_and_names_that_reverse_text_are_refused_for_teams_and_c
             .expect(201);
     }
     // The form shows the reason.
-    let mut browser = Browser::of(identity, "root").await;
+    let mut browser = Browser::signed_in(identity, "root").await;
     let form = browser.get("/teams/new").await.form("/teams/new");
     let form = form.set("name", UNREADABLE[0]).set("slug", "team");
     let page = browser.submit(form).await.expect(400);

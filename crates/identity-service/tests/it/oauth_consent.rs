@@ -110,7 +110,7 @@ async fn consent_is_remembered_by_account_client_and_scope() {
     for path in [&more, &insists, &other] {
         browser.fetch(path).await.expect(200).form("/consent");
     }
-    let mut bobs = Browser::of(&oauth.identity, "bob").await;
+    let mut bobs = Browser::signed_in(&oauth.identity, "bob").await;
     bobs.fetch(&path).await.expect(200).form("/consent");
     // The earlier consent stays valid beside the new one.
     brought(&answer(&mut browser, &more, "allow").await);

@@ -381,6 +381,6 @@ async fn user_code_guesses_are_limited_by_account() {
     }
     let page = enter(&mut browser, &device.user_code).await.expect(429);
     assert!(!page.reply.header("retry-after").is_empty());
-    let mut bobs = Browser::of(&oauth.identity, "bob").await;
+    let mut bobs = Browser::signed_in(&oauth.identity, "bob").await;
     enter(&mut bobs, &device.user_code).await.expect(200);
 }

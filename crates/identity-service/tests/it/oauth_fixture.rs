@@ -165,7 +165,7 @@ impl OAuth {
 
     /// Returns a browser in which Ada has signed in.
     pub(crate) async fn browser(&self) -> Browser {
-        Browser::of(&self.identity, "ada").await
+        Browser::signed_in(&self.identity, "ada").await
     }
 
     /// Counts the audit entries with this action.

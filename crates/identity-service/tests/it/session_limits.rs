@@ -159,5 +159,5 @@ async fn passwordless_sessions_are_rate_limited_by_account_and_client_or_site() 
         .expect(200)
         .json();
     signed_in(&again);
-    Browser::of(identity, "ada").await;
+    Browser::signed_in(identity, "ada").await;
 }

@@ -14,13 +14,13 @@ struct Browsers {
 }
 
 impl Browsers {
-    async fn of(fixture: &TeamFixture) -> Self {
+    async fn sign_in(fixture: &TeamFixture) -> Self {
         let identity = &fixture.identity;
         Self {
-            owner: Browser::of(identity, "Olga").await,
-            admin: Browser::of(identity, "Adam").await,
-            member: Browser::of(identity, "Mia").await,
-            stranger: Browser::of(identity, "Sam").await,
+            owner: Browser::signed_in(identity, "Olga").await,
+            admin: Browser::signed_in(identity, "Adam").await,
+            member: Browser::signed_in(identity, "Mia").await,
+            stranger: Browser::signed_in(identity, "Sam").await,
         }
     }
 }
@@ -32,7 +32,7 @@ fn shows(page: &Page, words: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_is_created_and_changed_by_forms() {
     let fixture = TeamFixture::start().await;
-    let mut browsers = Browsers::of(&fixture).await;
+    let mut browsers = Browsers::sign_in(&fixture).await;
     let sam = &mut browsers.stranger;
     sam.get("/teams").await.says("You are not in a team yet");
     let form = sam.get("/teams/new").await.form("/teams/new");
@@ -72,7 +72,7 @@ async fn a_team_is_created_and_changed_by_forms() {
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_decide_what_is_shown_and_what_is_allowed() {
     let fixture = TeamFixture::start().await;
-    let mut browsers = Browsers::of(&fixture).await;
+    let mut browsers = Browsers::sign_in(&fixture).await;
     let pages = [
         // Statuses for the owner, the admin, the member and the stranger.
         ("/teams/crew", [200, 200, 200, 404]),
@@ -170,7 +170,7 @@ async fn post(fixture: &TeamFixture, browser: &mut Browser, path: &str, fields: 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_added_promoted_and_removed_by_forms() {
     let fixture = TeamFixture::start().await;
-    let mut browsers = Browsers::of(&fixture).await;
+    let mut browsers = Browsers::sign_in(&fixture).await;
     let adam = &mut browsers.admin;
     let form = adam
         .get("/teams/crew/people")
@@ -217,7 +217,7 @@ async fn members_are_added_promoted_and_removed_by_forms() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
     let fixture = TeamFixture::start().await;
-    let mut browsers = Browsers::of(&fixture).await;
+    let mut browsers = Browsers::sign_in(&fixture).await;
     let olga = &mut browsers.owner;
     let path = "/teams/crew/members/Mia/hand-over";
     let form = olga.get(path).await.says("becomes the owner").form(path);
@@ -251,7 +251,7 @@ async fn a_team_can_be_transferred_left_and_deleted_by_forms() {
 #[tokio::test(flavor = "multi_thread")]
 async fn invitations_are_sent_withdrawn_and_accepted_by_forms() {
     let fixture = TeamFixture::start().await;
-    let mut browsers = Browsers::of(&fixture).await;
+    let mut browsers = Browsers::sign_in(&fixture).await;
     let adam = &mut browsers.admin;
     let form = adam
         .get("/teams/crew/people")
@@ -316,7 +316,7 @@ async fn an_invitation_is_declined_by_its_form() {
         .await
         .expect(200);
     fixture.give_address(&fixture.stranger, "sam@example.com", true);
-    let mut sam = Browser::of(&fixture.identity, "Sam").await;
+    let mut sam = Browser::signed_in(&fixture.identity, "Sam").await;
     let form = sam.get("/teams").await.form("/teams/invitations/decline");
     let page = sam.submit(form.clone()).await.expect(200);
     page.says("Invitation declined.");
@@ -333,7 +333,7 @@ async fn names_from_users_are_escaped_on_every_page() {
         .post(&fixture.owner, "/api/teams", body)
         .await
         .expect(201);
-    let mut olga = Browser::of(&fixture.identity, "Olga").await;
+    let mut olga = Browser::signed_in(&fixture.identity, "Olga").await;
     for path in [
         "/teams",
         "/teams/odd",
@@ -355,7 +355,7 @@ async fn names_from_users_are_escaped_on_every_page() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_is_refused_after_its_sender_has_lost_the_role() {
     let fixture = TeamFixture::start().await;
-    let mut browsers = Browsers::of(&fixture).await;
+    let mut browsers = Browsers::sign_in(&fixture).await;
     let form = browsers.admin.get("/teams/crew/people").await;
     let form = form
         .form("/teams/crew/people")

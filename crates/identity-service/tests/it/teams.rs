@@ -515,7 +515,7 @@ async fn a_member_who_left_can_return_only_by_an_invitation() {
         409,
         "member_left",
     );
-    let mut olga = crate::browser::Browser::of(&fixture.identity, "Olga").await;
+    let mut olga = crate::browser::Browser::signed_in(&fixture.identity, "Olga").await;
     let page = olga.get("/teams/crew/people").await;
     let form = page.form("/teams/crew/people/add");
     let page = olga.submit(form.set("username", "mia")).await.expect(409);
@@ -558,7 +558,7 @@ async fn without_direct_add_members_join_only_by_invitation() {
     let body = json!({ "username": "olga" });
     let reply = identity.by(&sam, "/api/teams/crew/members", body).await;
     refused(reply, 404, "team_not_found");
-    let mut browser = crate::browser::Browser::of(&identity, "Olga").await;
+    let mut browser = crate::browser::Browser::signed_in(&identity, "Olga").await;
     let page = browser.get("/teams/crew/people").await.expect(200);
     assert!(page.forms("/teams/crew/people/add").is_empty());
     page.form("/teams/crew/people");

@@ -751,7 +751,7 @@ async fn a_superadmin_needs_a_second_factor_where_it_is_required() {
         let call = identity.api.get(path).bearer(&ada.access);
         call.send().await
     };
-    let mut browser = Browser::of(&identity, "ada").await;
+    let mut browser = Browser::signed_in(&identity, "ada").await;
     for path in [
         "/api/admin/users",
         "/api/admin/audit",
@@ -782,7 +782,7 @@ async fn a_superadmin_needs_a_second_factor_where_it_is_required() {
         assert!(page.contains("/account/second-factor"), "{page}");
     }
     // The pages do not exist for other accounts, and the second factor can still be set up.
-    let mut strangers = Browser::of(&identity, "bob").await;
+    let mut strangers = Browser::signed_in(&identity, "bob").await;
     strangers.fetch("/admin/users").await.expect(404);
     browser.fetch("/account/second-factor").await.expect(200);
     let post = async |what: &str, body: Value| {

@@ -4,7 +4,7 @@ use crate::delivery::DeliveryRow;
 /// Selects the due deliveries for a new message. A test is a message of its own, and nothing is sent before what was
 /// due earlier. Within the message they are sorted by id, as they will be when it is sent again.
 pub(super) fn compose(ready: Vec<DeliveryRow>) -> Vec<DeliveryRow> {
-    let is_test = |row: &DeliveryRow| Kind::of(&row.kind) == Kind::Test;
+    let is_test = |row: &DeliveryRow| Kind::from_name(&row.kind) == Kind::Test;
     let alone = ready.first().is_some_and(is_test);
     let mut rows: Vec<DeliveryRow> = ready
         .into_iter()

@@ -28,10 +28,10 @@ pub(super) fn events(
             // Does not happen: the notifier itself stores both as UUIDs.
             continue;
         };
-        let notification = match Kind::of(&row.kind) {
-            Kind::Plan => NotifiedEvent::of::<SessionStarted>(event_id, session_id),
-            Kind::Finished => NotifiedEvent::of::<SessionSubmitted>(event_id, session_id),
-            Kind::Abandoned => NotifiedEvent::of::<SessionAbandoned>(event_id, session_id),
+        let notification = match Kind::from_name(&row.kind) {
+            Kind::Plan => NotifiedEvent::new::<SessionStarted>(event_id, session_id),
+            Kind::Finished => NotifiedEvent::new::<SessionSubmitted>(event_id, session_id),
+            Kind::Abandoned => NotifiedEvent::new::<SessionAbandoned>(event_id, session_id),
             Kind::Test => {
                 let tested = ChatTested {
                     test_id: session_id,
@@ -102,7 +102,7 @@ fn event<T: EventData>(
         [row] => row.request_id.clone(),
         _ => None,
     };
-    NewOutboxRow::of(SOURCE, at, request_id, data)
+    NewOutboxRow::for_event(SOURCE, at, request_id, data)
 }
 
 #[cfg(test)]

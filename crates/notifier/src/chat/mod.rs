@@ -108,6 +108,6 @@ impl Medium for ChatMedium {
             revision: destination.revision,
             reason: reason.to_owned(),
         };
-        NewOutboxRow::of(SOURCE, at, None, &event).map(Some)
+        NewOutboxRow::for_event(SOURCE, at, None, &event).map(Some)
     }
 }

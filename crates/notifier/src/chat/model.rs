@@ -22,7 +22,7 @@ impl Kind {
     }
 
     /// Returns the kind with this value in the column `kind`.
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         [Self::Finished, Self::Abandoned, Self::Test]
             .into_iter()
             .find(|kind| kind.name() == name)

@@ -88,7 +88,7 @@ impl ChatSender {
 /// Decodes the notification of a row.
 fn decode(row: &DeliveryRow) -> serde_json::Result<Notification> {
     let payload = row.payload.as_deref().unwrap_or_default();
-    match Kind::of(&row.kind) {
+    match Kind::from_name(&row.kind) {
         Kind::Plan => serde_json::from_str(payload).map(Notification::Planned),
         Kind::Finished => serde_json::from_str(payload).map(Notification::Finished),
         Kind::Abandoned => serde_json::from_str(payload).map(Notification::Abandoned),

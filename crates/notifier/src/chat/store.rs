@@ -91,12 +91,14 @@ pub(super) fn store_events(
 /// Orders the ends of sessions after their plans, whichever arrives first.
 fn order(transitions: &mut Transitions<'_, ChatMedium>, new: &[NewDelivery]) -> QueryResult<()> {
     let at = transitions.at();
-    let ends = new.iter().filter(|row| Kind::of(&row.kind).is_end());
+    let ends = new.iter().filter(|row| Kind::from_name(&row.kind).is_end());
     let ends: Vec<String> = ends.map(|row| row.id.clone()).collect();
     if !ends.is_empty() {
         queries::delay_ends(transitions.db, &ends, at + PLAN_TIMEOUT)?;
     }
-    let plans = new.iter().filter(|row| Kind::of(&row.kind) == Kind::Plan);
+    let plans = new
+        .iter()
+        .filter(|row| Kind::from_name(&row.kind) == Kind::Plan);
     let sessions: Vec<String> = plans.filter_map(|row| row.session_id.clone()).collect();
     if sessions.is_empty() {
         return Ok(());

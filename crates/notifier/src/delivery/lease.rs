@@ -7,7 +7,7 @@ use diesel::QueryResult;
 use super::medium::Medium;
 use super::model::{Attempt, DISABLED, DeliveryRow, DestinationRow, REMOVED};
 use super::queries::{deliveries, destinations};
-use super::state::FinalState;
+use super::state_machine::FinalState;
 use super::transitions::Transitions;
 
 /// How many deliveries of a destination are ended or deleted in one transaction.

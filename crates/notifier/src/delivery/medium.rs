@@ -7,7 +7,7 @@ use diesel::QueryResult;
 
 use super::model::{Attempt, AttemptReport, DeliveryRow, DestinationRow, HttpReply};
 use super::scheduler::ShutdownSignal;
-use super::state::{FinalState, Policy};
+use super::state_machine::{FinalState, Policy};
 
 /// The differences between chats, mails and webhooks. Cheap to clone.
 pub(crate) trait Medium: Clone + Send + Sync + 'static {

@@ -5,14 +5,14 @@
 //! their outcomes; `outage` tracks outages of the database. One process leases a destination at a time. So a
 //! destination that hangs delays only itself, and pacing and `Retry-After` apply to all replicas together.
 
-mod backoff;
 mod lease;
 mod medium;
 mod model;
 mod outage;
 mod queries;
+mod retry_schedule;
 mod scheduler;
-mod state;
+mod state_machine;
 mod store;
 mod transitions;
 
@@ -21,7 +21,6 @@ use std::sync::Arc;
 use broker::ConsumerHandle;
 use tokio::sync::Notify;
 
-pub(crate) use backoff::{call_wait, destination_wait, message_wait};
 pub(crate) use medium::{DeliveryOutcome, Medium, Report};
 #[cfg(test)]
 pub(crate) use model::delivery_row;
@@ -30,8 +29,9 @@ pub(crate) use model::{
     number,
 };
 pub(crate) use queries::destinations::expect;
+pub(crate) use retry_schedule::{call_wait, destination_wait, message_wait};
 pub(crate) use scheduler::ShutdownSignal;
-pub(crate) use state::{AttemptOutcome, FinalState, LOCKED, PENDING, Policy, Reasons};
+pub(crate) use state_machine::{AttemptOutcome, FinalState, LOCKED, PENDING, Policy, Reasons};
 pub(crate) use store::{DeliveryStore, StoreContext};
 pub(crate) use transitions::{TransitionCounts, Transitions};
 

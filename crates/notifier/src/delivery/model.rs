@@ -6,7 +6,7 @@ use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::prelude::*;
 use serde::Serialize;
 
-use super::state::{AttemptOutcome, PENDING};
+use super::state_machine::{AttemptOutcome, PENDING};
 use crate::schema::{deliveries, destinations};
 
 #[derive(Debug, Clone, Queryable, Selectable)]

@@ -1,4 +1,4 @@
-//! The loop: leases what is due, does it, and stores the outcome.
+//! The scheduler's loop: leases the jobs that are due, runs them, and stores their outcomes.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 
 use super::outage::{Outage, PendingOutcome};
 
-/// How often the database is read without a wake, because another process may have left work.
+/// How often the database is read even without a wake-up, because another process may have left work.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// The longest delay of a poll after the one before, so that destinations that become due meanwhile are leased together.
+/// How long a poll is delayed after the previous one, so that destinations that become due in between are leased together.
 const COALESCE: Duration = Duration::from_millis(20);
 
 /// How long to wait when due work could not be leased.
@@ -26,14 +26,14 @@ const BLOCKED_POLL: Duration = Duration::from_millis(100);
 /// How often waiting deliveries are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
-/// The most jobs that are leased in one transaction.
+/// The maximum number of jobs leased in one transaction.
 const MAX_LEASED: usize = 32;
 
-/// The most attempts to store an outcome that the database will never accept. After them, the job is done again when
-/// its lease has expired, and counted as a possible duplicate.
+/// The maximum number of attempts to store an outcome that the database will never accept. After that, the job runs again
+/// when its lease has expired, and is counted as a possible duplicate.
 const MAX_PERMANENT_FAILURES: u32 = 7;
 
-/// How often a warning says that an outcome is still not stored.
+/// How often a warning is logged that an outcome is still not stored.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// The timeouts and intervals; tests use shorter ones.
@@ -41,14 +41,14 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct SchedulerTimings {
     /// The longest wait between two attempts to store an outcome.
     write: Duration,
-    /// How long the database may take to store an outcome. With the ten seconds of a call, it is shorter than any lease.
+    /// How long the database may take to store an outcome. Together with the ten seconds of a call, this is shorter than any lease.
     answer: Duration,
     /// How long storing an outcome may fail while the database answers other queries, for example because of a lock
-    /// or a full disk. After that the job is done again, as above, so that the others do not wait longer.
+    /// or a full disk. After that, the job runs again, as above, so that the others need not wait any longer.
     refused: Duration,
     /// How long a stopping process tries to store outcomes.
     stop: Duration,
-    /// The length of an outage after which leases may have expired whose owners know the outcome.
+    /// The length of an outage after which leases may have expired although their owners know the outcome.
     pub(crate) outage: Duration,
     /// How long after an outage those owners have to store it.
     pub(crate) grace: Duration,
@@ -75,7 +75,7 @@ pub(crate) trait JobQueue: Clone + Send + Sync + 'static {
     /// The name of the jobs in logs.
     const NAME: &'static str;
 
-    /// Returns how many more jobs may start beside the `running` ones.
+    /// Returns how many more jobs may start in addition to the `running` ones.
     fn capacity(&self, running: usize) -> usize;
 
     /// Returns the time until something is due; none when nothing waits. It does not write.
@@ -84,7 +84,7 @@ pub(crate) trait JobQueue: Clone + Send + Sync + 'static {
     /// Leases up to `limit` due jobs.
     fn lease(&self, limit: i64) -> impl Future<Output = Result<Vec<Self::Job>, DbError>> + Send;
 
-    /// Does a job, within its lease. When the process stops, it ends early if that is safe.
+    /// Runs a job, within its lease. When the process stops, it ends early if that is safe.
     fn run(
         &self,
         connection: &mut Self::Connection,
@@ -115,7 +115,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts to work. `wake` is signalled when there is something to do.
+    /// Starts the scheduler. `wake` is signalled when there is something to do.
     pub(crate) fn spawn(work: impl JobQueue, wake: Arc<Notify>) -> Self {
         let (stop, stopping) = watch::channel(false);
         let worker = Worker {
@@ -235,7 +235,7 @@ impl<W: JobQueue> Worker<W> {
         }
     }
 
-    /// Does a job, and further ones for as long as they share its connection.
+    /// Runs a job, and further ones for as long as they share its connection.
     async fn run_jobs(self, first: W::Job) {
         let mut connection = W::Connection::default();
         let mut next = Some(first);
@@ -247,7 +247,7 @@ impl<W: JobQueue> Worker<W> {
         self.work.close(connection).await;
     }
 
-    /// Leases the next job for the same connection, unless outcomes wait: it may be one of theirs.
+    /// Leases the next job for the same connection, unless outcomes are waiting to be stored: it may be one of their jobs.
     async fn next(&self) -> Option<W::Job> {
         if self.stopping.is_set() || self.outage.blocks_leasing() || !self.work.keeps_connection() {
             return None;

@@ -10,9 +10,9 @@ use service_kit::metrics::Metrics;
 use test_kit::TestDb;
 
 use super::*;
-use crate::delivery::backoff::call_wait;
 use crate::delivery::model::{NewDelivery, Settings};
-use crate::delivery::state::{AttemptOutcome, Policy, Reasons};
+use crate::delivery::retry_schedule::call_wait;
+use crate::delivery::state_machine::{AttemptOutcome, Policy, Reasons};
 use crate::schema;
 
 /// Webhook calls that the test makes itself.

@@ -13,7 +13,7 @@ use super::model::{
 };
 use super::queries::deliveries::{self, RetryUpdate};
 use super::queries::destinations;
-use super::state::{
+use super::state_machine::{
     AttemptFacts, AttemptOutcome, DeliveryTransition, DestinationTransition, FinalState, LOCKED,
     PENDING, transition,
 };

@@ -49,13 +49,13 @@ fn every_kind() -> [MailTemplate; 10] {
             what: "second factor turned off".to_owned(),
             at: at(),
         },
-        chat_switched_off("Beacon", "The chat answered 404"),
-        webhook_switched_off("the wall"),
+        chat_disabled("Beacon", "The chat answered 404"),
+        webhook_disabled("the wall"),
         MailTemplate::HooksPaused {
             username: username(),
             reason: "The person who set it up no longer manages the team".to_owned(),
             hooks: vec![
-                "The chat of “Beacon”".to_owned(),
+                "The chat for “Beacon”".to_owned(),
                 "The webhook “https://hooks.example.com”".to_owned(),
             ],
             more: 3,
@@ -65,7 +65,7 @@ fn every_kind() -> [MailTemplate; 10] {
     ]
 }
 
-fn chat_switched_off(project: &str, reason: &str) -> MailTemplate {
+fn chat_disabled(project: &str, reason: &str) -> MailTemplate {
     MailTemplate::ChatSwitchedOff {
         username: "ada".to_owned(),
         project_id: 12,
@@ -78,7 +78,7 @@ fn chat_switched_off(project: &str, reason: &str) -> MailTemplate {
     }
 }
 
-fn webhook_switched_off(description: &str) -> MailTemplate {
+fn webhook_disabled(description: &str) -> MailTemplate {
     MailTemplate::WebhookSwitchedOff {
         username: "ada".to_owned(),
         webhook_id: 7,
@@ -158,10 +158,7 @@ fn markup_in_a_user_agent_is_shown_as_text() {
 #[test]
 fn texts_about_an_integration_cannot_inject_markup_or_links() {
     let hostile = "<img src=x>\r\nBcc: eve@example.com http://evil.example";
-    for text in [
-        chat_switched_off(hostile, hostile),
-        webhook_switched_off(hostile),
-    ] {
+    for text in [chat_disabled(hostile, hostile), webhook_disabled(hostile)] {
         let content = MailContent::from_template(&text).unwrap();
         let (plain, html) = (content.plain().unwrap(), content.html().unwrap());
         let subject = content.subject.to_string();
@@ -180,9 +177,9 @@ fn texts_about_an_integration_cannot_inject_markup_or_links() {
 
 #[test]
 fn a_webhook_without_a_description_is_named_by_its_number() {
-    let content = MailContent::from_template(&webhook_switched_off(" ")).unwrap();
+    let content = MailContent::from_template(&webhook_disabled(" ")).unwrap();
     let subject = content.subject.to_string();
-    assert_eq!(subject, "Your webhook number 7 was disabled");
+    assert_eq!(subject, "Your webhook with ID 7 was disabled");
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Medium for WebhookMedium {
     fn report(&self, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
         let event = |row: &DeliveryRow| {
             let request_id = row.request_id.clone();
-            NewOutboxRow::of(SOURCE, report.at, request_id, &attempted(row, report))
+            NewOutboxRow::for_event(SOURCE, report.at, request_id, &attempted(row, report))
         };
         rows.iter().map(event).collect()
     }
@@ -80,7 +80,7 @@ impl Medium for WebhookMedium {
             revision: destination.revision,
             reason: reason.to_owned(),
         };
-        NewOutboxRow::of(SOURCE, at, None, &event).map(Some)
+        NewOutboxRow::for_event(SOURCE, at, None, &event).map(Some)
     }
 }
 

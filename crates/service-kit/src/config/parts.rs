@@ -83,7 +83,7 @@ impl BrokerConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SecretsConfig {
-    /// Encrypts the addresses of chats and webhooks, mails until they are sent, and sign-ins to the dashboard. The same in all
+    /// Encrypts the addresses of chats and webhooks, e-mails until they are sent, and sign-ins to the dashboard. The same in all
     /// parts. If not set, it is in the file `secrets.key` in the data directory, which the first start creates.
     pub encryption_key: Option<SecretKey>,
     /// Earlier keys, which still decrypt what was encrypted with them.

@@ -223,7 +223,7 @@ impl BodyReservation {
         };
         let holder = match self.account {
             Some(account) => BodyHolder::Account(account),
-            None => BodyHolder::Address(ClientIp::of(&self.req).0),
+            None => BodyHolder::Address(ClientIp::find(&self.req).0),
         };
         let mut extensions = self.req.extensions_mut();
         // The smaller share is returned first, so that a body counts once.

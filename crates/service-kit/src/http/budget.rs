@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Problem;
-use crate::memory::MemoryBudget;
+use crate::memory_budget::MemoryBudget;
 
 /// A body up to this size in bytes needs no share: the number of connections bounds these. Nearly all bodies are smaller.
 pub(crate) const TINY: usize = 4 * 1024;

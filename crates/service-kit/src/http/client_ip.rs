@@ -37,13 +37,13 @@ impl FromRequest for ClientIp {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(req: &HttpRequest, _payload: &mut Payload) -> Self::Future {
-        ready(Ok(Self::of(req)))
+        ready(Ok(Self::find(req)))
     }
 }
 
 impl ClientIp {
     /// Returns the address of a request's client.
-    pub(super) fn of(req: &HttpRequest) -> Self {
+    pub(super) fn find(req: &HttpRequest) -> Self {
         let peer = req
             .peer_addr()
             .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |addr| addr.ip())

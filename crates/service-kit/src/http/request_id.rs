@@ -17,7 +17,7 @@ pub struct RequestId(Arc<str>);
 
 impl RequestId {
     /// Returns the caller's id if it has 1 to 64 letters, digits, `-`, `_` and `.`, else a new one.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let sane = |id: &&str| {
             (1..=64).contains(&id.len())
                 && id
@@ -53,6 +53,8 @@ impl FromRequest for RequestId {
 
     fn from_request(req: &HttpRequest, _payload: &mut Payload) -> Self::Future {
         let known = req.extensions().get::<Self>().cloned();
-        ready(Ok(known.unwrap_or_else(|| Self::of(req.headers()))))
+        ready(Ok(
+            known.unwrap_or_else(|| Self::from_headers(req.headers()))
+        ))
     }
 }

@@ -26,7 +26,7 @@ const WELL_KNOWN: &str = "/.well-known/";
 pub(crate) struct BasePath(Arc<str>);
 
 impl BasePath {
-    pub(crate) fn of(base_url: &str) -> Self {
+    pub(crate) fn from_url(base_url: &str) -> Self {
         let url = Url::parse(base_url).ok();
         let path = url.as_ref().map_or("", Url::path);
         Self(path.trim_end_matches('/').into())
@@ -147,7 +147,7 @@ mod tests {
             ),
             ("https://a.example/id", "/.well-known/none/id", None),
         ] {
-            let found = BasePath::of(base).inside(path, |path| routes.contains(&path));
+            let found = BasePath::from_url(base).inside(path, |path| routes.contains(&path));
             assert_eq!(found, inside, "{base} {path}");
         }
     }
@@ -156,7 +156,7 @@ mod tests {
     fn addresses_of_our_own_are_below_the_path_and_nothing_else_is() {
         let page = "<a href=\"/login\"><a href=\"#here\"><a href=\"https://b.example/\">\
             <form action=\"/x\"><input value=\"/x\"> href=&#34;/x&#34;";
-        let linked = BasePath::of("https://a.example/id").linked(page.as_bytes());
+        let linked = BasePath::from_url("https://a.example/id").linked(page.as_bytes());
         let expected = page
             .replace("f=\"/l", "f=\"/id/l")
             .replace("n=\"/", "n=\"/id/");

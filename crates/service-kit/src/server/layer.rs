@@ -35,7 +35,7 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
     if !shared.base_path.is_empty() {
         shared.base_path.enter(&mut req);
     }
-    let id = RequestId::of(req.headers());
+    let id = RequestId::from_headers(req.headers());
     req.extensions_mut().insert(id.clone());
     let mut response = if header_bytes(req.headers()) > shared.limits.header_bytes {
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;

@@ -31,7 +31,7 @@ use base_path::BasePath;
 
 use crate::cli::print;
 use crate::http::{BodyBudget, InternalSecret, Limits, TrustedProxies};
-use crate::memory::MemoryBudget;
+use crate::memory_budget::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::problem::{RenderPage, RenderProblem};
 
@@ -148,7 +148,7 @@ where
         limits: options.limits,
         hsts: hsts(options.hsts_seconds),
         draining: Arc::clone(&draining),
-        base_path: BasePath::of(&options.base_url),
+        base_path: BasePath::from_url(&options.base_url),
     });
     let limits = Data::new(options.limits);
     let bodies = Data::new(options.bodies);

@@ -22,7 +22,7 @@ pub(crate) struct PartDatabase {
 
 /// Returns the three parts with the files of their databases. A part that is configured for PostgreSQL gets the file that the
 /// standalone would use.
-pub(crate) fn of(config: &Config) -> [PartDatabase; 3] {
+pub(crate) fn list_databases(config: &Config) -> [PartDatabase; 3] {
     let mut urls = config.databases().into_iter();
     NAMES.map(|name| {
         let file = urls.next().flatten().and_then(DatabaseUrl::file);

@@ -91,7 +91,7 @@ impl Browser {
     }
 
     /// Starts a browser and signs the user in.
-    pub async fn of(site: &Site, username: &str) -> Self {
+    pub async fn signed_in(site: &Site, username: &str) -> Self {
         let browser = Self::start(site).await;
         browser.open("/login").await;
         browser.sign_in(username).await;

@@ -265,7 +265,7 @@ async fn a_device_is_connected_with_the_code_that_it_shows() {
     let client = site.client("Desk clock", "http://127.0.0.1/", &scopes);
     let body = format!("client_id={}", client.id);
     let begun = form(&site.api, "/api/oauth/device_authorization", body).await;
-    let browser = Browser::of(&site, "mia").await;
+    let browser = Browser::signed_in(&site, "mia").await;
     browser
         .open(begun["verification_uri"].as_str().unwrap())
         .await;
@@ -305,7 +305,7 @@ async fn a_photo_is_uploaded_and_shown() {
     let (good, bad) = (folder.path().join("mia.jpg"), folder.path().join("mia.txt"));
     std::fs::write(&good, images::jpeg(640, 480)).unwrap();
     std::fs::write(&bad, "no picture").unwrap();
-    let browser = Browser::of(&site, "mia").await;
+    let browser = Browser::signed_in(&site, "mia").await;
     browser.open("/account/photo").await;
     browser.sees("Photo").await;
     browser.check_page("photo-none").await;
@@ -333,7 +333,7 @@ async fn a_photo_is_uploaded_and_shown() {
 async fn somebody_invited_by_mail_becomes_a_member() {
     let site = Site::plain().await;
     site.register("mia").await;
-    let browser = Browser::of(&site, "mia").await;
+    let browser = Browser::signed_in(&site, "mia").await;
     browser.open("/teams").await;
     browser.sees("Teams").await;
     browser.check_page("teams-none").await;
@@ -380,7 +380,7 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     browser.check_page("invitation-gone").await;
     browser.close().await;
 
-    let browser = Browser::of(&site, "mia").await;
+    let browser = Browser::signed_in(&site, "mia").await;
     for (path, name) in [
         ("/teams", "teams"),
         ("/teams/night-shift", "team"),

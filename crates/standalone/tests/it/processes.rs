@@ -91,7 +91,7 @@ impl Deployment {
             .to_vec();
         let names = vec!["identity", "worksession", "notifier"];
         let member = Member::start(env!("CARGO_BIN_EXE_holdfast").into(), args, quick(), names);
-        Self::of(vec![member], None, data)
+        Self::new(vec![member], None, data)
     }
 
     /// Starts each part by itself, on PostgreSQL and RabbitMQ.
@@ -122,7 +122,7 @@ impl Deployment {
             vec!["worksession"],
         );
         let notifier = Member::start(beside("notifier"), vec![], env, vec!["notifier"]);
-        Self::of(vec![identity, worksession, notifier], Some(servers), data)
+        Self::new(vec![identity, worksession, notifier], Some(servers), data)
     }
 
     /// Returns the number of processes.
@@ -138,7 +138,7 @@ impl Deployment {
         member.process.wait_listening(&member.names);
     }
 
-    fn of(mut members: Vec<Member>, servers: Option<Servers>, data: TempDir) -> Self {
+    fn new(mut members: Vec<Member>, servers: Option<Servers>, data: TempDir) -> Self {
         let mut urls = BTreeMap::new();
         for member in &mut members {
             for (name, url) in member.process.wait_listening(&member.names) {

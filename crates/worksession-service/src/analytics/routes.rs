@@ -5,11 +5,11 @@ use service_kit::http::{Query, endpoint};
 use super::range::DateRange;
 use super::tracking;
 use super::wire::{Group, TrackingQuery, TrackingResponse};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead};
 use crate::error::{Error, ErrorBody};
 use crate::preferences;
 use crate::rules::time::local_moment;
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/analytics/tracking").get(get));

@@ -11,8 +11,8 @@ use service_kit::Problem;
 use service_kit::http::RequestId;
 
 use super::{AuthFailure, CurrentUser, RequiredScope, SessionsRead};
+use crate::app_state::AppState;
 use crate::error::Error;
-use crate::state::AppState;
 
 /// The authenticated user, whose token has the scope `S`. A missing or invalid token is 401 "Authentication required",
 /// unless the scope defines another error. A token without the scope is 403.

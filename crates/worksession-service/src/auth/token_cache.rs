@@ -9,10 +9,10 @@ use super::CurrentUser;
 /// The maximum number of cached validations, each of a few hundred bytes.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Cached validations, by the SHA-256 of the token so that no token is stored.
+/// Cached validations, keyed by the SHA-256 of the token, so that no token is stored.
 pub(super) struct TokenCache {
     validations: TtlCache<[u8; 32], CachedUser>,
-    /// When the identity service last reported a change of a user. Validations requested before that are not used, even if
+    /// When the identity service last reported a change to a user. Validations requested before that are not used, even if
     /// they were still in flight.
     changes: TtlCache<UserId, Instant>,
 }
@@ -33,7 +33,7 @@ impl TokenCache {
         }
     }
 
-    /// Finds the user of the token, if the cached validation is still valid.
+    /// Finds the user of the token, if the cached validation is still current.
     pub(super) fn find(&self, key: &[u8; 32], clock: &Clock) -> Option<Arc<CurrentUser>> {
         let now = Instant::now();
         let cached = self.validations.get(key, now)?;

@@ -8,10 +8,10 @@ use event_types::MailTemplate;
 use service_kit::http::RequestId;
 
 use super::queries;
+use crate::app_state::AppState;
 use crate::error::Error;
 use crate::integrations::{Integration, IntegrationCreator, RevisionTarget, contacts};
 use crate::projects::TeamProjectId;
-use crate::state::AppState;
 use crate::team_projects;
 
 /// Stores the address of the chat's newest revision, or none, and enqueues it for the notifier.

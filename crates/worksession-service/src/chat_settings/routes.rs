@@ -3,10 +3,10 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::service;
 use super::wire::{ChatResponse, PutChatRequest};
+use crate::app_state::State;
 use crate::auth::{AdoptIntegrations, Caller, ChatsWrite, IntegrationsWrite, SessionsRead};
 use crate::error::{Error, ErrorBody};
 use crate::projects::TeamProjectId;
-use crate::state::State;
 use crate::team_projects::parse_id;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

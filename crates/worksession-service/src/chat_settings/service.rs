@@ -9,6 +9,7 @@ use super::model::ChatRow;
 use super::settings::ChatSettings;
 use super::wire::{ChatResponse, PutChatRequest};
 use super::{queries, revisions, settings};
+use crate::app_state::{AppState, State};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
@@ -16,7 +17,6 @@ use crate::integrations::{
     self, ChangedIntegration, DISABLED, Integration, IntegrationCreator, contacts,
 };
 use crate::projects::TeamProjectId;
-use crate::state::{AppState, State};
 use crate::team_projects::{get_as_manager, get_as_member};
 
 pub(super) async fn get(

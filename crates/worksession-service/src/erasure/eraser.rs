@@ -6,10 +6,10 @@ use db_kit::Db;
 use tokio::sync::Notify;
 
 use super::{Erasure, queries};
+use crate::app_state::{AppState, State};
 use crate::background_job::BackgroundJob;
 use crate::error::Error;
 use crate::sessions::queries::{DeletionLock, lock_deletion};
-use crate::state::{AppState, State};
 use crate::webhooks::{self, WebhookOwner};
 use crate::{chat_settings, rollups, sync, team_projects};
 

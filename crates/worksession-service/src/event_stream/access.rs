@@ -6,8 +6,8 @@ use service_kit::http::RequestId;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use crate::app_state::State;
 use crate::auth::{AuthFailure, CurrentUser, RequiredScope, SessionsRead, Teams};
-use crate::state::State;
 
 /// Intervals for which validation may be unavailable before the stream ends: half a minute by default.
 const MAX_UNANSWERED: u32 = 6;

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 
 use super::frame::LastEventId;
 use super::stream::{self, StreamRequest};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 

@@ -18,9 +18,9 @@ use super::access::{AccessCheck, StreamAccess};
 use super::frame::{self, LastEventId};
 use super::queries::{self, MAX_MISSED, UpdateWindow};
 use super::update::{SessionUpdate, UpdateBatch};
+use crate::app_state::State;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::state::State;
 
 /// Frames buffered for a client that does not read them yet.
 const FRAMES: usize = 32;

@@ -6,10 +6,10 @@ use chrono::NaiveDateTime;
 use super::OVERLAP;
 use super::queries::{self, MAX_HEADS, UpdateHead, UpdateRow, UpdateWindow};
 use super::update::{SessionUpdate, UpdateBatch};
+use crate::app_state::{AppState, State};
 use crate::background_job::BackgroundJob;
 use crate::error::Error;
 use crate::sessions::SessionStatus;
-use crate::state::{AppState, State};
 
 /// The interval between two reads of the database, when this process changes nothing.
 const INTERVAL: Duration = Duration::from_millis(250);

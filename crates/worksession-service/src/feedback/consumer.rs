@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::event::FeedbackEvent;
 use super::queries::{self, Notification};
+use crate::app_state::{AppState, State};
 use crate::error::{Error, acknowledge};
 use crate::sessions::queries::{DeletionLock, lock_deletion};
-use crate::state::{AppState, State};
 use crate::{chat_settings, webhooks};
 
 /// The consumer's name in the inbox.

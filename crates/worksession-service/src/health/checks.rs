@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use db_kit::outbox;
 
 use super::findings::HealthFindings;
-use crate::state::AppState;
+use crate::app_state::AppState;
 
 /// The time limit of each check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@ use service_kit::http::endpoint;
 
 use super::wire::{HealthyReport, UnhealthyReport};
 use super::{checks, uptime};
-use crate::state::State;
+use crate::app_state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/health").get(report));

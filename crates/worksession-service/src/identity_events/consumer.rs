@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use super::event::IdentityEvent;
 use super::queries;
+use crate::app_state::{AppState, State};
 use crate::erasure::{self, Erasure};
 use crate::error::Error;
 use crate::integrations::{self, LostAccess, Recipients, contacts};
-use crate::state::{AppState, State};
 use crate::team_projects;
 
 /// The consumer's name in the inbox.

@@ -6,9 +6,9 @@ use db_kit::Db;
 
 use super::pause::pause_and_publish;
 use super::{Integration, LostAccess};
+use crate::app_state::{AppState, State};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::state::{AppState, State};
 
 /// A changed integration, and the team to which it belongs, if any.
 pub(crate) type ChangedIntegration = (Integration, Option<TeamId>);

@@ -8,8 +8,8 @@ use event_types::MailTemplate;
 
 use super::queries::{self, PausedIntegration};
 use super::{LostAccess, RevisionTarget, contacts};
+use crate::app_state::AppState;
 use crate::error::Error;
-use crate::state::AppState;
 
 /// The maximum number of integrations that a mail lists.
 const MAX_NAMED: usize = 10;

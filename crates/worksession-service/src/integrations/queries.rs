@@ -171,7 +171,7 @@ fn pause_chats(
             integration: Integration::Chat(id),
             revision: *revision,
             team: Some(team),
-            name: format!("The chat of “{name}”"),
+            name: format!("The chat for “{name}”"),
         })
     });
     Ok(paused.collect())

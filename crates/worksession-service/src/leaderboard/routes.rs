@@ -5,9 +5,9 @@ use service_kit::http::{Query, endpoint};
 use super::model::LeaderboardCursor;
 use super::service;
 use super::wire::{LeaderboardQuery, LeaderboardResponse};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/leaderboard").get(get));

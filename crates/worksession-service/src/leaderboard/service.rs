@@ -9,10 +9,10 @@ use super::cache::LeaderboardKey;
 use super::model::Leaderboard;
 use super::queries;
 use super::wire::Period;
+use crate::app_state::AppState;
 use crate::auth::{CurrentUser, RequiredScope, Teams};
 use crate::error::Error;
 use crate::rules::time::Periods;
-use crate::state::AppState;
 
 /// How long a request waits for others that read boards; the same as for a connection.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);

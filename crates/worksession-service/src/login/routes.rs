@@ -5,9 +5,9 @@ use service_kit::http::{ClientIp, Json, RequestId, endpoint};
 
 use super::service;
 use super::wire::LoginRequest;
+use crate::app_state::State;
 use crate::auth::SignInOrigin;
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/login").post(login));

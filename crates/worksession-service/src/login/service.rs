@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::wire::{Credentials, LoginRequest};
+use crate::app_state::AppState;
 use crate::auth::{SignInOrigin, SignInResponse};
 use crate::error::{Error, RETRY_AFTER};
-use crate::state::AppState;
 
 /// Signs in at the identity service and returns its token pair unchanged.
 ///

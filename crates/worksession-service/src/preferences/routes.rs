@@ -3,9 +3,9 @@ use service_kit::http::{Json, endpoint};
 
 use super::service;
 use super::wire::{PreferencesResponse, PutPreferencesRequest};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsWrite};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/user/preferences").put(put));

@@ -6,8 +6,8 @@ use db_kit::Db;
 use super::model::PreferencesRow;
 use super::queries;
 use super::wire::PutPreferencesRequest;
+use crate::app_state::AppState;
 use crate::error::Error;
-use crate::state::AppState;
 use crate::sync;
 
 /// The minimum time between two changes of the time zone, because frequent changes would extend a day.

@@ -7,9 +7,9 @@ use super::wire::{
     UpdateProjectRequest,
 };
 use super::{ProjectId, service};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead, SessionsWrite};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config

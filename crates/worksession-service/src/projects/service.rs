@@ -4,9 +4,9 @@ use db_kit::Db;
 use super::model::{NewProject, ProjectChanges, ProjectRow};
 use super::wire::{AllProjectsResponse, AnyProject, CreateProjectRequest, UpdateProjectRequest};
 use super::{MAX_PROJECTS, ProjectId, ProjectKind, ProjectRef, queries, text};
+use crate::app_state::AppState;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::state::AppState;
 use crate::{sync, team_projects};
 
 pub(super) async fn list(

@@ -6,11 +6,11 @@ use db_kit::Db;
 use prometheus::IntCounter;
 use service_kit::metrics::Metrics;
 
-use super::{board_retention, rebuild};
+use super::{leaderboard_retention, rebuild};
+use crate::app_state::{AppState, State};
 use crate::background_job::BackgroundJob;
 use crate::config::AuditConfig;
 use crate::error::Error;
-use crate::state::{AppState, State};
 
 /// The most differences that are logged per user.
 const MAX_LOGGED: usize = 5;
@@ -72,7 +72,7 @@ async fn audit(
     metrics: &RollupAuditMetrics,
     night: NaiveDate,
 ) -> Result<(), Error> {
-    if let Err(cause) = board_retention::prune(state).await {
+    if let Err(cause) = leaderboard_retention::prune(state).await {
         log::warn!("old leaderboards could not be deleted: {cause}");
     }
     let users = sample(state, night).await?;

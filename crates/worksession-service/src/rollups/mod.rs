@@ -2,8 +2,8 @@
 //! submit updates them in its own statement or transaction. They can be rebuilt from `sessions`.
 
 pub(crate) mod auditor;
-mod board_retention;
 mod breakdown;
+mod leaderboard_retention;
 mod model;
 mod queries;
 pub(crate) mod rebuild;

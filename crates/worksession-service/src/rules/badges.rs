@@ -1,6 +1,6 @@
 //! Badges, which are given once and never taken back.
 
-use super::time::Completion;
+use super::credit::Completion;
 
 /// Credited minutes for the badge `hours_100`.
 const HUNDRED_HOURS: i64 = 100 * 60;

@@ -2,6 +2,7 @@
 //! `submit` combines them. Nothing here reads a clock or a database, so each rule can be tested by a table.
 
 pub(crate) mod badges;
+pub(crate) mod credit;
 pub(crate) mod integrity;
 pub(crate) mod local_day;
 pub(crate) mod locked_fields;

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use super::time::Completion;
+use super::credit::Completion;
 
 /// The longest streak that still raises the multiplier.
 const MAX_STREAK_BONUS: i32 = 10;

@@ -1,17 +1,15 @@
-//! The decision about a submit: refused, repeated, or credited with every row that it writes.
+//! The decision about a submit: refuse it, repeat its response, or credit it and build every row to store.
 
 use auth_types::TeamId;
 use chrono::{Datelike, NaiveDateTime};
 
 use super::badges;
+use super::credit::{self, Completion, Credit, MeasuredTimes, within_day_cap};
 use super::integrity::{self, CreditedInterval, IntegrityFlag, detect_flags};
 use super::locked_fields::{self, LockedFields, SubmittedFields};
 use super::points::{Points, award};
 use super::streaks::{self, LocalInstant, MIN_COUNTED_MINUTES, StreakDay, StreakUpdate};
-use super::time::{
-    self, Completion, Credit, LocalMoment, MeasuredTimes, Periods, local_moment, month_of,
-    within_day_cap, zone,
-};
+use super::time::{LocalMoment, Periods, local_moment, month_of, zone};
 use crate::error::Error;
 use crate::rollups::{Breakdown, PointsSummary, SessionSums, StreakSummary, UserTotals};
 use crate::sessions::events;
@@ -22,7 +20,7 @@ use crate::sessions::submit::rows::{
 };
 use crate::sessions::wire::{Submission, SubmitResponse};
 
-/// Decides an attempt on the session that was loaded for it.
+/// Decides a submit attempt, given the session that was loaded for it.
 pub(crate) fn decide(attempt: &SubmitAttempt, loaded: Option<LoadedSubmit>) -> SubmitOutcome {
     let Some(loaded) = loaded else {
         return SubmitOutcome::Refused(match attempt.submission.session_id {
@@ -48,7 +46,7 @@ pub(crate) fn decide(attempt: &SubmitAttempt, loaded: Option<LoadedSubmit>) -> S
     }
 }
 
-/// Whether the streak with this session depends on all counted days.
+/// Whether all counted days are needed to compute the streak after this session.
 pub(crate) fn needs_counted_days(loaded: &LoadedSubmit) -> bool {
     let Some(context) = &loaded.context else {
         return false;
@@ -59,7 +57,7 @@ pub(crate) fn needs_counted_days(loaded: &LoadedSubmit) -> bool {
     context.totals.streak().advance(&day, start, true).is_none()
 }
 
-/// Whether the credit within 24 hours may become too much with this session.
+/// Whether this session may push the credited minutes within 24 hours over the limit.
 pub(crate) fn may_be_long_day(loaded: &LoadedSubmit) -> bool {
     loaded.context.as_ref().is_some_and(|context| {
         IntegrityFlag::may_be_long_day(context.nearby.minutes + loaded.session.planned_duration)
@@ -114,14 +112,14 @@ struct SubmitEvaluation<'a> {
 /// The credit of a session.
 struct SubmitCredit {
     completion: Completion,
-    /// Limited by the day's cap.
+    /// Limited by the daily cap.
     minutes: i32,
     points: Points,
-    /// The streak with the session, and the run that multiplies its points.
+    /// The streak after the session, and the streak that multiplies its points.
     advanced: StreakUpdate,
     /// The session's day, including the session.
     day: StreakDay,
-    /// Whether the day counts for streaks now.
+    /// Whether the day now counts towards the streak.
     counts: bool,
 }
 
@@ -188,8 +186,8 @@ impl<'a> SubmitEvaluation<'a> {
         Ok(rows)
     }
 
-    /// Stores the note of a session that is no longer open, without any credit. If the sweeper has not abandoned the
-    /// session yet, this does, with its event.
+    /// Stores the note of a session that is no longer open, without any credit. If the sweeper has not marked the session
+    /// as abandoned yet, this does, and adds the event.
     fn build_late_rows(&self) -> Result<SubmitRows, Error> {
         let response = self.build_response(None, &self.context.totals, Vec::new());
         let (mut rows, session) = (self.build_session_row(&response)?, self.session);
@@ -201,14 +199,14 @@ impl<'a> SubmitEvaluation<'a> {
         Ok(rows)
     }
 
-    /// Computes the credit by the server's clock and the session's local day.
+    /// Computes the credit from the server's clock and the session's local day.
     fn compute_credit(&self) -> SubmitCredit {
         let (session, submission) = (self.session, &self.attempt.submission);
         let nearby = &self.context.nearby;
         let Credit {
             completion,
             minutes,
-        } = time::credit(&MeasuredTimes {
+        } = credit::credit(&MeasuredTimes {
             planned: session.planned_duration,
             started_at: session.started_at,
             stopped_at: session.ended_at.unwrap_or(self.now),
@@ -294,7 +292,7 @@ impl<'a> SubmitEvaluation<'a> {
         )
     }
 
-    /// Builds the response. Without `credit` the submit came too late and has no credit.
+    /// Builds the response. `credit` is `None` if the submit came too late.
     fn build_response(
         &self,
         credit: Option<&SubmitCredit>,
@@ -313,7 +311,7 @@ impl<'a> SubmitEvaluation<'a> {
         }
     }
 
-    /// Builds the session's own row, and none of the others.
+    /// Builds only the session's own row.
     fn build_session_row(&self, response: &SubmitResponse) -> Result<SubmitRows, Error> {
         let submission = &self.attempt.submission;
         let session = SubmittedSession {
@@ -376,7 +374,7 @@ impl<'a> SubmitEvaluation<'a> {
         Ok((day, month))
     }
 
-    /// Returns the rows of the boards of everybody and of the project's team, by the UTC day of the start.
+    /// Returns the rows for the global leaderboard and the team's leaderboard, by the UTC day on which the session started.
     fn build_boards(&self, credit: &SubmitCredit) -> Vec<BoardRow> {
         let periods = Periods::new(self.session.started_at.date()).starts();
         let team = self.session.team_id.map(TeamId::get);

@@ -1,7 +1,6 @@
 //! Focus sessions. A start locks the plan, a submit records what was executed, and a sweeper abandons sessions that nobody
 //! submits. Users can list, edit and export them. Time is the server's: a client's times can only lower the credit.
 
-mod digest;
 pub(crate) mod edit;
 pub(crate) mod events;
 pub(crate) mod export;
@@ -9,6 +8,7 @@ pub(crate) mod history;
 pub(crate) mod model;
 pub(crate) mod queries;
 pub(crate) mod record;
+mod request_digest;
 pub(crate) mod routes;
 pub(crate) mod start;
 pub(crate) mod submit;

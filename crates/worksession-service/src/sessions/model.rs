@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::Error;
+use crate::rules::credit::{Completion, OPEN_AFTER_PLANNED_END};
 use crate::rules::integrity::IntegrityFlag;
 use crate::rules::locked_fields::LockedFields;
-use crate::rules::time::{Completion, OPEN_AFTER_PLANNED_END};
 
 /// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, Serialize, ToSchema)]

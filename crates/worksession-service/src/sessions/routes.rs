@@ -8,9 +8,9 @@ use super::start::{self, StartOrder};
 use super::submit;
 use super::wire::{PreSessionResponse, StartRequest, StartResponse, SubmitRequest, SubmitResponse};
 use super::{edit, export, history, model, queries};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead, SessionsWrite};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 /// The longest `Idempotency-Key`, in visible characters.
 const KEY_CHARS: usize = 255;

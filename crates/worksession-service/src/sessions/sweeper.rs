@@ -4,10 +4,10 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, outbox};
 
 use super::{events, queries};
+use crate::app_state::State;
 use crate::background_job::BackgroundJob;
 use crate::error::Error;
-use crate::rules::time::OPEN_AFTER_PLANNED_END;
-use crate::state::State;
+use crate::rules::credit::OPEN_AFTER_PLANNED_END;
 use crate::sync;
 
 /// The most sessions that are abandoned in one transaction.

@@ -3,9 +3,9 @@ use auth_types::UserId;
 use super::cursor::SyncCursor;
 use super::queries::{self, MAX_CHANGES, SyncRow};
 use super::wire::{ChangeData, ChangeKind, SyncChange, SyncStatus};
+use crate::app_state::AppState;
 use crate::error::Error;
 use crate::projects::ProjectRef;
-use crate::state::AppState;
 
 /// Returns what changed for the user after `since`.
 pub(super) async fn load(

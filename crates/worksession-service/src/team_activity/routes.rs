@@ -4,9 +4,9 @@ use service_kit::http::{Query, endpoint};
 
 use super::service;
 use super::wire::{TeamActivityQuery, TeamActivityResponse};
+use crate::app_state::State;
 use crate::auth::{Caller, TeamActivity};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/team-activity").get(show));

@@ -5,10 +5,11 @@ use db_kit::Db;
 
 use super::queries;
 use super::wire::{TeamActivityQuery, TeamActivityResponse};
+use crate::app_state::AppState;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::rules::time::{MAX_SESSION, parse_instant};
-use crate::state::AppState;
+use crate::rules::credit::MAX_SESSION;
+use crate::rules::time::parse_instant;
 
 /// How far back `since` may be.
 const MAX_AGE: TimeDelta = TimeDelta::days(31);

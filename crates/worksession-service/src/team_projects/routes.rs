@@ -7,10 +7,10 @@ use super::wire::{
     parse_id,
 };
 use super::{activity, service};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead, TeamsWrite};
 use crate::error::{Error, ErrorBody};
 use crate::projects::{ProjectListQuery, TeamProjectId};
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config

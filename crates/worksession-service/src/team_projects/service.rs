@@ -10,10 +10,10 @@ use super::wire::{
     CreateTeamProjectRequest, TeamProjectDetail, TeamProjectSummary, TeamProjectsResponse,
     UpdateTeamProjectRequest,
 };
+use crate::app_state::AppState;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{MAX_PROJECTS, TeamProjectId, text};
-use crate::state::AppState;
 
 pub(super) async fn list(
     state: &AppState,

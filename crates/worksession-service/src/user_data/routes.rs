@@ -2,9 +2,9 @@ use actix_web::web;
 use service_kit::http::endpoint;
 
 use super::wire::UserData;
+use crate::app_state::State;
 use crate::auth::{Caller, UserDataAccess};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/user/data").get(get));

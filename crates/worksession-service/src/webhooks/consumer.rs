@@ -15,9 +15,9 @@ use uuid::Uuid;
 use super::deliveries::{self, NewWebhookDelivery};
 use super::model::EVENTS;
 use super::queries;
+use crate::app_state::{AppState, State};
 use crate::error::{Error, acknowledge};
 use crate::sessions;
-use crate::state::{AppState, State};
 
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.webhooks";

@@ -3,9 +3,9 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use super::{deliveries, queries, revisions};
+use crate::app_state::State;
 use crate::background_job::BackgroundJob;
 use crate::error::Error;
-use crate::state::State;
 
 /// How long deliveries stay in the log.
 const RETENTION: TimeDelta = TimeDelta::days(30);

@@ -8,9 +8,9 @@ use service_kit::http::RequestId;
 
 use super::model::{WebhookOwner, WebhookRow};
 use super::{deliveries, queries};
+use crate::app_state::AppState;
 use crate::error::Error;
 use crate::integrations::{Integration, PAUSED, RevisionTarget, WebhookId, contacts};
-use crate::state::AppState;
 
 /// Stores a webhook's new revision, and sends it to the notifier.
 pub(super) fn store(

@@ -6,10 +6,10 @@ use super::wire::{
     WebhooksResponse, parse_id,
 };
 use super::{deliveries, service};
+use crate::app_state::State;
 use crate::auth::{AdoptIntegrations, Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
 use crate::integrations::WebhookId;
-use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config

@@ -13,12 +13,12 @@ use super::wire::{
     WebhooksResponse, parse_description, parse_events,
 };
 use super::{revisions, target};
+use crate::app_state::{AppState, State};
 use crate::auth::{CurrentUser, RequiredScope, Teams};
 use crate::error::Error;
 use crate::integrations::{
     self, ACTIVE, DISABLED, Integration, IntegrationCreator, PAUSED, WebhookId, contacts, parse_url,
 };
-use crate::state::{AppState, State};
 
 pub(super) async fn list(
     state: &AppState,

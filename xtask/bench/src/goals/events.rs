@@ -57,8 +57,8 @@ pub(super) fn events(options: &GoalOptions) -> Result<Vec<ResultRow>> {
             round + 1,
             chat.requests() - before
         );
-        samples.push(Sample::of(rate, each));
-        beside_many.push(Sample::of(rate, many));
+        samples.push(Sample::new(rate, each));
+        beside_many.push(Sample::new(rate, many));
     }
     let (_, twice) = chat.accepted();
     if twice > 0 {
@@ -87,7 +87,7 @@ pub(super) fn events(options: &GoalOptions) -> Result<Vec<ResultRow>> {
     };
     let rates = row.samples.iter().map(|round| round.ours);
     let floor = ResultRow {
-        samples: rates.map(|rate| Sample::of(rate, PROMISED)).collect(),
+        samples: rates.map(|rate| Sample::new(rate, PROMISED)).collect(),
         ..ResultRow::new(
             "events, beside what is promised",
             "3,000 a second",
@@ -178,7 +178,7 @@ fn steady(options: &GoalOptions, bare: &Path) -> Result<(ResultRow, ResultRow)> 
         row.samples.push(Sample {
             p50_ms,
             p99_ms,
-            ..Sample::of(p99_ms, pair_p99)
+            ..Sample::new(p99_ms, pair_p99)
         });
     }
     if options.statements {

@@ -59,7 +59,7 @@ fn measure(work: String, cost: u32, cores: usize, options: &GoalOptions) -> Resu
         samples.push(Sample {
             p50_ms: per_mille(&latencies, 500),
             p99_ms: per_mille(&latencies, 990),
-            ..Sample::of(rate, limit)
+            ..Sample::new(rate, limit)
         });
     }
     Ok(ResultRow {

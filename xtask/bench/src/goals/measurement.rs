@@ -126,7 +126,7 @@ pub(super) fn asked(program: u32, request: &wrk::Request<'_>, time: Duration) ->
         p50_ms: asked.p50_ms,
         p99_ms: asked.p99_ms,
         cpu_us: used.as_secs_f64() * 1e6 / asked.requests,
-        ..Sample::of(asked.rate, f64::NAN)
+        ..Sample::new(asked.rate, f64::NAN)
     })
 }
 
@@ -140,7 +140,7 @@ pub(super) fn told(outcome: &LoadResult, status: u16) -> Result<Sample> {
     Ok(Sample {
         p50_ms,
         p99_ms,
-        ..Sample::of(count / outcome.time.as_secs_f64(), f64::NAN)
+        ..Sample::new(count / outcome.time.as_secs_f64(), f64::NAN)
     })
 }
 

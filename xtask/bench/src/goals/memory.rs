@@ -35,7 +35,7 @@ pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Result
     };
     ResultRow {
         unit: Unit::Megabytes,
-        samples: vec![Sample::of(mb, peer.unwrap_or(f64::NAN))],
+        samples: vec![Sample::new(mb, peer.unwrap_or(f64::NAN))],
         ..ResultRow::new(work, against, Goal::AtMost(goal))
     }
 }

@@ -96,7 +96,7 @@ fn row(work: String, each: f64, most: f64, against: &'static str) -> ResultRow {
     println!("{work}: {each:.2}");
     ResultRow {
         unit: Unit::Statements,
-        samples: vec![Sample::of(each, f64::NAN)],
+        samples: vec![Sample::new(each, f64::NAN)],
         ..ResultRow::new(work, against, Goal::AtMost(most))
     }
 }

@@ -75,7 +75,7 @@ fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> R
         program.process().signal("KILL");
         drop(program);
         let beside = peer.map(Peer::start_and_end).transpose()?;
-        samples.push(Sample::of(ms, beside.unwrap_or(f64::NAN)));
+        samples.push(Sample::new(ms, beside.unwrap_or(f64::NAN)));
     }
     Ok(samples)
 }

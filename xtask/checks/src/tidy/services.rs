@@ -5,15 +5,7 @@
 use super::import_cycles::Graph;
 
 /// The files and folders of `src` above the features.
-const ABOVE: [&str; 7] = [
-    "app.rs",
-    "cli",
-    "lib.rs",
-    "main.rs",
-    "pages",
-    "running.rs",
-    "start.rs",
-];
+const ABOVE: [&str; 6] = ["app.rs", "cli", "lib.rs", "main.rs", "pages", "running.rs"];
 
 pub(super) fn check(graphs: &[Graph]) -> Vec<String> {
     let imports = graphs.iter().flat_map(Graph::imports);

@@ -16,7 +16,7 @@ pub(super) use shares::{Share, shares};
 
 /// Returns the text that a browser shows over a part of a chart.
 fn title(name: impl Argument, worked: SessionTotals) -> String {
-    t("look-back-bar")
+    t("history-bar")
         .with("name", name)
         .with("time", text::minutes(worked.minutes))
         .with("count", worked.sessions)

@@ -66,7 +66,7 @@ async fn authorize(
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let parameters = Parameters::parse(req.query_string());
-    let visitor = Visitor::of(&req).await?;
+    let visitor = Visitor::load(&req).await?;
     let looks_only = req.method() == Method::HEAD;
     let (user, source) = if req.headers().contains_key(AUTHORIZATION) {
         (Some(auth::current_user(&req).await?), RequestSource::Bearer)

@@ -17,9 +17,9 @@ use crate::request_context::RequestContext;
 
 /// The outcome of an authorization request.
 pub(super) enum AuthorizeOutcome {
-    /// The browser brings a response to the client.
+    /// The browser is redirected to the client with a response.
     Reply(Url),
-    /// The sign-in page is shown, and returns with these parameters.
+    /// The sign-in page is shown. Afterwards, the request is repeated with these parameters.
     SignIn(Parameters),
     /// The consent page is shown for this request, which had these parameters.
     Ask(Box<(ValidRequest, Parameters)>),
@@ -129,7 +129,7 @@ async fn is_allowed(app: &App, user: &CurrentUser, valid: &ValidRequest) -> Resu
     consents::service::is_allowed(app, user.account.id, id, scope).await
 }
 
-/// Issues the code, and stores the consent if it was given just now.
+/// Issues the code, and stores the consent if it was just given.
 async fn grant(
     app: &App,
     user: &CurrentUser,
@@ -144,7 +144,7 @@ async fn grant(
     };
     if allowed_by != Some("page") {
         // No user had to act for this code, so the rate is limited.
-        app.limits
+        app.rate_limits
             .check_silent_code(user.account.id, &valid.client.id)?;
     }
     let code = NewCode {
@@ -191,6 +191,6 @@ async fn deny(
         consents::service::deny(tx, user_id, &client_id, "page")
     })
     .await?;
-    let refusal = AuthorizationError::new("access_denied", "the user denied the access");
+    let refusal = AuthorizationError::new("access_denied", "the user denied access");
     Ok(valid.refused(app, refusal))
 }

@@ -89,9 +89,9 @@ fn refuse<T>(
     context: &RequestContext,
 ) -> Result<T, OAuthError> {
     let now = app.clock.now();
-    app.limits
+    app.rate_limits
         .check_client(context.address, &credentials.id, now)?;
-    app.limits
+    app.rate_limits
         .client_failed(context.address, &credentials.id, now)?;
     Err(OAuthError::InvalidClient)
 }

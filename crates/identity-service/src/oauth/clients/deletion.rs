@@ -97,7 +97,7 @@ fn end_batch(tx: &mut Transaction<'_>, id: &str) -> Result<usize, Error> {
         by_user.entry(user_id).or_default().push(sid);
     }
     for (user_id, sids) in by_user {
-        tx.end_descendants_and_publish(user_id, &sids)?;
+        tx.end_derived_and_publish(user_id, &sids)?;
     }
     Ok(count)
 }

@@ -163,7 +163,7 @@ async fn replayed(
         if sessions::queries::revoke(tx.db, &sid, tx.now.naive_utc())? {
             let entry = NewAuditEntry::on(AuditAction::CODE_REPLAYED, user_id).session(&sid);
             tx.audit(&entry.details(json!({ "client_id": client_id })))?;
-            tx.end_descendants_and_publish(user_id, &[sid])?;
+            tx.end_derived_and_publish(user_id, &[sid])?;
         }
         Ok(())
     })

@@ -11,7 +11,6 @@ use crate::accounts;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::limits::AddressLimit;
 use crate::mail_links;
 use crate::oauth::authorize::scope_for;
 use crate::oauth::clients::model::OAuthClient;
@@ -20,6 +19,7 @@ use crate::oauth::consents;
 use crate::oauth::error::OAuthError;
 use crate::oauth::grants::{self, GrantedSession, NewGrant};
 use crate::oauth::scopes;
+use crate::rate_limits::AddressLimit;
 use crate::request_context::RequestContext;
 
 /// The lifetime of a device authorization: enough to find a browser and sign in.
@@ -35,7 +35,7 @@ pub(super) async fn begin(
     context: &RequestContext,
 ) -> Result<DeviceAuthorizationResponse, OAuthError> {
     client.check_grant_type(GrantType::DeviceCode)?;
-    app.limits
+    app.rate_limits
         .check_address(AddressLimit::Device, context.address)?;
     let scope = scope_for(client, scope)
         .map_err(|refusal| OAuthError::InvalidScope(refusal.description))?;
@@ -89,7 +89,7 @@ pub(super) async fn find_pending(
     code: &UserCode,
     context: &RequestContext,
 ) -> Result<Option<PendingDevice>, Error> {
-    app.limits
+    app.rate_limits
         .check_user_code(user.account.id, context.address)?;
     let (code, now) = (code.clone(), app.clock.now_naive());
     let row = app

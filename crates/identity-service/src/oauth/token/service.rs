@@ -13,8 +13,8 @@ use crate::oauth::grants::GrantedSession;
 use crate::oauth::{codes, devices, id_token, scopes};
 use crate::request_context::RequestContext;
 use crate::sessions;
-use crate::sessions::model::TokenHolder;
 use crate::sessions::refresh;
+use crate::sessions::refresh_check::TokenHolder;
 use crate::token_access::{ClientAccess, GrantRow, TokenAccess};
 use crate::tokens::refresh_token::RefreshToken;
 

@@ -45,7 +45,7 @@ pub(super) async fn page(
         frame: visitor
             .frame(t("identity-your-account"))
             .with(query.0.messages()),
-        portrait: Avatar::of(account),
+        portrait: Avatar::from_account(account),
         since: text::day(&account.created_at.and_utc()),
         has_email: account.own_email().is_some(),
         premium: account.premium(|tier| app.premium.bandwidth_mb(tier), app.clock.now_naive())?,

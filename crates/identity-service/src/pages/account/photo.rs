@@ -7,13 +7,13 @@ use service_kit::http::{Query, UnreadBody};
 use web_kit::form::check_site;
 
 use crate::accounts::model::AccountRow;
-use crate::limits::AccountLimit;
 use crate::pages::form::{EmptyForm, Form};
 use crate::pages::form_messages::{DoneQuery, FormMessages, message_for_problem, messages_for};
 use crate::pages::page_frame::PageFrame;
 use crate::pages::text;
 use crate::pages::visitor::SignedInVisitor;
 use crate::photos::{public_url, service, upload};
+use crate::rate_limits::AccountLimit;
 use crate::request_context::RequestContext;
 
 #[derive(Template)]
@@ -32,7 +32,7 @@ pub(crate) struct Avatar {
 }
 
 impl Avatar {
-    pub(crate) fn of(account: &AccountRow) -> Self {
+    pub(crate) fn from_account(account: &AccountRow) -> Self {
         Self {
             path: public_url("", account.id, account.photo_version.as_deref()),
             initial: text::initial(&account.username),
@@ -53,7 +53,7 @@ pub(super) async fn upload(
     check_site(body.headers())?;
     let app = &caller.visitor.app;
     let user = &caller.user;
-    app.limits
+    app.rate_limits
         .check_account(AccountLimit::Photo, user.account.id)?;
     let body = body.of_account(user.account.id.get());
     let sent = match upload::read_form(body, app.photos.max_bytes).await {
@@ -87,7 +87,7 @@ pub(super) async fn remove(
 fn show(caller: &SignedInVisitor, messages: FormMessages) -> HttpResponse {
     let page = PhotoPage {
         frame: caller.visitor.frame(t("account-photo")).with(messages),
-        portrait: Avatar::of(&caller.user.account),
+        portrait: Avatar::from_account(&caller.user.account),
         most_mebibytes: caller.visitor.app.photos.max_bytes / (1024 * 1024),
     };
     caller.visitor.show(page.frame.status(), &page)

@@ -69,7 +69,7 @@ fn show(
 ) -> HttpResponse {
     let page = ProfilePage {
         frame: caller.visitor.frame(t("account-profile")).with(messages),
-        portrait: Avatar::of(&caller.user.account),
+        portrait: Avatar::from_account(&caller.user.account),
         bio,
         website_url,
     };

@@ -78,7 +78,7 @@ async fn set_up(
     let (caller, request) = form.by_caller()?;
     match service::set_up(&caller.visitor.app, &caller.user, request, &context).await {
         Ok(made) => {
-            let symbol = QrCodeImage::of(&made.otpauth_url)?;
+            let symbol = QrCodeImage::encode(&made.otpauth_url)?;
             let shown = Some((made, symbol));
             Ok(ask_code(&caller, FormMessages::default(), shown))
         }
@@ -209,7 +209,7 @@ struct QrCodeImage {
 impl QrCodeImage {
     const QUIET: usize = 4;
 
-    fn of(text: &str) -> Result<Self, Error> {
+    fn encode(text: &str) -> Result<Self, Error> {
         let code = QrCode::new(text).map_err(|error| Error::internal("QR code", error))?;
         let width = code.width();
         let mut path = String::new();

@@ -11,14 +11,14 @@ use crate::schema::{oauth_clients, sessions};
 
 /// Ends the descendants of ended sessions, and returns their ids. If one of the sessions is an SSO session, the caller
 /// must have locked the account's row, so that no further descendant is opened meanwhile.
-pub(crate) fn end_descendants(
+pub(crate) fn end_derived_sessions(
     db: &mut Db,
     ended: &[String],
     now: NaiveDateTime,
 ) -> QueryResult<Vec<String>> {
     statement::<Text>(match db {
-        Db::Pg(_) => include_str!("end_descendants.postgres.sql"),
-        Db::Sqlite(_) => include_str!("end_descendants.sqlite.sql"),
+        Db::Pg(_) => include_str!("end_derived_sessions.postgres.sql"),
+        Db::Sqlite(_) => include_str!("end_derived_sessions.sqlite.sql"),
     })
     .bind::<Timestamp, _>(now)
     .bind::<Text, _>(json::to_text(&ended)?)
@@ -29,7 +29,7 @@ pub(crate) fn end_descendants(
 /// for a sign-in at the product itself.
 pub(crate) fn list_ancestors(db: &mut Db, sid: &str) -> QueryResult<Vec<(String, NaiveDateTime)>> {
     let ancestors =
-        statement::<(Text, Timestamp)>(include_str!("ancestors.sql")).bind::<Text, _>(sid);
+        statement::<(Text, Timestamp)>(include_str!("list_ancestors.sql")).bind::<Text, _>(sid);
     ancestors.load(db)
 }
 

@@ -9,11 +9,14 @@ use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
 pub(crate) use batcher::RefreshBatcher;
-pub(crate) use derived_sessions::{end_descendants, list_ancestors, list_clients_without_session};
+pub(crate) use derived_sessions::{
+    end_derived_sessions, list_ancestors, list_clients_without_session,
+};
 pub(crate) use rotation::RotatedSession;
 pub(super) use rotation::{RefreshRotation, rotate};
 
-use super::model::{IDLE_LIFE, NewSession, RefreshRow, SessionRow, SessionState};
+use super::model::{IDLE_LIFE, NewSession, SessionRow, SessionState};
+use super::refresh_check::RefreshRow;
 use crate::accounts::model::AccountRow;
 use crate::columns::columns;
 use crate::request_context::SessionCheck;

@@ -11,7 +11,8 @@ use crate::accounts::model::AccountRow;
 use crate::columns::Columns;
 use crate::request_context::RequestContext;
 use crate::schema::sessions;
-use crate::sessions::model::{IDLE_LIFE, TokenHolder};
+use crate::sessions::model::IDLE_LIFE;
+use crate::sessions::refresh_check::TokenHolder;
 use crate::token_access::GrantRow;
 use crate::tokens::refresh_token::RefreshToken;
 

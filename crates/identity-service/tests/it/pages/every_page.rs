@@ -94,7 +94,7 @@ async fn every_page_before_the_sign_in_is_safe_and_usable() {
     let (_, invitation) = fixture
         .invited(&fixture.owner, "new@example.com", None)
         .await;
-    let member = Browser::of(identity, "sam").await;
+    let member = Browser::signed_in(identity, "sam").await;
     for (path, status) in [
         ("/login", 200),
         ("/login?return_to=/teams", 200),
@@ -138,7 +138,7 @@ async fn the_root_page_redirects_to_the_account_or_the_sign_in() {
     identity.register("ada").await;
     let page = Browser::new(&identity).fetch("/").await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/login"));
-    let page = Browser::of(&identity, "ada").await.fetch("/").await;
+    let page = Browser::signed_in(&identity, "ada").await.fetch("/").await;
     assert_eq!(page.expect(303).leads_to.as_deref(), Some("/account"));
 }
 

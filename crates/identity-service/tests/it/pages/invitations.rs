@@ -38,7 +38,7 @@ async fn an_invitation_is_shown_to_the_holder_of_its_link_and_answered_after_sig
     assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
     for mut other in [
         Browser::new(&fixture.identity),
-        Browser::of(&fixture.identity, "Mia").await,
+        Browser::signed_in(&fixture.identity, "Mia").await,
     ] {
         let page = other.get(&path).await.expect(410);
         page.says("This invitation was already accepted");
@@ -72,7 +72,7 @@ async fn registering_from_an_invitation_leads_back_to_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_settled_invitation_says_what_became_of_it() {
     let fixture = TeamFixture::start().await;
-    let mut browser = Browser::of(&fixture.identity, "sam").await;
+    let mut browser = Browser::signed_in(&fixture.identity, "sam").await;
     let (_, token) = fixture
         .invited(&fixture.owner, "one@example.com", None)
         .await;
@@ -119,7 +119,7 @@ async fn an_invitation_is_answered_only_by_a_form_of_the_signed_in_account() {
         .invited(&fixture.owner, "one@example.com", None)
         .await;
     let path = format!("/invitations/{token}");
-    let mut sam = Browser::of(&fixture.identity, "sam").await;
+    let mut sam = Browser::signed_in(&fixture.identity, "sam").await;
     let form = sam.get(&path).await.form(&path).set("answer", "accept");
 
     // The same form, after signing out, and after another account has signed in.

@@ -20,7 +20,7 @@ async fn ask(identity: &Identity, browser: &mut Browser, who: &str) -> String {
 async fn a_forgotten_password_is_reset_by_a_mailed_link() {
     let identity = Identity::start().await;
     let ada = identity.register_verified("Ada", "ada@example.com").await;
-    let mut there = Browser::of(&identity, "ada").await;
+    let mut there = Browser::signed_in(&identity, "ada").await;
     let mut browser = Browser::new(&identity);
     ask(&identity, &mut browser, "ADA@example.com").await;
     ask(&identity, &mut browser, " ada ").await;

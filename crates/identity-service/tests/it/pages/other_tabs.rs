@@ -123,7 +123,7 @@ async fn a_form_sent_after_signing_out_comes_back_with_its_input_after_the_sign_
         ),
         ("/device", "/device", &[("user_code", "BCDF-GHJK")]),
     ] {
-        let mut browser = Browser::of(identity, "olga").await;
+        let mut browser = Browser::signed_in(identity, "olga").await;
         let form = browser.get(page).await.form(action);
         let form = fields
             .iter()
@@ -156,7 +156,7 @@ async fn a_form_sent_after_signing_out_comes_back_with_its_input_after_the_sign_
             assert_eq!(page.path, "/account");
         }
     }
-    let mut browser = Browser::of(identity, "olga").await;
+    let mut browser = Browser::signed_in(identity, "olga").await;
     let form = browser.get("/teams/new").await.form("/teams/new");
     let form = form.set("name", "Night shift").set("slug", "night-shift");
     let page = browser.get("/account").await;
@@ -173,7 +173,7 @@ async fn a_saved_form_is_shown_only_to_its_account_in_its_browser() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     identity.register("bob").await;
-    let mut browser = Browser::of(&identity, "ada").await;
+    let mut browser = Browser::signed_in(&identity, "ada").await;
     let page = browser.get("/account/profile").await;
     let form = page.form("/account/profile").set("bio", "A secret of ada");
     browser.submit(page.form("/logout")).await;
@@ -185,7 +185,7 @@ async fn a_saved_form_is_shown_only_to_its_account_in_its_browser() {
     assert!(!page.html.contains("A secret"), "{}", page.text());
     browser.post(form.clone()).await.expect(403);
     // The same account in another browser, with a copied cookie.
-    let mut other = Browser::of(&identity, "ada").await;
+    let mut other = Browser::signed_in(&identity, "ada").await;
     for planted in [&*cookie, "v2.x.y", ""] {
         let cookies = &mut other.cookies;
         cookies.insert("holdfast_kept".to_owned(), planted.to_owned());
@@ -208,7 +208,7 @@ async fn a_saved_form_is_shown_only_to_its_account_in_its_browser() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_oversized_form_is_shown_again_and_choices_and_files_lead_back_to_their_page() {
     let fixture = TeamFixture::start().await;
-    let mut browser = Browser::of(&fixture.identity, "olga").await;
+    let mut browser = Browser::signed_in(&fixture.identity, "olga").await;
     let long = browser.get("/account/profile").await;
     let long = long.form("/account/profile");
     let long = long.set("bio", &"ü".repeat(2_000));

@@ -18,7 +18,7 @@ fn public(address: &str) -> impl FnOnce(&mut Config) {
 async fn signing_in_by_the_form_opens_a_browser_session_with_a_cookie() {
     let identity = Identity::start().await;
     let ada = identity.register("Ada").await;
-    let mut browser = Browser::of(&identity, "ADA").await;
+    let mut browser = Browser::signed_in(&identity, "ADA").await;
     assert_eq!(identity.audited("session.opened", &ada), 1);
     let kinds = "SELECT count(*) AS n FROM sessions WHERE kind = 'browser'";
     assert_eq!(identity.count(kinds), 1);
@@ -161,9 +161,9 @@ async fn a_refused_sign_in_shows_the_name_again_and_never_the_password() {
 async fn each_sign_in_gets_a_new_cookie_whatever_the_browser_sent() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
-    let mut browser = Browser::of(&identity, "ada").await;
+    let mut browser = Browser::signed_in(&identity, "ada").await;
     let first = browser.cookies["holdfast_id"].clone();
-    let mut other = Browser::of(&identity, "ada").await;
+    let mut other = Browser::signed_in(&identity, "ada").await;
     assert_ne!(other.cookies["holdfast_id"], first);
 
     // A planted value is never adopted as the new cookie, and no other token works as a cookie.
@@ -194,8 +194,8 @@ async fn signing_in_again_ends_only_the_browsers_previous_session() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let bob = identity.register("bob").await;
-    let mut elsewhere = Browser::of(&identity, "ada").await;
-    let mut browser = Browser::of(&identity, "ada").await;
+    let mut elsewhere = Browser::signed_in(&identity, "ada").await;
+    let mut browser = Browser::signed_in(&identity, "ada").await;
     let live = "SELECT count(*) AS n FROM sessions WHERE kind = 'browser' AND revoked_at IS NULL";
     let is_good = async |cookie: &str| {
         let mut thief = Browser::new(&identity);
@@ -248,7 +248,7 @@ async fn signing_in_again_ends_only_the_browsers_previous_session() {
 async fn the_cookie_expires_after_thirty_days_and_is_refused_for_an_inactive_account() {
     let identity = Identity::start().await;
     identity.register("ada").await;
-    let mut browser = Browser::of(&identity, "ada").await;
+    let mut browser = Browser::signed_in(&identity, "ada").await;
     identity.sql("UPDATE users SET is_active = FALSE");
     browser.fetch("/login").await.expect(200);
     identity.sql("UPDATE users SET is_active = TRUE");

@@ -95,7 +95,8 @@ pub(super) async fn run(context: &Context, args: DeliveriesArgs) -> Result<ExitC
         None => list(context, args.list).await?,
         Some(DeliveriesCommand::List(args)) => list(context, args).await?,
         Some(DeliveriesCommand::Show { id }) => {
-            let entry = DeliveryEntry::of(find(context, &id).await?, context.clock.now());
+            let entry =
+                DeliveryEntry::from_delivery(find(context, &id).await?, context.clock.now());
             context.show(&entry, DeliveryEntry::text)?;
         }
         Some(DeliveriesCommand::Retry { id }) => retry(context, &id).await?,
@@ -109,7 +110,7 @@ async fn list(context: &Context, args: ListArgs) -> Result<(), Failure> {
         .pool
         .read::<_, DbError, _>(move |db| Ok(queries::list(db, &args)?))
         .await?;
-    let listed = DeliveryList::of(found, limit, context.clock.now());
+    let listed = DeliveryList::new(found, limit, context.clock.now());
     context.show(&listed, DeliveryList::text)
 }
 
@@ -155,6 +156,6 @@ async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
             context.command("deliveries show ID")
         )));
     }
-    let entry = DeliveryEntry::of(find(context, id).await?, context.clock.now());
+    let entry = DeliveryEntry::from_delivery(find(context, id).await?, context.clock.now());
     context.show(&entry, |entry| format!("{} will be sent now", entry.name()))
 }

@@ -32,7 +32,7 @@ pub(super) struct DeliveryEntry {
 }
 
 impl DeliveryEntry {
-    pub(super) fn of(delivery: Delivery, now: DateTime<Utc>) -> Self {
+    pub(super) fn from_delivery(delivery: Delivery, now: DateTime<Utc>) -> Self {
         let open = delivery.settled_at.is_none();
         let number = || delivery.destination_id.parse().ok();
         Self {
@@ -110,10 +110,10 @@ pub(super) struct DeliveryList {
 }
 
 impl DeliveryList {
-    pub(super) fn of(mut found: Vec<Delivery>, limit: usize, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(mut found: Vec<Delivery>, limit: usize, now: DateTime<Utc>) -> Self {
         let more = found.len() > limit;
         found.truncate(limit);
-        let entry = |delivery| DeliveryEntry::of(delivery, now);
+        let entry = |delivery| DeliveryEntry::from_delivery(delivery, now);
         Self {
             next_before: found.last().filter(|_| more).map(|last| last.id.clone()),
             deliveries: found.into_iter().map(entry).collect(),

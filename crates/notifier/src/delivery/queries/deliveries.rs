@@ -9,7 +9,7 @@ use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use serde::Serialize;
 
 use crate::delivery::model::{Attempt, DeliveryRow, DeliverySql, DestinationRow, NewDelivery};
-use crate::delivery::state::{FinalState, LOCKED, PENDING, SENDING};
+use crate::delivery::state_machine::{FinalState, LOCKED, PENDING, SENDING};
 use crate::schema::deliveries;
 
 /// Inserts deliveries and returns the ids of the new ones.
@@ -37,8 +37,8 @@ struct Started<'a> {
 /// Marks the deliveries of these attempts as being sent, each in its message.
 pub(crate) fn start(db: &mut Db, attempts: &[Attempt]) -> QueryResult<()> {
     let text = match db {
-        Db::Pg(_) => include_str!("start.postgres.sql"),
-        Db::Sqlite(_) => include_str!("start.sqlite.sql"),
+        Db::Pg(_) => include_str!("record_start.postgres.sql"),
+        Db::Sqlite(_) => include_str!("record_start.sqlite.sql"),
     };
     let started = attempts.iter().flat_map(|attempt| {
         attempt.deliveries.iter().map(|row| Started {
@@ -140,8 +140,8 @@ pub(crate) fn list_ready<'a>(
     limit: i64,
 ) -> QueryResult<HashMap<String, Vec<DeliveryRow>>> {
     let text = match db {
-        Db::Pg(_) => include_str!("ready.postgres.sql"),
-        Db::Sqlite(_) => include_str!("ready.sqlite.sql"),
+        Db::Pg(_) => include_str!("list_ready.postgres.sql"),
+        Db::Sqlite(_) => include_str!("list_ready.sqlite.sql"),
     };
     let due = destinations.map(|row| Due {
         medium,
@@ -274,8 +274,8 @@ pub(crate) fn end(
     now: NaiveDateTime,
 ) -> QueryResult<HashMap<String, i64>> {
     let text = match db {
-        Db::Pg(_) => include_str!("end.postgres.sql"),
-        Db::Sqlite(_) => include_str!("end.sqlite.sql"),
+        Db::Pg(_) => include_str!("record_end.postgres.sql"),
+        Db::Sqlite(_) => include_str!("record_end.sqlite.sql"),
     };
     let rows: Vec<(String, i64)> = statement::<(Text, BigInt)>(text)
         .bind::<Text, _>(state.name())

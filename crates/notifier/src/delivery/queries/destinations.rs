@@ -85,8 +85,8 @@ pub(crate) fn expect(
     give_up_at: NaiveDateTime,
 ) -> QueryResult<()> {
     let text = match db {
-        Db::Pg(_) => include_str!("expect.postgres.sql"),
-        Db::Sqlite(_) => include_str!("expect.sqlite.sql"),
+        Db::Pg(_) => include_str!("mark_due.postgres.sql"),
+        Db::Sqlite(_) => include_str!("mark_due.sqlite.sql"),
     };
     let expected = ids.iter().map(|id| Expected {
         medium,
@@ -215,8 +215,8 @@ pub(crate) fn release(
         return Ok(());
     }
     let text = match db {
-        Db::Pg(_) => include_str!("release.postgres.sql"),
-        Db::Sqlite(_) => include_str!("release.sqlite.sql"),
+        Db::Pg(_) => include_str!("release_destinations.postgres.sql"),
+        Db::Sqlite(_) => include_str!("release_destinations.sqlite.sql"),
     };
     let released = rows.iter().map(|row| Released {
         medium,

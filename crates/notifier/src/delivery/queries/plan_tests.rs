@@ -23,11 +23,11 @@ const FEW_ROWS: &str = "
 /// The statements by id, and arguments.
 const STATEMENTS: [(&str, &str); 2] = [
     (
-        include_str!("end.postgres.sql"),
+        include_str!("record_end.postgres.sql"),
         "'delivered', NULL, now(), true, '[\"1\"]'",
     ),
     (
-        include_str!("start.postgres.sql"),
+        include_str!("record_start.postgres.sql"),
         r#"'[{"id":"1","message_id":"1"}]'"#,
     ),
 ];

@@ -87,7 +87,7 @@ fn configured_keys(config: &Config) -> Vec<&'static str> {
 }
 
 fn write(config: &Config, folder: &Path) -> Result<Manifest, AdminError> {
-    let parts = parts::of(config);
+    let parts = parts::list_databases(config);
     let snapshots = snapshot::of_one_instant(&parts)?;
     let taken_at = Clock::system().now();
     let mut databases = BTreeMap::new();

@@ -27,7 +27,7 @@ pub(super) enum ColumnType {
 
 impl ColumnType {
     /// Returns the kind of a type in `information_schema`; none for a type that no migration has used yet.
-    pub(super) fn of(data_type: &str) -> Option<Self> {
+    pub(super) fn from_sql(data_type: &str) -> Option<Self> {
         Some(match data_type {
             "smallint" | "integer" | "bigint" => Self::Whole,
             "boolean" => Self::Truth,

@@ -47,7 +47,7 @@ pub(crate) struct MoveArgs {
 pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
     let _taken = DataDirLock::take(&config.data_dir)?;
     let urls = urls(args, config)?;
-    let parts = parts::of(config);
+    let parts = parts::list_databases(config);
     for part in &parts {
         bring_up_to_date(part)?;
     }

@@ -33,7 +33,7 @@ pub(super) fn tables(
             data_type,
             sequence,
         } = column;
-        let Some(kind) = ColumnType::of(&data_type) else {
+        let Some(kind) = ColumnType::from_sql(&data_type) else {
             return Err(format!(
                 "{table_name}.{column_name} has the type {data_type}, which this command does not know"
             ));

@@ -65,7 +65,7 @@ async fn a_reconnecting_pika_consumer_gets_every_session_event_once() {
     assert_eq!(lines, expected);
     // A message that it cannot read does not block those after it.
     let mut unreadable = repeated.clone();
-    unreadable.data = RawEventData::of(&json!({"session_id": Uuid::nil()})).unwrap();
+    unreadable.data = RawEventData::from_value(&json!({"session_id": Uuid::nil()})).unwrap();
     unreadable.id = Uuid::now_v7();
     publish(&broker, &unreadable).await;
     publish(&broker, &repeated).await;
@@ -273,7 +273,7 @@ fn repeated() -> Event {
         time: chrono::DateTime::UNIX_EPOCH,
         datacontenttype: "application/json".to_owned(),
         requestid: None,
-        data: RawEventData::of(&data).unwrap(),
+        data: RawEventData::from_value(&data).unwrap(),
     }
 }
 

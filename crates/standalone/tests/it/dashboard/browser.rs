@@ -63,7 +63,7 @@ impl Browser {
     }
 
     /// Creates a browser and signs the user in at the dashboard.
-    pub async fn of(system: &System, username: &str) -> Self {
+    pub async fn signed_in(system: &System, username: &str) -> Self {
         let mut browser = Self::new(system);
         let page = browser.sign_in(username).await;
         assert_eq!(page.address.path(), "/", "{}", page.text());

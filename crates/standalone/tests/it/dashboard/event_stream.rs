@@ -40,7 +40,7 @@ async fn listen(system: &System, browser: &Browser, path: &str) -> TcpStream {
 async fn a_hidden_page_receives_missed_events() {
     let system = system().await;
     let ada = system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     let (_, after) = page.html.split_once("data-after=\"").unwrap();
     let after: String = after.chars().take_while(char::is_ascii_digit).collect();
@@ -57,7 +57,7 @@ async fn a_hidden_page_receives_missed_events() {
 async fn events_reach_a_page_that_authenticates_by_its_cookie() {
     let system = system().await;
     let ada = system.register_user("ada").await;
-    let browser = Browser::of(&system, "ada").await;
+    let browser = Browser::signed_in(&system, "ada").await;
     let mut stream = listen(&system, &browser, "/live").await;
     let head = until(&mut stream, "event: hello").await;
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("content-type: text/event-stream"));
@@ -76,7 +76,7 @@ async fn events_reach_a_page_that_authenticates_by_its_cookie() {
 async fn a_stream_is_for_signed_in_users_and_the_dashboards_own_pages() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let ask = |site| {
         let call = system.work.get("/live").header("sec-fetch-site", site);
         call.header("accept", "text/event-stream")

@@ -39,7 +39,7 @@ fn rows(page: &Page, caption: &str) -> Vec<Vec<String>> {
 async fn every_chart_has_its_numbers_in_a_table() {
     let system = system().await;
     worked(&system).await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/look-back").await.expect(200);
     let page = page
         .says("50 min in 2 sessions")
@@ -91,7 +91,7 @@ async fn every_chart_has_its_numbers_in_a_table() {
 async fn a_user_without_sessions_sees_empty_charts() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/look-back").await.expect(200);
     page.says("0 min in 0 sessions")
         .says("No sessions in the past year.");
@@ -120,7 +120,7 @@ async fn days_are_those_of_the_readers_time_zone() {
         .submit(&ada, execution(&session, "none", start, system.now()))
         .await
         .expect(200);
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/look-back").await.expect(200);
     assert_eq!(
         rows(&page, "Days with sessions</caption>"),
@@ -140,7 +140,7 @@ async fn sessions_are_filtered_and_shown_page_by_page() {
         system.minutes_pass(1);
         system.start_session(&ada, plan("none")).await.expect(201);
     }
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let count = |page: &Page| page.html.matches("data-label=\"Started\"").count();
     let page = browser.get("/look-back/sessions").await.expect(200);
     assert_eq!(count(&page), 25);

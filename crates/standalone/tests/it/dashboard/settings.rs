@@ -14,7 +14,7 @@ async fn preferences(system: &System, token: &str) -> serde_json::Value {
 async fn preferences_are_saved_and_apply_at_once() {
     let system = system().await;
     let ada = system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/settings").await.expect(200);
     let form = page.form("/settings/preferences");
     assert_eq!(
@@ -61,7 +61,7 @@ async fn preferences_are_saved_and_apply_at_once() {
 async fn the_time_zone_changes_once_a_day_and_the_page_says_when_it_can_again() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/settings").await;
     let form = page.form("/settings/timezone");
     assert_eq!(form.value("timezone"), "UTC");
@@ -96,7 +96,7 @@ async fn the_dashboard_exports_the_file_of_the_service() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     system.started(&ada, "none").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     for (format, kind, words) in [
         ("csv", "text/csv", "coding"),
         ("json", "application/json", "Write the parser"),
@@ -127,7 +127,7 @@ async fn a_personal_project_is_created_offered_changed_and_archived() {
     system.register_user("ada").await;
     let eve = system.register_user("eve").await;
     let hers = system.personal_project(&eve, "Hers").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/settings/projects").await.expect(200);
     let page = page.says("No projects yet.");
     let form = page.form("/settings/projects").set("description", "a\r\nb");
@@ -174,7 +174,7 @@ async fn a_webhook_is_created_called_and_deleted() {
     let ada = system.register_user("ada").await;
     system.team_with_project(&ada, "lighthouse").await;
     let web = FakeWebServer::start([]).await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/settings/webhooks").await.expect(200);
     let form = page.form("/settings/webhooks");
     let page = browser
@@ -256,7 +256,7 @@ async fn an_integration_of_an_ended_sso_session_is_paused_and_adopted_by_a_butto
     let call = system.identity.post("/api/auth/logout").bearer(&token);
     call.json(json!({})).send().await.expect(200);
 
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let project = format!("/team/lighthouse/projects/{}", team.project);
     for (path, adopt, test) in [
         (

@@ -66,14 +66,14 @@ async fn the_session_cookie_is_hidden_from_scripts_and_other_sites() {
     }
     // A code works once.
     let again = browser.get(callback).await.expect(400);
-    again.says("This sign-in was already used or has expired");
+    again.says("This sign-in attempt was already completed or has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_in_begun_in_another_browser_signs_nobody_in() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut eve = Browser::of(&system, "ada").await;
+    let mut eve = Browser::signed_in(&system, "ada").await;
     let reply = eve.fetch("/sign-in").await.expect(302);
     let address = reply.header("location").to_owned();
     let path = address.strip_prefix(system.identity.base()).unwrap();
@@ -96,7 +96,7 @@ async fn a_sign_in_begun_in_another_browser_signs_nobody_in() {
 async fn an_expired_access_token_is_renewed_once_for_concurrent_requests() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     system.register_user("ada").await;
-    let browser = Browser::of(&system, "ada").await;
+    let browser = Browser::signed_in(&system, "ada").await;
     system.clock.advance(TimeDelta::minutes(2));
     let requests = (0..8).map(|_| {
         let mut tab = browser.clone();
@@ -125,7 +125,7 @@ async fn an_expired_access_token_is_renewed_once_for_concurrent_requests() {
 async fn a_renewed_session_is_stored_whatever_the_status_of_the_response() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     system.register_user("ada").await;
-    let browser = Browser::of(&system, "ada").await;
+    let browser = Browser::signed_in(&system, "ada").await;
     let gone = "/sessions/01a20313-b930-7dcf-8318-09c42e343938";
     for (path, status) in [(gone, 404), ("/settings/export?format=nonsense", 400)] {
         system.clock.advance(TimeDelta::minutes(2));
@@ -141,7 +141,7 @@ async fn a_renewed_session_is_stored_whatever_the_status_of_the_response() {
 async fn forms_stay_valid_when_the_access_token_is_renewed() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     system.clock.advance(TimeDelta::minutes(2));
     let form = page.form("/start").set("category", "coding");
@@ -158,10 +158,10 @@ async fn a_form_without_the_csrf_token_of_its_session_is_refused() {
     for name in ["ada", "eve"] {
         system.register_user(name).await;
     }
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     let form = page.form("/start").set("category", "coding");
-    let mut eve = Browser::of(&system, "eve").await;
+    let mut eve = Browser::signed_in(&system, "eve").await;
     let foreign = eve.get("/").await.form("/start");
     for bad in [
         form.clone().without("csrf"),
@@ -186,7 +186,7 @@ async fn a_form_without_the_csrf_token_of_its_session_is_refused() {
 async fn the_api_accepts_no_cookie_and_pages_accept_no_token() {
     let system = system().await;
     let ada = system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     browser.fetch("/api/sessions").await.expect(401);
     browser.fetch("/api/user/data").await.expect(403);
     let page = system
@@ -215,7 +215,7 @@ async fn a_form_submitted_after_the_session_ended_returns_after_the_next_sign_in
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     for (name, ended) in [("ada", "here"), ("bob", "elsewhere"), ("eve", "by time")] {
         system.register_user(name).await;
-        let mut browser = Browser::of(&system, name).await;
+        let mut browser = Browser::signed_in(&system, name).await;
         let page = browser.get("/").await;
         let form = page.form("/start").set("note", "Describe the <lamp> room");
         let form = form.set("category", "coding");
@@ -260,13 +260,13 @@ async fn a_saved_form_is_shown_to_nobody_else_and_other_sites_cannot_create_one(
     for name in ["ada", "eve"] {
         system.register_user(name).await;
     }
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     let form = page.form("/start").set("note", "Describe the lamp room");
     browser.submit(&page, page.form("/sign-out")).await;
     browser.post(&page, &form).await.expect(303);
     let kept = browser.cookies["holdfast_ws_kept"].clone();
-    let mut eve = Browser::of(&system, "eve").await;
+    let mut eve = Browser::signed_in(&system, "eve").await;
     eve.cookies
         .insert("holdfast_ws_kept".to_owned(), kept.clone());
     let shown = eve.get("/resume").await.expect(200);
@@ -295,7 +295,7 @@ async fn a_saved_form_is_shown_to_nobody_else_and_other_sites_cannot_create_one(
 async fn a_form_too_long_for_a_cookie_is_returned_to_be_copied() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     let note = "ü".repeat(2_000);
     let form = page.form("/start").set("note", &note);
@@ -313,7 +313,7 @@ async fn a_session_that_a_new_sign_in_replaces_ends() {
         let list = call.send().await.expect(200).json();
         list["sessions"].as_array().unwrap().len()
     };
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let signed_in = count().await;
     browser.get("/sign-in").await.expect(200).says("ada");
     assert_eq!(count().await, signed_in);
@@ -323,7 +323,7 @@ async fn a_session_that_a_new_sign_in_replaces_ends() {
 async fn signing_out_while_the_identity_service_is_down_explains_what_remains() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     // The access token of this session would have to be renewed first.
     system.minutes_pass(24 * 60);

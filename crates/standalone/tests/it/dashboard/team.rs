@@ -21,7 +21,7 @@ async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
     system.submit(&sam, body).await.expect(200);
     system.started(&sam, &team.project_id()).await;
 
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/team").await.expect(200);
     assert_eq!(page.address.path(), "/team/lighthouse");
     let page = page.says("sam coding, Beacon until 09:50");
@@ -41,7 +41,7 @@ async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
         .says("sam · coding Completed");
     page.says("Write the parser").says("25 of 25 min");
     // A member who does not manage the team cannot change it, and strangers see nothing.
-    let mut colleague = Browser::of(&system, "sam").await;
+    let mut colleague = Browser::signed_in(&system, "sam").await;
     let page = colleague.get("/team/lighthouse").await.expect(200);
     assert!(!page.text().contains("New project"));
     let path = format!("/team/lighthouse/projects/{}", team.project);
@@ -49,7 +49,7 @@ async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
         colleague.get(path).await.expect(404);
     }
     system.register_user("eve").await;
-    let mut stranger = Browser::of(&system, "eve").await;
+    let mut stranger = Browser::signed_in(&system, "eve").await;
     stranger
         .get("/team")
         .await
@@ -66,7 +66,7 @@ async fn a_team_sees_who_is_working_what_was_planned_and_what_was_finished() {
 async fn the_global_leaderboard_shows_users_who_opted_in() {
     let system = system().await;
     let ada = system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/leaderboard").await.expect(200);
     page.says("You are not on this leaderboard.")
         .says("No entries yet.");
@@ -99,7 +99,7 @@ async fn an_owner_creates_a_project_and_configures_its_chat() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "lighthouse").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/team/lighthouse").await;
     let page = browser.get(&page.link("New project")).await.expect(200);
     let form = page.form("/team/lighthouse/new-project");
@@ -166,7 +166,7 @@ async fn an_owner_creates_a_project_and_configures_its_chat() {
     let other = format!("/team/lighthouse/projects/{}", team.project);
     let page = browser.get(&format!("{other}/settings")).await;
     let form = page.form(&format!("{other}/archive"));
-    let mut colleague = Browser::of(&system, "sam").await;
+    let mut colleague = Browser::signed_in(&system, "sam").await;
     let own = colleague.get("/").await.form("/sign-out");
     let forged = form.set("csrf", own.value("csrf"));
     colleague.submit(&page, forged).await.expect(403);

@@ -13,7 +13,7 @@ async fn a_session_is_planned_run_submitted_and_edited() {
         json!({"default_duration": 45, "timezone": "Europe/Berlin", "theme_preference": "dark"});
     let call = system.work.put("/api/user/preferences").bearer(&ada.token);
     call.json(preferences).send().await.expect(200);
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await.expect(200).says("0 of 8 sessions");
     assert!(page.html.contains("data-theme=\"dark\""));
     let form = page.form("/start");
@@ -82,7 +82,7 @@ async fn a_plan_changed_in_the_form_is_refused_and_nothing_is_lost() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     system.minutes_pass(25);
     let path = format!("/sessions/{session}/finish");
     let page = browser.get(&path).await.expect(200);
@@ -111,7 +111,7 @@ async fn a_session_ends_when_its_finish_page_is_opened() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     system.minutes_pass(20);
     let path = format!("/sessions/{session}/finish");
     let page = browser
@@ -130,7 +130,7 @@ async fn the_notes_of_two_tabs_are_both_kept() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     system.minutes_pass(25);
     let path = format!("/sessions/{session}/finish");
     let page = browser.get(&path).await.expect(200);
@@ -156,7 +156,7 @@ async fn the_notes_of_two_tabs_on_an_abandoned_session_are_both_kept() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let session = system.started(&ada, "none").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     system.minutes_pass(14 * 60);
     let path = format!("/sessions/{session}/finish");
     let given_up = test_kit::wait_until(
@@ -195,7 +195,7 @@ async fn a_session_that_the_next_start_ended_ends_at_that_start() {
     system.minutes_pass(20);
     system.started(&ada, "none").await;
     system.minutes_pass(10);
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let path = format!("/sessions/{session}/finish");
     let page = browser.get(&path).await.expect(200);
     let page = page.says("09:00 to 09:20: 20 of 25 minutes");
@@ -208,7 +208,7 @@ async fn a_session_that_the_next_start_ended_ends_at_that_start() {
 async fn a_validation_error_is_shown_beside_its_field_and_the_input_stays() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     let form = page
         .form("/start")
@@ -239,7 +239,7 @@ async fn a_validation_error_is_shown_beside_its_field_and_the_input_stays() {
 async fn pressing_start_twice_starts_once_and_another_start_ends_the_first() {
     let system = system().await;
     let ada = system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser.get("/").await;
     let form = page.form("/start").set("category", "coding");
     browser.submit(&page, form.clone()).await.expect(200);
@@ -263,7 +263,7 @@ async fn pressing_start_twice_starts_once_and_another_start_ends_the_first() {
 async fn a_break_has_the_length_of_its_kind_and_survives_a_reload() {
     let system = system().await;
     system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     let page = browser
         .get("/break?kind=long")
         .await
@@ -293,7 +293,7 @@ async fn a_session_of_another_user_and_an_unknown_one_are_not_found() {
     let ada = system.register_user("ada").await;
     system.register_user("eve").await;
     let session = system.started(&ada, "none").await;
-    let mut eve = Browser::of(&system, "eve").await;
+    let mut eve = Browser::signed_in(&system, "eve").await;
     for path in [
         format!("/sessions/{session}"),
         format!("/sessions/{session}/finish"),
@@ -310,7 +310,7 @@ async fn a_session_of_another_user_and_an_unknown_one_are_not_found() {
 async fn static_files_are_cached_for_ever_under_versioned_names() {
     let system = system().await;
     let ada = system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
+    let mut browser = Browser::signed_in(&system, "ada").await;
     system.started(&ada, "none").await;
     let page = browser.get("/").await;
     let mut bytes = page.html.len();

@@ -3,12 +3,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
 use super::rows::{BoardRollupRow, TotalsRollupRow};
-use crate::rollups::board_retention::oldest_retained;
 use crate::rollups::breakdown::{Breakdown, SessionSums};
+use crate::rollups::leaderboard_retention::oldest_retained;
 use crate::rules::badges;
+use crate::rules::credit::Completion;
 use crate::rules::points::Points;
 use crate::rules::streaks::{LocalInstant, MIN_COUNTED_MINUTES, Streak, StreakDay, recount};
-use crate::rules::time::{Completion, Periods, iso_week, month_of};
+use crate::rules::time::{Periods, iso_week, month_of};
 
 /// The columns of a submitted session that its rollups depend on.
 #[derive(Debug, Clone, diesel::Queryable)]

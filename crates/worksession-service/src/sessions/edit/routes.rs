@@ -4,11 +4,11 @@ use service_kit::http::{Json, Path};
 
 use super::service;
 use super::wire::EditRequest;
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsWrite};
 use crate::error::{Error, ErrorBody};
 use crate::sessions::history::SessionResponse;
 use crate::sessions::model;
-use crate::state::State;
 
 /// Changes the execution note, the rating or the tags of a submitted session.
 #[utoipa::path(

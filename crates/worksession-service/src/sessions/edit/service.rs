@@ -3,11 +3,11 @@ use db_kit::Db;
 
 use super::queries;
 use super::wire::SessionEdit;
+use crate::app_state::AppState;
 use crate::error::Error;
 use crate::rules::locked_fields::{self, LockedFields};
 use crate::sessions::record::RecordRow;
 use crate::sessions::{history, model};
-use crate::state::AppState;
 use crate::sync;
 
 /// Changes the editable fields of a submitted session. Its points stay the same, and a repeated submit still gets its

@@ -5,9 +5,9 @@ use service_kit::http::Query;
 
 use super::service;
 use super::wire::{ExportQuery, ExportedSessions};
+use crate::app_state::State;
 use crate::auth::{AccountAccess, Caller};
 use crate::error::{Error, ErrorBody};
-use crate::state::State;
 
 /// Exports all of the caller's sessions as a file, oldest first.
 ///

@@ -8,11 +8,11 @@ use futures_util::stream::try_unfold;
 use super::format::ExportFormat;
 use super::queries::{self, PAGE};
 use super::wire::ExportQuery;
+use crate::app_state::State;
 use crate::error::Error;
 use crate::pagination::SessionCursor;
 use crate::sessions::history::StartRange;
 use crate::sessions::record::RecordRow;
-use crate::state::State;
 
 /// An export in progress. It holds at most one page of sessions, and only a position between two pages.
 pub(super) struct Export {

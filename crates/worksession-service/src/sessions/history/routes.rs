@@ -4,10 +4,10 @@ use service_kit::http::{Path, Query};
 
 use super::service;
 use super::wire::{SessionListQuery, SessionResponse, SessionsResponse};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead};
 use crate::error::{Error, ErrorBody};
 use crate::sessions::model;
-use crate::state::State;
 
 /// Lists the caller's sessions, newest first.
 #[utoipa::path(

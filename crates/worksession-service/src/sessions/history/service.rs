@@ -4,11 +4,11 @@ use db_kit::Db;
 
 use super::queries::{self, ListArguments, ListStrategy};
 use super::wire::{SessionFilter, SessionsResponse};
+use crate::app_state::AppState;
 use crate::error::Error;
 use crate::pagination::{SessionCursor, truncate_page};
 use crate::sessions::model::{self, SessionStatus};
 use crate::sessions::record::RecordRow;
-use crate::state::AppState;
 
 /// Lists a page of the user's sessions, newest first. A filter searches at most 10,000 sessions and returns where it
 /// stopped: a request costs the same however long the history is.

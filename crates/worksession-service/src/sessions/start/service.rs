@@ -6,15 +6,15 @@ use db_kit::{Db, DbError, Pool};
 use service_kit::http::RequestId;
 
 use super::queries::{self, StartAttempt, StartBatcher, StartedSession};
+use crate::app_state::AppState;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{self, ProjectRef, ProjectSnapshot};
-use crate::rules::time::OPEN_AFTER_PLANNED_END;
-use crate::sessions::digest::compute_digest;
+use crate::rules::credit::OPEN_AFTER_PLANNED_END;
 use crate::sessions::events;
 use crate::sessions::model::{SessionRow, SessionStatus};
+use crate::sessions::request_digest::compute_digest;
 use crate::sessions::wire::SessionPlan;
-use crate::state::AppState;
 use crate::sync;
 
 /// Within this time the same plan is the same start: a double click, or a retry without a key.

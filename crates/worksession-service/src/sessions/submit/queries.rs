@@ -8,11 +8,10 @@ use diesel::sql_types::{BigInt, Text};
 use serde::Serialize;
 
 use super::rows::{SubmitAttempt, SubmitContext, SubmitContextSql, SubmitRows};
+use crate::rules::credit::{MAX_SESSION, OPEN_AFTER_PLANNED_END};
 use crate::rules::integrity::CreditedInterval;
 use crate::rules::streaks::{LocalInstant, MIN_COUNTED_MINUTES, StreakDay};
-use crate::rules::time::{
-    MAX_SESSION, OPEN_AFTER_PLANNED_END, Periods, iso_week, local_moment, month_of, zone,
-};
+use crate::rules::time::{Periods, iso_week, local_moment, month_of, zone};
 use crate::schema::{sessions, user_day};
 use crate::sessions::model::{SessionRow, SessionSql};
 use crate::sync;

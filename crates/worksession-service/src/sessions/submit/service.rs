@@ -6,14 +6,14 @@ use service_kit::http::RequestId;
 
 use super::queries;
 use super::rows::{LoadedSubmit, SubmitAttempt, SubmitBatcher, SubmitOutcome};
+use crate::app_state::AppState;
 use crate::error::Error;
 use crate::rules::integrity::IntegrityFlag;
 use crate::rules::submit::{decide, may_be_long_day, needs_counted_days};
-use crate::sessions::digest::compute_digest;
 use crate::sessions::model::{self, NewFlag, SessionRow};
 use crate::sessions::queries as session_queries;
+use crate::sessions::request_digest::compute_digest;
 use crate::sessions::wire::Submission;
-use crate::state::AppState;
 use crate::sync;
 
 /// Creates the coalescer of submits, which batches different users on PostgreSQL.

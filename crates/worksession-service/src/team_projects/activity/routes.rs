@@ -4,10 +4,10 @@ use service_kit::http::{Path, Query};
 
 use super::service;
 use super::wire::{ActivityQuery, ActivityResponse};
+use crate::app_state::State;
 use crate::auth::{Caller, TeamActivity};
 use crate::error::{Error, ErrorBody};
 use crate::projects::TeamProjectId;
-use crate::state::State;
 use crate::team_projects::parse_id;
 
 /// Lists the newest sessions of all members on a team project; for members of its team.

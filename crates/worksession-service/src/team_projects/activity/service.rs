@@ -6,11 +6,11 @@ use service_kit::http::Query;
 
 use super::queries;
 use super::wire::{ActivityQuery, ActivityResponse};
+use crate::app_state::AppState;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::pagination::{SessionCursor, page_size, truncate_page};
 use crate::projects::TeamProjectId;
-use crate::state::AppState;
 use crate::team_projects::get_as_member;
 
 /// Lists a page of the team's sessions on the project, archived or not, for its members.

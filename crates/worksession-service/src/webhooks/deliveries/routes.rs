@@ -5,10 +5,10 @@ use uuid::Uuid;
 
 use super::service;
 use super::wire::{DeliveriesResponse, DeliveryListQuery, DeliveryResponse};
+use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
 use crate::integrations::WebhookId;
-use crate::state::State;
 use crate::webhooks::wire::parse_id;
 
 pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {

@@ -221,7 +221,7 @@ fn compare(
             row.samples.push(Sample {
                 p50_ms: per_mille(large, 500),
                 p99_ms: per_mille(large, 990),
-                ..Sample::of(per_mille(large, 500), per_mille(small, 500))
+                ..Sample::new(per_mille(large, 500), per_mille(small, 500))
             });
         }
     }

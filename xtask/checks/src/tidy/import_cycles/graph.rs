@@ -8,7 +8,7 @@ use super::module::{Module, Path};
 pub(in crate::tidy) struct Graph(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Graph {
-    pub(super) fn of(mut modules: Vec<Module>) -> Self {
+    pub(super) fn new(mut modules: Vec<Module>) -> Self {
         if modules.iter().any(|it| it.file.ends_with("/src/lib.rs")) {
             // The program uses the library like any other crate.
             modules.retain(|it| !it.file.ends_with("/src/main.rs"));

@@ -31,7 +31,7 @@ pub(super) fn graphs(files: &[Source]) -> Result<Vec<Graph>> {
             crates.entry(folder).or_default().push(module);
         }
     }
-    Ok(crates.into_values().map(Graph::of).collect())
+    Ok(crates.into_values().map(Graph::new).collect())
 }
 
 pub(super) fn check(graphs: &[Graph]) -> Vec<String> {

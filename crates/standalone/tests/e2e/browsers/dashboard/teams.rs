@@ -126,7 +126,7 @@ async fn the_demo_data_fill_the_history_and_the_leaderboards() {
     browser.check_page("look-back").await;
     browser.follow("Sessions").await;
     browser.sees("Sessions").await;
-    browser.check_page("look-back-sessions").await;
+    browser.check_page("history-sessions").await;
     browser.follow("Next").await;
     browser.sees("Sessions").await;
     browser.follow("Teams").await;

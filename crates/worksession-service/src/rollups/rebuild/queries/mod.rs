@@ -11,7 +11,7 @@ pub(super) use write::{replace, set_on_boards};
 use super::compute::RollupSession;
 use super::rows::{BoardRollupRow, DayRollupRow, MonthRollupRow, RollupRows, TotalsRollupRow};
 use crate::columns::columns;
-use crate::rollups::board_retention::oldest_retained;
+use crate::rollups::leaderboard_retention::oldest_retained;
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };

@@ -4,8 +4,8 @@ use chrono::{Days, NaiveDate};
 use db_kit::Db;
 
 use super::queries;
+use crate::app_state::AppState;
 use crate::error::Error;
-use crate::state::AppState;
 
 /// The most boards that are deleted in one transaction.
 const BATCH: i64 = 100;

@@ -26,12 +26,12 @@ impl MemoryBudget {
         let group = group_limit(&groups, Path::new("/sys/fs/cgroup"));
         let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let half = machine_memory(&machine).map_or(1024 * MIB, |bytes| bytes / 2);
-        Self::of(group.map_or(half, |group| group.min(half * 2)))
+        Self::with_limit(group.map_or(half, |group| group.min(half * 2)))
     }
 
     /// Returns the shares of a limit in bytes.
     #[must_use]
-    pub fn of(limit: u64) -> Self {
+    pub fn with_limit(limit: u64) -> Self {
         // An idle connection takes some 20 KiB.
         let connections = (limit / (128 * 1024)).clamp(256, 50_000);
         Self {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_shares_of_a_small_container_fit_into_it() {
-        let shares = MemoryBudget::of(256 * MIB);
+        let shares = MemoryBudget::with_limit(256 * MIB);
         let connections = u64::try_from(shares.connections).expect("few") * 20 * 1024;
         let sum = shares.large_bodies + shares.medium_bodies + shares.photos + connections;
         assert!(sum < 190 * MIB, "{shares:?}");

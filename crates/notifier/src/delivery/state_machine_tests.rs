@@ -2,7 +2,7 @@ use chrono::DateTime;
 use proptest::prelude::*;
 
 use super::*;
-use crate::delivery::backoff::call_wait;
+use crate::delivery::retry_schedule::call_wait;
 
 const REASONS: Reasons = Reasons {
     unknown: "unknown",

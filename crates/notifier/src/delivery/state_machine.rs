@@ -1,12 +1,12 @@
-//! The state machine of a delivery, without clock and database; `docs/ARCHITECTURE.md` has its diagram. An attempt is
-//! made under a lease of the destination. [`transition`] returns what its answer means for the deliveries and the
+//! The state machine of a delivery, without a clock or a database; `docs/ARCHITECTURE.md` has its diagram. An attempt is
+//! made under a lease of the destination. [`transition`] returns what its outcome means for the deliveries and the
 //! destination.
 
 use std::time::Duration;
 
 use chrono::{NaiveDateTime, TimeDelta};
 
-use super::backoff::{destination_wait, message_wait};
+use super::retry_schedule::{destination_wait, message_wait};
 
 /// Waits for its first or next attempt.
 pub(crate) const PENDING: &str = "pending";
@@ -34,7 +34,7 @@ impl FinalState {
     }
 }
 
-/// The answer to an attempt. No reason contains an address, a link or text from a server.
+/// The outcome of an attempt. No reason contains an address, a link or text from a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
     /// The other side has accepted the message.
@@ -44,7 +44,7 @@ pub(crate) enum AttemptOutcome {
         reason: String,
         /// The wait that the other side asked for.
         wait: Option<Duration>,
-        /// Whether the message may have been accepted nevertheless.
+        /// Whether the message may have been accepted anyway.
         maybe_accepted: bool,
     },
     /// The other side will never accept this message.
@@ -74,7 +74,7 @@ pub(crate) struct Policy {
     pub(crate) locked_for: Option<Duration>,
     /// Whether payloads are kept for replays of settled deliveries.
     pub(crate) keeps_payload: bool,
-    /// The most deliveries in one message.
+    /// The maximum number of deliveries in one message.
     pub(crate) digest: i64,
     pub(crate) reasons: Reasons,
 }
@@ -100,14 +100,15 @@ pub(crate) struct AttemptFacts {
     pub(crate) give_up_at: NaiveDateTime,
     /// Whether the message had several deliveries.
     pub(crate) is_digest: bool,
-    /// Whether the destination is still the one that was called. The response of a replaced one says nothing about the new one.
+    /// Whether the destination is still the one that was called. The response of a replaced destination says nothing about
+    /// the new one.
     pub(crate) is_current: bool,
     /// The destination's consecutive failures before this attempt.
     pub(crate) failures: i64,
     pub(crate) failing_since: Option<NaiveDateTime>,
 }
 
-/// The consequences of an answer.
+/// The consequences of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
     pub(crate) delivery: DeliveryTransition,
@@ -123,7 +124,7 @@ pub(crate) enum DeliveryTransition {
     Split(String),
     /// Waits again as if there had been no attempt; due at that time, if one is given.
     Requeue(Option<NaiveDateTime>, Option<String>),
-    /// Locked until its key is there: retried at the first time, expired at the second one.
+    /// Locked until its key is available: retried at the first time, expired at the second.
     Lock(NaiveDateTime, NaiveDateTime, String),
 }
 
@@ -235,5 +236,5 @@ fn retry_later(
 }
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
+#[path = "state_machine_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
-//! Rate limits by address, by account at an address, and by session. Exceeding one is 429 with `Retry-After`. No
-//! account is ever locked, since anybody could then lock out anybody else.
+//! Rate limits by address, by account and address, and by session. A request over a limit receives 429 with
+//! `Retry-After`. No account is ever locked, because anybody could then lock out anybody else.
 
-mod backoff;
+mod failure_backoff;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration as StdDuration;
@@ -10,18 +10,18 @@ use auth_types::UserId;
 use chrono::{DateTime, Utc};
 use service_kit::rate_limit::{KeyedLimiter, RetryAfter};
 
-use self::backoff::FailureBackoff;
+use self::failure_backoff::FailureBackoff;
 use crate::error::Error;
 use crate::token_access::Grant;
 use crate::tokens::refresh_token::RefreshToken;
 
-/// Failed sign-ins at one account from one address before waiting begins.
+/// Failed sign-ins to one account from one address before a wait is imposed.
 const FREE_SIGN_INS: u32 = 10;
 
 /// All rate limits of the service, or none if they are disabled.
 pub(crate) struct RateLimits(Option<Limiters>);
 
-/// What is limited by address. Each allows a burst of 60, refilled by 30 a minute.
+/// The requests that are limited by address. Each kind allows a burst of 60, refilled at 30 a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum AddressLimit {
     Login,
@@ -38,14 +38,14 @@ pub(crate) enum AddressLimit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum AccountLimit {
-    /// Sends a mail to an address of the account's choice.
+    /// Sends an e-mail to an address that the account chose.
     Invite,
     Export,
     /// Costs processor time and, if the photo is fetched, a request to somebody else's server.
     Photo,
     /// Receives a link for setting a new password.
     ResetMail,
-    /// Sends a mail to an address that may belong to anybody.
+    /// Sends an e-mail to an address that may belong to anybody.
     NewAddress,
 }
 
@@ -55,7 +55,7 @@ struct Limiters {
     invite: KeyedLimiter<UserId>,
     exports: KeyedLimiter<UserId>,
     photo: KeyedLimiter<UserId>,
-    /// Mails to an address that a caller named.
+    /// E-mails to an address that a caller chose.
     mails: KeyedLimiter<(AccountLimit, UserId)>,
     /// Sessions opened without a password, and authorization codes issued without a prompt.
     derived: KeyedLimiter<(UserId, &'static str, Option<String>)>,
@@ -126,7 +126,7 @@ impl RateLimits {
         limits.derived.check(&key).map_err(refused)
     }
 
-    /// Whether limits are enabled. The database keeps the waiting times after wrong codes of a second factor.
+    /// Whether limits are enabled. The waits after wrong second-factor codes are kept in the database.
     pub(crate) fn are_enabled(&self) -> bool {
         self.0.is_some()
     }
@@ -195,7 +195,7 @@ impl RateLimits {
         }
     }
 
-    /// Limits refreshes by session: all its refresh tokens share their lineage.
+    /// Limits refreshes by session: all refresh tokens of a session share a lineage.
     pub(crate) fn check_refresh(&self, token: &RefreshToken) -> Result<(), Error> {
         let Some(limits) = &self.0 else { return Ok(()) };
         limits.refresh.check(&token.lineage()).map_err(refused)

@@ -9,7 +9,7 @@ use image_kit::{ImageError, ImageLimits};
 use service_kit::config::HttpGuardConfig;
 use service_kit::guard::{GuardError, GuardOptions, GuardedClient};
 use service_kit::http::{BodyBudget, BodyHolder, BodyPermit};
-use service_kit::memory::MemoryBudget;
+use service_kit::memory_budget::MemoryBudget;
 use tokio::sync::Semaphore;
 
 use crate::error::Error;

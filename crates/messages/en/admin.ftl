@@ -15,7 +15,7 @@ admin-second-factor-set-up = Set up
 admin-sign-in-required = You signed in more than 12 hours ago. Sign in again to use the administration pages.
 
 # The search for users.
-admin-search-text = Username or e-mail address
+admin-search-text = Username or e-mail
 admin-search = Search
 admin-any = Any
 admin-users-none = No users match your search.

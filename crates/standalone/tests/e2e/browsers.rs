@@ -408,7 +408,7 @@ async fn a_forgotten_password_is_replaced_by_mail() {
     browser.open(&verify).await;
     browser.check_page("verify-email").await;
     browser.press("Verify address").await;
-    browser.sees("E-mail address verified").await;
+    browser.sees("Address verified").await;
     browser.check_page("verify-email-done").await;
 
     browser.open("/login").await;

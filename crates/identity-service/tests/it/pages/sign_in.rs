@@ -101,7 +101,7 @@ async fn a_form_is_accepted_only_from_its_page_and_browser() {
         ("same-site", own.clone()),
     ] {
         let page = browser.post_from(site, form).await.expect(403);
-        let page = page.says("This form was opened by another account");
+        let page = page.says("This form was opened in another browser or by another account");
         assert!(page.set_cookies().is_empty());
     }
     assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 1);

@@ -163,7 +163,8 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Error> {
     let key = value
         .to_str()
         .ok()
-        .filter(|key| (1..=KEY_CHARS).contains(&key.len()) && another.is_none());
+        .filter(|key| (1..=KEY_CHARS).contains(&key.len()) && another.is_none())
+        .filter(|key| !key.contains('\t'));
     let key =
         key.ok_or_else(|| Error::invalid("Idempotency-Key must have 1 to 255 visible characters"))?;
     Ok(Some(key.to_owned()))

@@ -209,6 +209,7 @@ fn run_keys<K, V>(
             let reason = format!("{} of {} results were returned", values.len(), keys.len());
             repeat_error(keys, &DbError::Unreachable(reason))
         }
+        // A single key: with several, each has run alone.
         Err(error @ DbError::Query(_)) => vec![Err(error)],
         Err(error) => repeat_error(keys, &error),
     }

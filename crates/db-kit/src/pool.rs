@@ -19,7 +19,8 @@ pub struct PoolOptions {
     pub url: DatabaseUrl,
     /// The maximum number of connections.
     pub size: u32,
-    /// How long a caller waits for a connection before [`DbError::Busy`].
+    /// How long a caller waits for a thread before [`DbError::Busy`], and a thread for a connection before
+    /// [`DbError::Unreachable`].
     pub acquire_timeout: Duration,
     /// How long one unit of work may take before its caller gets [`DbError::Unreachable`]. It exceeds the server's own limits:
     /// only a silent server reaches it, not a slow one.

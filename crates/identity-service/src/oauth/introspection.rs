@@ -138,7 +138,7 @@ async fn of_refresh_token(
         })
         .await?;
     let is_told = |(row, account): &(sessions::refresh_check::RefreshRow, AccountRow)| {
-        row.is_good(&presented, now)
+        row.is_current(&presented, now)
             && account.is_active
             // The cookie of the hosted pages has the same format, but is not a token.
             && row.grant.kind != Grant::BROWSER

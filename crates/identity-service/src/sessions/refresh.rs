@@ -53,6 +53,7 @@ pub(crate) async fn rotate(
         Some(rotated) => rotated,
         None => rotate_alone(app, presented, &successor, holder, rotation, context).await?,
     };
+    // The statements check this too, but a repeated token gets its successor without them.
     match rotated.account.is_active {
         true => Ok((rotated, successor)),
         false => Err(Error::InvalidRefreshToken),
@@ -78,7 +79,7 @@ async fn rotate_alone(
         .write_one(move |db| queries::rotate(db, &rotation))
         .await?;
     if !rotated {
-        not_rotated(app, presented, successor, now, context).await?;
+        handle_refused_rotation(app, presented, successor, now, context).await?;
     }
     Ok(found)
 }
@@ -106,9 +107,9 @@ pub(crate) async fn find_grant(
         .ok_or(Error::InvalidRefreshToken)
 }
 
-/// Finds out why a token could not be rotated. A repetition within the grace period is `Ok`: the caller gets the same
+/// Handles a token that could not be rotated. A repetition within the grace period is `Ok`: the caller gets the same
 /// successor. A later reuse ends the token's session and the sessions derived from it, and no others.
-async fn not_rotated(
+async fn handle_refused_rotation(
     app: &App,
     presented: RefreshToken,
     successor: &RefreshToken,
@@ -118,7 +119,7 @@ async fn not_rotated(
     let row = find_session(app, &presented).await?;
     let row = row.ok_or(Error::InvalidRefreshToken)?;
     match row.classify(&presented, successor, now) {
-        RefreshCheck::Expired => Err(Error::InvalidRefreshToken),
+        RefreshCheck::Unusable => Err(Error::InvalidRefreshToken),
         RefreshCheck::Repeated => Ok(()),
         RefreshCheck::Reused => {
             app.transact(context, move |tx| {

@@ -28,7 +28,7 @@ pub(crate) struct RefreshRow {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RefreshCheck {
     /// The session has ended, or its account may not sign in.
-    Expired,
+    Unusable,
     /// Rotated within the grace period, with an unused successor: the caller gets the same successor.
     Repeated,
     /// Rotated before and presented again (RFC 9700 section 4.14.2): somebody holds a copy.
@@ -40,7 +40,7 @@ const GRACE: Duration = Duration::seconds(30);
 
 impl RefreshRow {
     /// Whether `presented` is the current refresh token of a live session.
-    pub(crate) fn is_good(&self, presented: &RefreshToken, now: NaiveDateTime) -> bool {
+    pub(crate) fn is_current(&self, presented: &RefreshToken, now: NaiveDateTime) -> bool {
         self.revoked_at.is_none() && now < self.ends_at() && presented.hash() == self.refresh_hash
     }
 
@@ -63,8 +63,9 @@ impl RefreshRow {
     ) -> RefreshCheck {
         let over = self.revoked_at.is_some() || self.ends_at() <= now;
         let hash = presented.hash();
+        // A current token that was not rotated: its account may not sign in.
         if over || hash == self.refresh_hash {
-            return RefreshCheck::Expired;
+            return RefreshCheck::Unusable;
         }
         let just_rotated = self.refresh_previous_hash.as_ref() == Some(&hash)
             && now - self.refresh_rotated_at <= GRACE;
@@ -94,6 +95,8 @@ impl TokenHolder<'_> {
         }
     }
 
+    /// Whether a token of this grant belongs to the holder. `rotate.sql` and `rotate_many.postgres.sql` repeat the
+    /// condition.
     pub(super) fn has(self, grant: &GrantRow) -> bool {
         match self {
             Self::Own => grant.kind != Grant::BROWSER && grant.kind != Grant::CLIENT,

@@ -28,7 +28,7 @@ pub(crate) fn consume(
         let (store, wake) = (store.clone(), Arc::clone(&wake));
         async move {
             let decoded = deliveries.iter().map(decode_event).collect();
-            let commit = |events| store.write(|transitions| store_events(transitions, events));
+            let commit = |events| store.write(|tx| store_events(tx, events));
             store_batch(decoded, |event| event.id, commit, &wake).await
         }
     })
@@ -52,8 +52,8 @@ fn decode_event(delivery: &Delivery) -> Result<Option<ChatEvent>, String> {
     }))
 }
 
-/// A session on a team project has a chat, or a team that should see that there is none. Other sessions are private
-/// to their user.
+/// A start on a team project becomes a notification even if nothing is sent, so that the team sees why. Other sessions are
+/// private to their user.
 fn plan(event: &Event) -> Result<Option<NewNotification>, String> {
     let started: SessionStarted = data(event)?;
     let Some(project_id) = team_project(&started.project)? else {

@@ -8,7 +8,7 @@ use event_types::{
 
 use super::model::Kind;
 use crate::SOURCE;
-use crate::delivery::{DeliveryRow, FinalState, number};
+use crate::delivery::{DeliveryRow, FinalState, numeric_id};
 
 /// The most notifications in one event.
 const MAX_NOTIFICATIONS: usize = 100;
@@ -35,7 +35,7 @@ pub(super) fn events(
             Kind::Test => {
                 let tested = ChatTested {
                     test_id: session_id,
-                    project_id: number(&row.destination_id),
+                    project_id: numeric_id(&row.destination_id),
                     outcome: state.name().to_owned(),
                     reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
                     at,
@@ -67,7 +67,7 @@ fn ended_event(
         event_id: first.event_id,
         about: first.about,
         session_id: first.session_id,
-        project_id: Some(number(&row.destination_id)),
+        project_id: Some(numeric_id(&row.destination_id)),
         at,
         also: also.collect(),
     };

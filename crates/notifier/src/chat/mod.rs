@@ -27,13 +27,13 @@ pub(crate) use sender::ChatSender;
 use crate::SOURCE;
 use crate::config::ChatConfig;
 use crate::delivery::{
-    Attempt, AttemptReport, DeliveryOutcome, DeliveryRow, DestinationRow, Medium, Policy, Reasons,
-    Report, ShutdownSignal, message_wait, number,
+    Attempt, AttemptReport, DeliveryOutcome, DeliveryReport, DeliveryRow, DestinationRow, Medium,
+    Policy, Reasons, ShutdownSignal, message_wait, numeric_id,
 };
 
 /// The most notifications in one message. Twenty lines of usual length fit into every chat's limit, and longer
 /// digests are not read.
-const DIGEST: i64 = 20;
+const DIGEST_DELIVERIES: i64 = 20;
 
 const NO_CHAT: &str = "The project has no chat";
 
@@ -55,7 +55,7 @@ impl ChatMedium {
             disable_after: None,
             locked_for: None,
             keeps_payload: false,
-            digest: DIGEST,
+            digest: DIGEST_DELIVERIES,
             reasons: Reasons {
                 unknown: "The project's chat settings did not arrive",
                 retry_after: "The chat asked us to wait longer than we keep trying",
@@ -89,7 +89,11 @@ impl Medium for ChatMedium {
         digest::compose(ready)
     }
 
-    fn report(&self, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
+    fn report(
+        &self,
+        rows: &[DeliveryRow],
+        report: &DeliveryReport<'_>,
+    ) -> QueryResult<Vec<NewOutboxRow>> {
         let DeliveryOutcome::Ended(ending) = report.outcome else {
             return Ok(Vec::new());
         };
@@ -104,7 +108,7 @@ impl Medium for ChatMedium {
         at: DateTime<Utc>,
     ) -> QueryResult<Option<NewOutboxRow>> {
         let event = IntegrationDisabled {
-            project_id: number(&destination.id),
+            project_id: numeric_id(&destination.id),
             revision: destination.revision,
             reason: reason.to_owned(),
         };

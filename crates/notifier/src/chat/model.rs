@@ -21,7 +21,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind with this value in the column `kind`.
+    /// Returns the kind with this value in the column `kind`. Any other value counts as a plan.
     pub(super) fn from_name(name: &str) -> Self {
         [Self::Finished, Self::Abandoned, Self::Test]
             .into_iter()

@@ -33,7 +33,7 @@ impl ChatSender {
             Err(reason) => {
                 log::error!(
                     "the chat address of project {} cannot be used: {reason}",
-                    attempt.number()
+                    attempt.numeric_id()
                 );
                 return not_now(reason);
             }
@@ -47,14 +47,14 @@ impl ChatSender {
         let Some(call) = call else {
             return not_now("the chat is not reached by such an address".to_owned());
         };
-        if let Err(free_at) = self.pacer.take_slot(&destination, attempt.number()) {
+        if let Err(free_at) = self.pacer.take_slot(&destination, attempt.numeric_id()) {
             return AttemptOutcome::AddressBusy(free_at);
         }
         let result = self.post(&call).await;
         if let Some(reason) = result.as_ref().err().copied().and_then(forbidden_reason) {
             log::warn!(
                 "the chat of project {} is not called: {reason}",
-                attempt.number()
+                attempt.numeric_id()
             );
         }
         let outcome = classify(providers::chat(destination.provider), result);
@@ -74,7 +74,7 @@ impl ChatSender {
     }
 
     fn open(&self, attempt: &Attempt) -> Result<ChatDestination, String> {
-        let context = IntegrationConfigured::seal_context(attempt.number(), attempt.revision);
+        let context = IntegrationConfigured::seal_context(attempt.numeric_id(), attempt.revision);
         let opened = self
             .sealer
             .open(&context, attempt.sealed.as_deref().unwrap_or_default())

@@ -9,7 +9,7 @@ use super::model::Kind;
 use super::{ChatMedium, queries};
 use crate::config::ChatConfig;
 use crate::delivery::{
-    DeliveryRow, FinalState, Medium, NewDelivery, PENDING, Settings, Transitions,
+    DeliveryRow, DeliveryTransaction, FinalState, Medium, NewDelivery, PENDING, Settings,
 };
 
 /// How long the result of a test is of interest.
@@ -55,10 +55,10 @@ pub(super) struct NewNotification {
 /// Stores events, each of them once. The row of a notification is kept for as long as its event can be redelivered.
 /// Of several settings for a destination, the highest revision applies.
 pub(super) fn store_events(
-    transitions: &mut Transitions<'_, ChatMedium>,
+    tx: &mut DeliveryTransaction<'_, ChatMedium>,
     events: Vec<ChatEvent>,
 ) -> QueryResult<()> {
-    let (config, at) = (transitions.medium.config, transitions.at());
+    let (config, at) = (tx.medium.config, tx.at());
     // In the order of their ids, so that two processes with the same events cannot deadlock.
     let by_id = |event: ChatEvent| (event.id, event);
     let events: BTreeMap<Uuid, ChatEvent> = events.into_iter().map(by_id).collect();
@@ -71,7 +71,7 @@ pub(super) fn store_events(
             ChatEventContent::Destination(destination) => settings.push(destination),
         }
     }
-    let new = transitions.insert(&notifications)?;
+    let new = tx.insert(&notifications)?;
     let configured = settings.iter().map(|settings| settings.id.clone());
     // A skipped plan counts too, because the end of its session may wait for it.
     let is_relevant = |row: &&NewDelivery| row.settled_at.is_none() || row.revision > 0;
@@ -79,22 +79,22 @@ pub(super) fn store_events(
     let relevant = relevant.map(|row| row.destination_id.clone());
     let give_up_at = notifications.iter().map(|row| row.give_up_at).min();
     let destinations = relevant.chain(configured).collect();
-    transitions.expect(&destinations, give_up_at.unwrap_or(at))?;
+    tx.mark_due(&destinations, give_up_at.unwrap_or(at))?;
     for settings in &settings {
-        transitions.configure(settings)?;
+        tx.configure(settings)?;
     }
     notifications.retain(|row| new.contains(&row.id));
-    order(transitions, &notifications)?;
-    report_skipped(transitions, notifications)
+    order(tx, &notifications)?;
+    report_skipped(tx, notifications)
 }
 
 /// Orders the ends of sessions after their plans, whichever arrives first.
-fn order(transitions: &mut Transitions<'_, ChatMedium>, new: &[NewDelivery]) -> QueryResult<()> {
-    let at = transitions.at();
+fn order(tx: &mut DeliveryTransaction<'_, ChatMedium>, new: &[NewDelivery]) -> QueryResult<()> {
+    let at = tx.at();
     let ends = new.iter().filter(|row| Kind::from_name(&row.kind).is_end());
     let ends: Vec<String> = ends.map(|row| row.id.clone()).collect();
     if !ends.is_empty() {
-        queries::delay_ends(transitions.db, &ends, at + PLAN_TIMEOUT)?;
+        queries::delay_ends(tx.db, &ends, at + PLAN_TIMEOUT)?;
     }
     let plans = new
         .iter()
@@ -103,12 +103,12 @@ fn order(transitions: &mut Transitions<'_, ChatMedium>, new: &[NewDelivery]) -> 
     if sessions.is_empty() {
         return Ok(());
     }
-    queries::release_ends(transitions.db, &sessions, at)
+    queries::release_ends(tx.db, &sessions, at)
 }
 
 /// Reports the plans for which nothing is sent.
 fn report_skipped(
-    transitions: &mut Transitions<'_, ChatMedium>,
+    tx: &mut DeliveryTransaction<'_, ChatMedium>,
     new: Vec<NewDelivery>,
 ) -> QueryResult<()> {
     let mut skipped: BTreeMap<(String, String), Vec<DeliveryRow>> = BTreeMap::new();
@@ -119,7 +119,7 @@ fn report_skipped(
         }
     }
     for ((_, reason), rows) in skipped {
-        transitions.report_ended(&rows, FinalState::Skipped, &reason)?;
+        tx.report_ended(&rows, FinalState::Skipped, &reason)?;
     }
     Ok(())
 }

@@ -8,12 +8,12 @@ use super::medium::Medium;
 use super::model::{Attempt, DISABLED, DeliveryRow, DestinationRow, REMOVED};
 use super::queries::{deliveries, destinations};
 use super::state_machine::FinalState;
-use super::transitions::Transitions;
+use super::transaction::DeliveryTransaction;
 
 /// How many deliveries of a destination are ended or deleted in one transaction.
 const SLICE: i64 = 100;
 
-impl<M: Medium> Transitions<'_, M> {
+impl<M: Medium> DeliveryTransaction<'_, M> {
     /// Leases up to `limit` due destinations, each for its next message.
     pub(crate) fn lease(&mut self, limit: i64, owner: &str) -> QueryResult<Vec<Attempt>> {
         let due = destinations::list_due(self.db, M::NAME, self.at(), limit)?;
@@ -53,7 +53,7 @@ impl<M: Medium> Transitions<'_, M> {
             .collect();
         let lease_ends = self.at() + self.medium.policy().lease;
         destinations::lease(self.db, M::NAME, &leased, owner, lease_ends)?;
-        deliveries::start(self.db, attempts)
+        deliveries::record_start(self.db, attempts)
     }
 
     /// Ends deliveries that need no attempt. Then returns the next message, or releases the destination.
@@ -99,7 +99,7 @@ impl<M: Medium> Transitions<'_, M> {
 
     /// Deletes deliveries to a removed destination, a slice at a time.
     fn delete(&mut self, destination: &DestinationRow) -> QueryResult<()> {
-        let deleted = deliveries::delete_calls(self.db, &destination.id, SLICE)?;
+        let deleted = deliveries::delete_webhook_calls(self.db, &destination.id, SLICE)?;
         let due = (i64::try_from(deleted) == Ok(SLICE)).then(|| self.at());
         destinations::release_until(self.db, M::NAME, &destination.id, due)
     }

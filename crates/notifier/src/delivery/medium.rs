@@ -56,7 +56,7 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
     }
 
     /// Returns the events that report outcomes to the service that requested the deliveries.
-    fn report(&self, _: &[DeliveryRow], _: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
+    fn report(&self, _: &[DeliveryRow], _: &DeliveryReport<'_>) -> QueryResult<Vec<NewOutboxRow>> {
         Ok(Vec::new())
     }
 
@@ -73,7 +73,7 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
 
 /// The outcome of deliveries to one destination.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Report<'a> {
+pub(crate) struct DeliveryReport<'a> {
     pub(crate) outcome: DeliveryOutcome,
     pub(crate) reason: Option<&'a str>,
     pub(crate) reply: Option<HttpReply>,

@@ -1,7 +1,7 @@
 //! Deliveries of every medium: a chat message, a mail, a webhook call.
 //!
-//! `state` is their state machine. Inside a transaction, `lease` selects what to send, and `transitions` applies
-//! outcomes to rows; `store` opens the transactions. `scheduler` lets the [`Medium`] make the attempts and stores
+//! `state_machine` decides what an outcome means. Inside a transaction, `lease` selects what to send, and `transaction`
+//! applies outcomes to rows; `store` opens the transactions. `scheduler` lets the [`Medium`] make the attempts and stores
 //! their outcomes; `outage` tracks outages of the database. One process leases a destination at a time. So a
 //! destination that hangs delays only itself, and pacing and `Retry-After` apply to all replicas together.
 
@@ -14,26 +14,26 @@ mod retry_schedule;
 mod scheduler;
 mod state_machine;
 mod store;
-mod transitions;
+mod transaction;
 
 use std::sync::Arc;
 
 use broker::ConsumerHandle;
 use tokio::sync::Notify;
 
-pub(crate) use medium::{DeliveryOutcome, Medium, Report};
+pub(crate) use medium::{DeliveryOutcome, DeliveryReport, Medium};
 #[cfg(test)]
 pub(crate) use model::delivery_row;
 pub(crate) use model::{
     Attempt, AttemptReport, DeliveryRow, DestinationRow, HttpReply, NewDelivery, Settings, UNKNOWN,
-    number,
+    numeric_id,
 };
-pub(crate) use queries::destinations::expect;
+pub(crate) use queries::destinations::mark_due;
 pub(crate) use retry_schedule::{call_wait, destination_wait, message_wait};
 pub(crate) use scheduler::ShutdownSignal;
 pub(crate) use state_machine::{AttemptOutcome, FinalState, LOCKED, PENDING, Policy, Reasons};
 pub(crate) use store::{DeliveryStore, StoreContext};
-pub(crate) use transitions::{TransitionCounts, Transitions};
+pub(crate) use transaction::{DeliveryTransaction, TransitionCounts};
 
 use scheduler::Scheduler;
 

@@ -55,11 +55,14 @@ pub(crate) struct DeliveryRow {
     pub(crate) session_id: Option<String>,
     pub(crate) request_id: Option<String>,
     pub(crate) payload: Option<String>,
+    /// Counts the reports on the delivery.
     pub(crate) step: i64,
     /// Includes the attempt in progress, as `tries` does.
     pub(crate) attempts: i64,
+    /// The attempts since the delivery was last requested: a replay starts again at 0.
     pub(crate) tries: i64,
     pub(crate) give_up_at: NaiveDateTime,
+    /// As it was before the attempt in progress: none for a new message.
     pub(crate) message_id: Option<String>,
     pub(crate) reason: Option<String>,
     pub(crate) created_at: NaiveDateTime,
@@ -170,13 +173,13 @@ impl Attempt {
     }
 
     /// Returns the id of the project or webhook.
-    pub(crate) fn number(&self) -> i64 {
-        number(&self.destination_id)
+    pub(crate) fn numeric_id(&self) -> i64 {
+        numeric_id(&self.destination_id)
     }
 }
 
 /// Returns the id of the destination's project or webhook.
-pub(crate) fn number(destination_id: &str) -> i64 {
+pub(crate) fn numeric_id(destination_id: &str) -> i64 {
     destination_id.parse().unwrap_or_default()
 }
 

@@ -44,7 +44,8 @@ pub(crate) struct SchedulerTimings {
     /// How long the database may take to store an outcome. Together with the ten seconds of a call, this is shorter than any lease.
     answer: Duration,
     /// How long storing an outcome may fail while the database answers other queries, for example because of a lock
-    /// or a full disk. After that, the job runs again, as above, so that the others need not wait any longer.
+    /// or a full disk. After that, the outcome is given up as with [`MAX_PERMANENT_FAILURES`], so that the other jobs need
+    /// not wait any longer.
     refused: Duration,
     /// How long a stopping process tries to store outcomes.
     stop: Duration,
@@ -187,10 +188,6 @@ impl<W: JobQueue> Worker<W> {
             }
         }
         while running.join_next().await.is_some() {}
-        // Due work that was not leased waits for the next process.
-        if let Ok(Err(error)) = timeout(POLL_EVERY, self.work.next_due()).await {
-            log::debug!("the {} that are due were not released: {error}", W::NAME);
-        }
     }
 
     /// Leases due work and returns the wait before the next poll.

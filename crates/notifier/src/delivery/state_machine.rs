@@ -95,7 +95,7 @@ pub(crate) struct Reasons {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptFacts {
     pub(crate) now: NaiveDateTime,
-    /// The number of attempts, including this one.
+    /// The number of attempts since the delivery was last requested, including this one.
     pub(crate) tries: i64,
     pub(crate) give_up_at: NaiveDateTime,
     /// Whether the message had several deliveries.

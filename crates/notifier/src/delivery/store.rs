@@ -12,7 +12,7 @@ use super::medium::Medium;
 use super::model::{Attempt, AttemptReport};
 use super::queries::{deliveries, destinations};
 use super::scheduler::{JobQueue, ShutdownSignal};
-use super::transitions::{FinishedAttempt, TransitionCounts, Transitions};
+use super::transaction::{DeliveryTransaction, FinishedAttempt, TransitionCounts};
 use crate::metrics::DeliveryMetrics;
 
 /// How long settled deliveries and the inbox are kept.
@@ -58,14 +58,13 @@ impl<M: Medium> DeliveryStore<M> {
     /// Runs `work` in a transaction. After the commit, it counts the metrics and wakes the relay for new events.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, DbError>
     where
-        F: FnOnce(&mut Transitions<'_, M>) -> QueryResult<T> + Send + 'static,
+        F: FnOnce(&mut DeliveryTransaction<'_, M>) -> QueryResult<T> + Send + 'static,
         T: Send + 'static,
     {
         let (medium, now) = (self.medium.clone(), self.context.clock.now());
-        let transaction = self
-            .context
-            .pool
-            .write_tx::<_, DbError, _>(move |db| Ok(Transitions::run(db, &medium, now, work)?));
+        let transaction = self.context.pool.write_tx::<_, DbError, _>(move |db| {
+            Ok(DeliveryTransaction::run(db, &medium, now, work)?)
+        });
         let (done, counts) = transaction.await?;
         self.after_commit(&counts);
         Ok(done)
@@ -86,7 +85,8 @@ fn destination_hash<M>(finished: &FinishedAttempt<M>) -> i64 {
     hasher.hash_one(id).cast_signed()
 }
 
-/// Records the outcomes of attempts in one transaction. The first result has all counts.
+/// Records the outcomes of attempts in one transaction, at the time of the first: they arrived together. The first result
+/// has all counts.
 fn record_outcomes<M: Medium>(
     db: &mut Db,
     attempts: &[FinishedAttempt<M>],
@@ -94,8 +94,8 @@ fn record_outcomes<M: Medium>(
     let Some(first) = attempts.first() else {
         return Ok(Vec::new());
     };
-    let record = |all: &mut Transitions<'_, M>| all.record_outcomes(attempts);
-    let ((), counts) = Transitions::run(db, &first.medium, first.now, record)?;
+    let record = |all: &mut DeliveryTransaction<'_, M>| all.record_outcomes(attempts);
+    let ((), counts) = DeliveryTransaction::run(db, &first.medium, first.now, record)?;
     let mut all_counts = vec![counts];
     all_counts.resize_with(attempts.len(), TransitionCounts::default);
     Ok(all_counts)
@@ -126,8 +126,7 @@ impl<M: Medium> JobQueue for DeliveryStore<M> {
 
     async fn lease(&self, limit: i64) -> Result<Vec<Attempt>, DbError> {
         let owner = Arc::clone(&self.owner);
-        self.write(move |transitions| transitions.lease(limit, &owner))
-            .await
+        self.write(move |tx| tx.lease(limit, &owner)).await
     }
 
     async fn run(
@@ -167,8 +166,8 @@ impl<M: Medium> JobQueue for DeliveryStore<M> {
             .read::<_, DbError, _>(|db| Ok(deliveries::count_open(db, M::NAME)?));
         self.metrics.waiting.set(open.await?);
         let until = self.context.clock.now_naive() - RETENTION;
-        self.write(move |transitions| {
-            let db = &mut *transitions.db;
+        self.write(move |tx| {
+            let db = &mut *tx.db;
             deliveries::delete_settled_before(db, until, MAX_DELETED)?;
             destinations::delete_removed_before(db, M::NAME, until)?;
             inbox::delete_before(db, until, MAX_DELETED).map(drop)

@@ -99,11 +99,11 @@ impl Stage {
 
     /// Stores a delivery to destination 1.
     async fn store_delivery(&self, store: &DeliveryStore<TestMedium>, id: Uuid) {
-        let work = move |transitions: &mut Transitions<'_, TestMedium>| {
-            transitions.configure(&settings(1, Some("v2.k.x")))?;
+        let work = move |tx: &mut DeliveryTransaction<'_, TestMedium>| {
+            tx.configure(&settings(1, Some("v2.k.x")))?;
             let (id, day) = (id.to_string(), Duration::from_secs(86_400));
-            let row = NewDelivery::new("webhook", id, "1".to_owned(), transitions.at(), day);
-            transitions.store(NewDelivery {
+            let row = NewDelivery::new("webhook", id, "1".to_owned(), tx.at(), day);
+            tx.store(NewDelivery {
                 user_id: Some(7),
                 ..row
             })
@@ -197,7 +197,7 @@ async fn nothing_remains_of_a_webhook_that_is_removed_during_a_call() {
     let store = stage.process();
     stage.store_delivery(&store, Uuid::now_v7()).await;
     let leased = store.lease(1).await.unwrap().remove(0);
-    let removed = store.write(|transitions| transitions.configure(&settings(2, None)));
+    let removed = store.write(|tx| tx.configure(&settings(2, None)));
     removed.await.unwrap();
     let delivered = AttemptReport::from(AttemptOutcome::Delivered);
     store.record(&leased, &delivered).await.unwrap();

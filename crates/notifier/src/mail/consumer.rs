@@ -42,9 +42,9 @@ impl MailConsumer {
             Err(reason) => return Acknowledgement::DeadLetter(reason),
         };
         let (id, give_up_after) = (event.id.to_string(), self.give_up_after);
-        let stored = self.store.write(move |transitions| {
-            let at = transitions.at();
-            transitions.store(NewDelivery {
+        let stored = self.store.write(move |tx| {
+            let at = tx.at();
+            tx.store(NewDelivery {
                 kind: requested.template,
                 request_id: event.requestid,
                 payload: Some(requested.sealed),

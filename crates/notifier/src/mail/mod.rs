@@ -172,9 +172,9 @@ impl MailService {
         let store = DeliveryStore::new(mails, metrics, context);
         let give_up_after = config.smtp.give_up_after();
         // An earlier run could not decrypt them, and the operator may have added the key.
-        let locked = store.write(move |transitions| {
-            let now = transitions.at();
-            queries::try_locked(transitions.db, now, now + give_up_after)
+        let locked = store.write(move |tx| {
+            let now = tx.at();
+            queries::try_locked(tx.db, now, now + give_up_after)
         });
         match locked.await {
             Ok(0) => {}

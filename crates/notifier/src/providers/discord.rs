@@ -18,7 +18,7 @@ use super::{ChatAdapter, Notification};
 /// Discord's limit is 4,096 characters for a description, and 6,000 for a whole embed.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
-const DIGEST: usize = 3_800;
+const DIGEST_LIMIT: usize = 3_800;
 
 /// A backslash escapes any of these characters.
 const MARKDOWN: Markup = Markup {
@@ -104,7 +104,9 @@ fn message(notification: &Notification) -> Value {
 }
 
 fn digest(notifications: &[Notification]) -> Value {
-    let lines = Discord.digest_lines(notifications, "• ", DIGEST).join("\n");
+    let lines = Discord
+        .digest_lines(notifications, "• ", DIGEST_LIMIT)
+        .join("\n");
     let embed = json!({ "color": AccentColour::Neutral.rgb(), "description": lines });
     shown(&Discord.digest_headline(notifications.len()), Some(embed))
 }

@@ -17,7 +17,7 @@ use super::{ChatAdapter, ChatRequest, Notification};
 /// An event has at most 64 KiB in total, and contains each text twice.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
-const DIGEST: usize = 6_000;
+const DIGEST_LIMIT: usize = 6_000;
 
 const PLAIN: Markup = Markup::NONE;
 
@@ -132,7 +132,7 @@ fn message(notification: &Notification) -> Value {
 
 /// Formats several notifications.
 fn digest(items: &[Notification]) -> Value {
-    let lines = Text.digest_lines(items, "", DIGEST);
+    let lines = Text.digest_lines(items, "", DIGEST_LIMIT);
     let line = |(index, text): (usize, &String)| match items.get(index) {
         // The last line may contain the number of missing ones instead.
         Some(item) => match Text.limits_of(text, &compose(item)) {

@@ -14,7 +14,7 @@ use super::{ChatAdapter, Notification};
 /// Mattermost's limit for a post is 16,383 characters; attachments may be longer.
 const NOTE_LIMIT: usize = 6_000;
 const NOTE_LINES: usize = 100;
-const DIGEST: usize = 12_000;
+const DIGEST_LIMIT: usize = 12_000;
 
 /// Mattermost looks for Slack's `<…>` before it parses Markdown. A backslash does not prevent that, but entities do.
 const MARKDOWN: Markup = Markup {
@@ -84,7 +84,9 @@ fn message(notification: &Notification, channel: &str) -> Value {
 
 fn digest(items: &[Notification], channel: &str) -> Value {
     let headline = Mattermost.digest_headline(items.len());
-    let lines = Mattermost.digest_lines(items, "- ", DIGEST).join("\n");
+    let lines = Mattermost
+        .digest_lines(items, "- ", DIGEST_LIMIT)
+        .join("\n");
     shown(&format!("{headline}\n\n{lines}"), &[], channel)
 }
 

@@ -13,10 +13,10 @@ use super::responses::{self, PostOutcome};
 use super::tests::limits::{is_apart, is_escaped, texts};
 use super::{ChatAdapter, Notification};
 
-/// Teams accepts about 28 KB in total. A unit can be two characters of JSON, each of which is two bytes in UTF-16.
+/// In UTF-16 units. Teams accepts about 28 KB in total; a unit can become two characters of JSON, of two bytes each.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
-const DIGEST: usize = 5_500;
+const DIGEST_LIMIT: usize = 5_500;
 
 /// The subset of Markdown differs between clients. A backslash is used where nothing else removes the meaning. `{`
 /// would begin a function such as `{{DATE(…)}}`.
@@ -68,7 +68,8 @@ impl ChatAdapter for MsTeams {
                 ": the workflow is turned off or was deleted",
             ),
             401 | 403 => {
-                let hint = ": the workflow must let anyone trigger it, and its address be whole";
+                let hint =
+                    ": the workflow must let anyone trigger it, and its address must be complete";
                 (PostOutcome::Gone, hint)
             }
             404 => (PostOutcome::Gone, ": there is no such workflow any more"),
@@ -102,7 +103,7 @@ fn message(notification: &Notification) -> Vec<Value> {
 }
 
 fn digest(notifications: &[Notification]) -> Vec<Value> {
-    let lines = MsTeams.digest_lines(notifications, "• ", DIGEST);
+    let lines = MsTeams.digest_lines(notifications, "• ", DIGEST_LIMIT);
     let headline = MsTeams.digest_headline(notifications.len());
     vec![text_block(&headline), text_block(&lines.join("\n\n"))]
 }

@@ -57,8 +57,8 @@ pub(crate) trait ChatAdapter: Sync {
         webhook_url.to_owned()
     }
 
-    /// Returns the call that posts a message. `transaction` is the same each time the same message is sent. Returns
-    /// none if the address is of another kind than the chat's.
+    /// Returns the call that posts a message. `transaction` is the message's id, the same each time it is sent. Returns none
+    /// if the address is not of the chat's kind.
     fn call(&self, to: &ChatAddress, _transaction: &str, body: Value) -> Option<ChatRequest> {
         let ChatAddress::Hook { webhook_url } = to else {
             return None;

@@ -19,7 +19,7 @@ pub(crate) enum PostOutcome {
 }
 
 /// The hint for the owner when the chat does not know the incoming webhook.
-pub(super) const NO_HOOK: &str = ": the hook was deleted, or its address is not whole";
+pub(super) const NO_HOOK: &str = ": the hook was deleted, or its address is incomplete";
 
 /// Classifies a status, for chats that do not use it differently.
 pub(super) fn classify_status(status: u16) -> PostOutcome {

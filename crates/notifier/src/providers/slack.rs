@@ -15,7 +15,7 @@ const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
 const SECTION: usize = 2_800;
 /// Spread over several sections, so that each notification has its line. A message may have fifty sections.
-const DIGEST: usize = 20_000;
+const DIGEST_LIMIT: usize = 20_000;
 /// The limit for the text that replaces the blocks.
 const FALLBACK: usize = 2_800;
 
@@ -83,7 +83,7 @@ fn digest(notifications: &[Notification]) -> Value {
     let headline = Slack.digest_headline(notifications.len());
     let mut texts: Vec<String> = vec![headline.clone()];
     let mut room = 0;
-    for line in Slack.digest_lines(notifications, "• ", DIGEST) {
+    for line in Slack.digest_lines(notifications, "• ", DIGEST_LIMIT) {
         let cost = units(&line) + 1;
         match texts.last_mut() {
             Some(text) if cost <= room => {

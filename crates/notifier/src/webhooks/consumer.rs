@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::{WebhookMedium, queries};
 use crate::consumer::{acknowledge, data, decode};
 use crate::delivery::{
-    DeliveryRow, DeliveryStore, FinalState, Medium, NewDelivery, Settings, Transitions,
+    DeliveryRow, DeliveryStore, DeliveryTransaction, FinalState, Medium, NewDelivery, Settings,
 };
 
 /// The consumer's name in the inbox.
@@ -68,17 +68,17 @@ async fn store_event(
     };
     let id = event.id;
     let committed = match content {
-        WebhookEvent::User(user) if user.deleted => delete_calls(store, user.user_id).await,
+        WebhookEvent::User(user) if user.deleted => delete_webhook_calls(store, user.user_id).await,
         WebhookEvent::User(_) => return Acknowledgement::Ack,
         content => {
-            let stored = store.write(move |transitions| {
-                if !inbox::record(transitions.db, CONSUMER, id, transitions.at())? {
+            let stored = store.write(move |tx| {
+                if !inbox::record(tx.db, CONSUMER, id, tx.at())? {
                     return Ok(());
                 }
                 match content {
-                    WebhookEvent::Configured(settings) => transitions.configure(&settings),
-                    WebhookEvent::Due(call) => store_call(transitions, event.requestid, *call),
-                    WebhookEvent::Replayed(call) => replay(transitions, event.requestid, &call),
+                    WebhookEvent::Configured(settings) => tx.configure(&settings),
+                    WebhookEvent::Due(call) => store_call(tx, event.requestid, *call),
+                    WebhookEvent::Replayed(call) => replay(tx, event.requestid, &call),
                     WebhookEvent::User(_) => Ok(()),
                 }
             });
@@ -89,14 +89,14 @@ async fn store_event(
 }
 
 fn store_call(
-    transitions: &mut Transitions<'_, WebhookMedium>,
+    tx: &mut DeliveryTransaction<'_, WebhookMedium>,
     request_id: Option<String>,
     call: WebhookCall,
 ) -> QueryResult<()> {
     let id = call.due.delivery_id.to_string();
     let webhook = call.due.webhook_id.to_string();
-    let at = transitions.at();
-    transitions.store(NewDelivery {
+    let at = tx.at();
+    tx.store(NewDelivery {
         kind: "call".to_owned(),
         revision: call.due.revision,
         user_id: Some(call.due.user_id.get()),
@@ -108,19 +108,19 @@ fn store_call(
 
 /// Makes a settled call pending again. If it is no longer stored, reports it as failed.
 fn replay(
-    transitions: &mut Transitions<'_, WebhookMedium>,
+    tx: &mut DeliveryTransaction<'_, WebhookMedium>,
     request_id: Option<String>,
     replayed: &WebhookReplayed,
 ) -> QueryResult<()> {
     let id = replayed.delivery_id.to_string();
     let webhook = replayed.webhook_id.to_string();
-    let (at, give_up_at) = (transitions.at(), transitions.at() + GIVE_UP_AFTER);
+    let (at, give_up_at) = (tx.at(), tx.at() + GIVE_UP_AFTER);
     let destination = BTreeSet::from([webhook.clone()]);
-    transitions.lock(&destination)?;
-    if queries::reopen(transitions.db, &webhook, &id, at, give_up_at)? {
-        return transitions.expect(&destination, give_up_at);
+    tx.lock(&destination)?;
+    if queries::reopen(tx.db, &webhook, &id, at, give_up_at)? {
+        return tx.mark_due(&destination, give_up_at);
     }
-    if queries::exists(transitions.db, &id)? {
+    if queries::exists(tx.db, &id)? {
         return Ok(());
     }
     let missing = NewDelivery::new(WebhookMedium::NAME, id, webhook, at, GIVE_UP_AFTER);
@@ -130,14 +130,16 @@ fn replay(
         step: i64::MAX,
         ..missing.into()
     };
-    transitions.report_ended(&[last], FinalState::Failed, "The call is no longer stored")
+    tx.report_ended(&[last], FinalState::Failed, "The call is no longer stored")
 }
 
 /// Deletes the calls about a deleted user.
-async fn delete_calls(store: &DeliveryStore<WebhookMedium>, user: UserId) -> Result<(), DbError> {
+async fn delete_webhook_calls(
+    store: &DeliveryStore<WebhookMedium>,
+    user: UserId,
+) -> Result<(), DbError> {
     loop {
-        let deleted = store
-            .write(move |transitions| queries::delete_calls_about(transitions.db, user, BATCH));
+        let deleted = store.write(move |tx| queries::delete_calls_about(tx.db, user, BATCH));
         if deleted.await? == 0 {
             return Ok(());
         }

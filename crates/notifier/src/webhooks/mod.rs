@@ -20,8 +20,8 @@ pub(crate) use sender::WebhookSender;
 
 use crate::SOURCE;
 use crate::delivery::{
-    Attempt, AttemptReport, DeliveryOutcome, DeliveryRow, DestinationRow, FinalState, Medium,
-    Policy, Reasons, Report, ShutdownSignal, call_wait, number,
+    Attempt, AttemptReport, DeliveryOutcome, DeliveryReport, DeliveryRow, DestinationRow,
+    FinalState, Medium, Policy, Reasons, ShutdownSignal, call_wait, numeric_id,
 };
 
 const POLICY: Policy = Policy {
@@ -61,7 +61,11 @@ impl Medium for WebhookMedium {
         self.sender.send(attempt).await
     }
 
-    fn report(&self, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
+    fn report(
+        &self,
+        rows: &[DeliveryRow],
+        report: &DeliveryReport<'_>,
+    ) -> QueryResult<Vec<NewOutboxRow>> {
         let event = |row: &DeliveryRow| {
             let request_id = row.request_id.clone();
             NewOutboxRow::for_event(SOURCE, report.at, request_id, &attempted(row, report))
@@ -76,7 +80,7 @@ impl Medium for WebhookMedium {
         at: DateTime<Utc>,
     ) -> QueryResult<Option<NewOutboxRow>> {
         let event = WebhookDisabled {
-            webhook_id: number(&destination.id),
+            webhook_id: numeric_id(&destination.id),
             revision: destination.revision,
             reason: reason.to_owned(),
         };
@@ -84,7 +88,7 @@ impl Medium for WebhookMedium {
     }
 }
 
-fn attempted(row: &DeliveryRow, report: &Report<'_>) -> WebhookAttempted {
+fn attempted(row: &DeliveryRow, report: &DeliveryReport<'_>) -> WebhookAttempted {
     let (outcome, next_attempt_at) = match report.outcome {
         DeliveryOutcome::Ended(FinalState::Delivered) => (WebhookOutcome::Delivered, None),
         DeliveryOutcome::Ended(FinalState::Failed) => (WebhookOutcome::Failed, None),
@@ -93,7 +97,7 @@ fn attempted(row: &DeliveryRow, report: &Report<'_>) -> WebhookAttempted {
     };
     let took = report.reply.map(|reply| reply.took.as_millis());
     WebhookAttempted {
-        webhook_id: number(&row.destination_id),
+        webhook_id: numeric_id(&row.destination_id),
         delivery_id: row.id.parse().unwrap_or_default(),
         step: row.step,
         outcome,

@@ -56,13 +56,16 @@ impl WebhookSender {
             Err(error) => Err(error),
         };
         if let Some(reason) = result.as_ref().err().copied().and_then(forbidden_reason) {
-            log::warn!("the webhook {} is not called: {reason}", attempt.number());
+            log::warn!(
+                "the webhook {} is not called: {reason}",
+                attempt.numeric_id()
+            );
         }
         classify(result, began.elapsed())
     }
 
     fn open(&self, attempt: &Attempt) -> Result<WebhookTarget, String> {
-        let context = WebhookConfigured::seal_context(attempt.number(), attempt.revision);
+        let context = WebhookConfigured::seal_context(attempt.numeric_id(), attempt.revision);
         let opened = self
             .sealer
             .open(&context, attempt.sealed.as_deref().unwrap_or_default())
@@ -74,7 +77,7 @@ impl WebhookSender {
 
 /// The outcome for problems that the operator can fix: a missing key or an older version.
 fn blocked(attempt: &Attempt, reason: &str) -> AttemptReport {
-    let webhook = attempt.number();
+    let webhook = attempt.numeric_id();
     log::error!("the target of the webhook {webhook} cannot be used: {reason}");
     AttemptOutcome::NeedsOperator("The webhook's settings could not be read".to_owned()).into()
 }

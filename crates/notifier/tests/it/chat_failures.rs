@@ -215,6 +215,21 @@ async fn a_retry_after_applies_to_all_projects_of_an_address_even_after_it_is_se
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_address_does_not_wait_for_as_long_as_the_previous_one_asked() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("old")).await;
+    stage
+        .chat
+        .script([ChatReply::RetryAfter(429, "600".to_owned())]);
+    stage.start_session(3, Some(1), "first").await;
+    stage.chat.next_message().await;
+    let noted = async || (stage.metric("notification_retries_total").await == 1).then_some(());
+    wait_until("the answer to be noted", TIMEOUT, noted).await;
+    stage.configure(3, 2, Some("new")).await;
+    assert!(stage.chat.next_message().await.text().contains("first"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_private_chat_address_is_not_called_until_the_operator_allows_it() {
     let (clock, manual_clock) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let mut stage = Stage::set_with(clock, |config| config.http.allowed_cidrs.0.clear()).await;

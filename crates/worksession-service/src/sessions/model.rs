@@ -88,7 +88,8 @@ where
     }
 }
 
-/// The columns of a session for starts and submits. `start/*.sql` and `submit/sessions.*.sql` list them in this order.
+/// The columns of a session for starts and submits. `find.sql`, `abandon.sql`, `start/*.sql` and `submit/sessions.*.sql`
+/// list them in this order.
 #[derive(Debug, Clone, Queryable, Serialize)]
 pub(crate) struct SessionRow {
     pub(crate) session_id: String,

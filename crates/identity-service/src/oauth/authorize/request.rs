@@ -137,7 +137,7 @@ impl AuthorizationRequest {
         })
     }
 
-    /// Whether the request limits the age of the sign-in.
+    /// Whether the request demands a new sign-in, or limits the age of the present one.
     pub(super) fn wants_new_sign_in(&self) -> bool {
         self.prompt.login || self.max_age != MaxAge::default()
     }

@@ -28,7 +28,7 @@ pub(super) enum AuthorizeOutcome {
 }
 
 /// Processes an authorization request as far as possible. After sign-in and consent, the same request arrives again. With
-/// `looks_only`, no code is issued.
+/// `looks_only`, as for a HEAD request, no code is issued.
 pub(super) async fn authorize(
     app: &App,
     parameters: Parameters,
@@ -62,6 +62,7 @@ pub(super) async fn authorize(
         (AuthorizeStep::Deny, Some(user)) => deny(app, user, valid, context).await,
         (AuthorizeStep::Refuse(refusal), _) => Ok(valid.refused(app, refusal)),
         (AuthorizeStep::Ask, _) => Ok(AuthorizeOutcome::Ask(Box::new((valid, parameters)))),
+        // `next_step` grants and denies only with a user, so this is a sign-in.
         (AuthorizeStep::SignIn | AuthorizeStep::Grant | AuthorizeStep::Deny, _) => {
             let anew = user.is_some() || valid.request.wants_new_sign_in();
             let parameters = parameters.after_sign_in(anew, now);
@@ -74,7 +75,7 @@ pub(super) async fn authorize(
 pub(super) struct ValidRequest {
     pub(super) client: OAuthClient,
     pub(super) request: AuthorizationRequest,
-    /// The redirect URI exactly as in the request.
+    /// The redirect URI exactly as in the request: the token request must repeat it (RFC 6749 section 4.1.3).
     redirect_uri: String,
     pub(super) redirect: ResponseRedirect,
 }
@@ -167,6 +168,7 @@ async fn grant(
             let id = user.account.id;
             match allowed_by {
                 Some(by) => consents::service::allow(tx, id, &code.client_id, code.scope, by)?,
+                // The consent may have been revoked since it was read.
                 None if asks => consents::service::check(tx, id, &code.client_id, code.scope)?,
                 None => {}
             }

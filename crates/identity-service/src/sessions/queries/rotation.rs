@@ -76,7 +76,8 @@ impl RefreshRotation {
 type RotatedSql = SqlTypeOf<(sessions::refresh_lineage, Columns<RotatedSession>)>;
 
 /// Replaces the presented refresh tokens that are current by their successors, and returns their sessions. `None`
-/// stands for a token that is not current or whose session is locked. On SQLite, all are `None`.
+/// stands for a token that is not current or whose session is locked. On SQLite, where `refresh` rotates each token alone,
+/// it is not called.
 pub(in crate::sessions) fn rotate_many(
     db: &mut Db,
     rotations: &[RefreshRotation],

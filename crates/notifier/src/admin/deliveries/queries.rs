@@ -5,7 +5,7 @@ use db_kit::Db;
 use diesel::prelude::*;
 
 use super::{DeliveryStateFilter, ListArgs, MediumArg};
-use crate::delivery::{LOCKED, PENDING, UNKNOWN, expect};
+use crate::delivery::{LOCKED, PENDING, UNKNOWN, mark_due};
 use crate::schema::deliveries;
 
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -72,7 +72,7 @@ pub(super) fn make_due(
 ) -> QueryResult<bool> {
     let destination = BTreeSet::from([delivery.destination_id.clone()]);
     // The destination first: all code locks in this order.
-    expect(
+    mark_due(
         db,
         medium.name(),
         &destination,

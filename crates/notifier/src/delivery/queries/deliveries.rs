@@ -27,7 +27,7 @@ pub(crate) fn insert(db: &mut Db, rows: &[NewDelivery]) -> QueryResult<HashSet<S
     Ok(new)
 }
 
-/// A delivery and the message in which it is sent, for `start.*.sql`.
+/// A delivery and the message in which it is sent, for `record_start.*.sql`.
 #[derive(Serialize)]
 struct Started<'a> {
     id: &'a str,
@@ -35,7 +35,7 @@ struct Started<'a> {
 }
 
 /// Marks the deliveries of these attempts as being sent, each in its message.
-pub(crate) fn start(db: &mut Db, attempts: &[Attempt]) -> QueryResult<()> {
+pub(crate) fn record_start(db: &mut Db, attempts: &[Attempt]) -> QueryResult<()> {
     let text = match db {
         Db::Pg(_) => include_str!("record_start.postgres.sql"),
         Db::Sqlite(_) => include_str!("record_start.sqlite.sql"),
@@ -120,7 +120,7 @@ pub(crate) fn list_open(
         .load(db)
 }
 
-/// A destination and how many of its deliveries are listed, for `ready.*.sql`.
+/// A destination and how many of its deliveries are listed, for `list_ready.*.sql`.
 #[derive(Serialize)]
 struct Due<'a> {
     medium: &'a str,
@@ -216,6 +216,23 @@ pub(crate) fn retry(
     Ok(rows.into_iter().collect())
 }
 
+/// Ends the waits of a destination's deliveries for their next attempt.
+pub(crate) fn retry_now(
+    db: &mut Db,
+    medium: &str,
+    id: &str,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    let waiting = open(medium, id)
+        .filter(deliveries::state.eq(PENDING))
+        .filter(deliveries::attempts.gt(0))
+        .filter(deliveries::next_attempt_at.gt(now));
+    diesel::update(waiting)
+        .set(deliveries::next_attempt_at.eq(now))
+        .execute(db)
+        .map(drop)
+}
+
 /// Splits a message: each delivery becomes a message of its own.
 pub(crate) fn split(
     db: &mut Db,
@@ -265,7 +282,7 @@ pub(crate) fn requeue(
 
 /// Ends deliveries and returns the steps of those that had not already ended. User text is not stored longer than
 /// needed.
-pub(crate) fn end(
+pub(crate) fn record_end(
     db: &mut Db,
     ids: &[&str],
     state: FinalState,
@@ -287,8 +304,9 @@ pub(crate) fn end(
     Ok(rows.into_iter().collect())
 }
 
-/// Deletes up to `limit` deliveries of a removed destination and returns their number.
-pub(crate) fn delete_calls(db: &mut Db, id: &str, limit: i64) -> QueryResult<usize> {
+/// Deletes up to `limit` calls of a removed webhook and returns their number. Only webhook calls have a `user_id`, so this
+/// condition stands for the medium; the ids of projects and webhooks may be equal.
+pub(crate) fn delete_webhook_calls(db: &mut Db, id: &str, limit: i64) -> QueryResult<usize> {
     let some = deliveries::table
         .filter(deliveries::destination_id.eq(id))
         .filter(deliveries::user_id.is_not_null())

@@ -64,7 +64,7 @@ pub(crate) fn lock(
     }
 }
 
-/// A destination that has a new delivery, for `expect.*.sql`.
+/// A destination that has a new delivery, for `mark_due.*.sql`.
 #[derive(Serialize)]
 struct Expected<'a> {
     medium: &'a str,
@@ -76,7 +76,7 @@ struct Expected<'a> {
 
 /// Locks destinations and makes them due as soon as they are free, at `give_up_at` at the latest. A leased one is
 /// checked at the end of the lease. Missing ones are inserted in `state`.
-pub(crate) fn expect(
+pub(crate) fn mark_due(
     db: &mut Db,
     medium: &str,
     ids: &BTreeSet<String>,
@@ -103,13 +103,14 @@ pub(crate) fn expect(
     Ok(())
 }
 
-/// Stores the settings of a destination if their revision is higher than the stored one, or pauses the stored one.
+/// Stores the settings of a destination if their revision is higher than the stored one, or pauses the stored one. Returns
+/// whether it did.
 pub(crate) fn configure(
     db: &mut Db,
     medium: &str,
     settings: &Settings,
     now: NaiveDateTime,
-) -> QueryResult<()> {
+) -> QueryResult<bool> {
     let state = match &settings.sealed {
         Some(_) => ACTIVE,
         None if settings.paused => DISABLED,
@@ -150,7 +151,7 @@ pub(crate) fn configure(
             destinations::due_at.eq(due_at),
             destinations::updated_at.eq(excluded(destinations::updated_at)),
         ));
-    on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, newer).execute(conn)).map(drop)
+    on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, newer).execute(conn)).map(|rows| rows > 0)
 }
 
 /// Leases destinations, which the transaction has locked, to `owner`.
@@ -189,7 +190,7 @@ pub(crate) fn release_until(
         .map(drop)
 }
 
-/// A destination to release, for `release.*.sql`.
+/// A destination to release, for `release_destinations.*.sql`.
 #[derive(Serialize)]
 struct Released<'a> {
     medium: &'a str,
@@ -199,13 +200,14 @@ struct Released<'a> {
     failing_since: Option<NaiveDateTime>,
     #[serde(serialize_with = "json::timestamp")]
     free_at: NaiveDateTime,
-    /// When a waiting delivery needs attention before its next attempt, because there may be more than a slice to skip.
+    /// Set for an inactive destination: it is due at once while deliveries wait, because one transaction skips only a slice
+    /// of them. An unknown one has revision 0, for which nothing waits.
     #[serde(serialize_with = "json::timestamp")]
     look_at: Option<NaiveDateTime>,
 }
 
 /// Releases destinations. Each is due again at the next attempt for its revision, or when a delivery expires.
-pub(crate) fn release(
+pub(crate) fn release_all(
     db: &mut Db,
     medium: &str,
     rows: &[&DestinationRow],

@@ -1,4 +1,4 @@
--- The deliveries whose turn it is at the destination in $1, a JSON object. See ready.postgres.sql.
+-- The deliveries whose turn it is at the destination in $1, a JSON object. See list_ready.postgres.sql.
 SELECT id, kind, destination_id, session_id, request_id, payload, step, attempts, tries, give_up_at, message_id, reason,
     created_at
 FROM deliveries

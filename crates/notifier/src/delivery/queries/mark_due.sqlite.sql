@@ -1,4 +1,4 @@
--- Makes the destination in $1, a JSON object, due as soon as it is free. See expect.postgres.sql.
+-- Makes the destination in $1, a JSON object, due as soon as it is free. See mark_due.postgres.sql.
 INSERT INTO destinations (medium, id, revision, state, failures, free_at, due_at, updated_at)
 VALUES ($1 ->> 'medium', $1 ->> 'id', 0, $1 ->> 'state', 0, $1 ->> 'now', $1 ->> 'now', $1 ->> 'now')
 ON CONFLICT (medium, id) DO UPDATE

@@ -6,7 +6,7 @@ UPDATE destinations SET
     free_at = released.free_at,
     due_at = (
         SELECT min(moments.at) FROM (
-            -- The next attempt. The end of a session waits for its plan, as in `ready.postgres.sql`.
+            -- The next attempt. The end of a session waits for its plan, as in `list_ready.postgres.sql`.
             SELECT at FROM (
                 SELECT coalesce(released.look_at, greatest(waiting.next_attempt_at, released.free_at)) AS at
                 FROM deliveries AS waiting

@@ -6,7 +6,7 @@ UPDATE destinations SET
     free_at = $1 ->> 'free_at',
     due_at = (
         SELECT min(moments.at) FROM (
-            -- The next attempt. The end of a session waits for its plan, as in `ready.sqlite.sql`.
+            -- The next attempt. The end of a session waits for its plan, as in `list_ready.sqlite.sql`.
             SELECT at FROM (
                 SELECT coalesce($1 ->> 'look_at', max(waiting.next_attempt_at, $1 ->> 'free_at')) AS at
                 FROM deliveries AS waiting

@@ -1,5 +1,6 @@
 //! Starts a timer: the plan is locked, the running session ends at that instant, and the team's chat is notified
-//! later. On PostgreSQL concurrent starts share one statement; on SQLite each is one write transaction.
+//! later. On PostgreSQL concurrent starts share one statement; on SQLite each is a savepoint in the writer's
+//! transaction.
 
 mod queries;
 mod service;

@@ -35,11 +35,13 @@ pub(crate) struct StartedSession {
     pub(in crate::sessions) is_new: bool,
 }
 
-/// Coalesces the starts of concurrent callers. The result is none when another transaction holds the user's lock.
+/// Coalesces the starts of concurrent callers. The result is none when another transaction holds the user's lock,
+/// and for a user's first start, because there is no row to lock yet.
 pub(crate) type StartBatcher = Batcher<StartAttempt, Option<StartedSession>>;
 
 /// Starts sessions unless they repeat earlier starts, and ends the running ones. On PostgreSQL they are of different users.
-/// Returns none for a user whose row is locked: retry after [`crate::sync::bump`]. On SQLite it runs inside a write transaction.
+/// Returns none for a user whose row is locked, changed or missing: retry after [`crate::sync::bump`]. On SQLite it runs
+/// inside a write transaction.
 pub(super) fn start_many(
     db: &mut Db,
     attempts: &[StartAttempt],

@@ -113,7 +113,8 @@ impl StartOperation {
         if let Some(started) = state.starts.run(attempt).await? {
             return Ok(started);
         }
-        // Another transaction holds the user's lock. Waiting outside the batch does not delay other starts.
+        // Another transaction holds the user's lock, or this is the user's first start and there is no row to lock yet.
+        // Waiting outside the batch does not delay other starts.
         let (start, clock) = (Arc::clone(self), state.clock.clone());
         let wait_and_start = move |db: &mut Db| {
             sync::bump(db, start.caller.id)?;

@@ -1,6 +1,6 @@
 -- Starts the sessions in $1, one per user: ends the running session and enqueues the event. Returns the new session,
 -- or that of the earlier start that this one repeats (`earlier` is the same as repeated.sql: change both). Skips users
--- whose row is locked, has changed since this statement began, or is being inserted by another transaction.
+-- whose row is locked, has changed since this statement began, or is missing: a first start inserts it in a transaction.
 WITH new AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (
         session_id text, user_id bigint, username text, client text, category text, planned_duration integer,
@@ -27,7 +27,8 @@ earlier AS (
 seen AS MATERIALIZED (
     SELECT user_id, seq FROM user_sync WHERE user_id = ANY (ARRAY(SELECT user_id FROM new))
 ),
--- The counter is the lock of all of a user's data. The lock reads its current value.
+-- The counter is the lock of all of a user's data. The lock reads its current value. If that differs from `seen`, another
+-- transaction has committed after this statement's snapshot, and `earlier` may lack its session.
 free AS MATERIALIZED (
     SELECT user_id, seq FROM user_sync WHERE user_id = ANY (ARRAY(SELECT user_id FROM new)) FOR UPDATE SKIP LOCKED
 ),

@@ -1,6 +1,6 @@
 -- What decides each submit in $1 besides its session: the user's totals with their current periods, then the rollups
 -- and sessions around it. OFFSET 0 makes PostgreSQL look up each user separately: it would otherwise scan a table that
--- is still small.
+-- is still small. 10 is `MIN_COUNTED_MINUTES`.
 WITH attempts AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (
         user_id bigint, session_id text, today date, week_from date, week_to date, month_from date, month_to date,

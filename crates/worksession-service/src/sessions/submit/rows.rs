@@ -90,7 +90,7 @@ pub(crate) struct SessionSurroundings {
     /// When the user's next session started. One that ended before it started covers no time: the clock was set back,
     /// or the clocks of two replicas differ.
     pub(crate) next_start: Option<NaiveDateTime>,
-    /// Credited to other sessions that can share 24 hours with this one.
+    /// Credited to the sessions that can share 24 hours with this one, which has no credit yet.
     pub(crate) minutes: i32,
     /// Flags that keep the session off the boards.
     pub(crate) suspect_flags: i64,
@@ -139,7 +139,8 @@ impl SessionSurroundings {
     }
 }
 
-/// All rows that a submit writes; an empty list writes nothing. The fields have the names of the columns.
+/// All rows that a submit writes; an empty list writes nothing. The fields have the names of the columns: PostgreSQL would
+/// ignore another name, and store NULL.
 #[derive(Debug, Serialize)]
 pub(crate) struct SubmitRows {
     pub(crate) user_id: UserId,

@@ -1,6 +1,7 @@
 -- For each submit in $1, each of another user, its session with the user's zone and last change number. Without a
 -- session id, that is an open session, or the one that the same submit closed before. The fields that were sent decide
--- first. Then comes the repeated submit, for the client's clock may be wrong, then the start nearest to the client's.
+-- first (`fits`, as in rules/locked_fields.rs). Next comes a repeated submit, because the client's clock may be wrong.
+-- Last comes the start that is nearest to the client's.
 WITH attempts AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (
         user_id bigint, session_id text, submit_digest text, open_after timestamp, start_time timestamp,

@@ -1,5 +1,6 @@
 -- Stores the submits in $1, one per user, and returns the stored sessions. `user_sync` is the lock of all of a user's
--- data: skips users whose row is locked or has changed since it was loaded.
+-- data: skips users whose row is locked or has changed since it was loaded. The arrays (`= ANY (ARRAY(SELECT …))`) keep
+-- PostgreSQL from joins, as db-kit's connection.rs explains.
 WITH attempts AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (
         user_id bigint, seen bigint, session json, totals json, days json, months json, hours json, categories json,
@@ -79,6 +80,8 @@ categories AS (
     FROM stored CROSS JOIN LATERAL json_populate_recordset(NULL::user_category, categories) AS new
     ON CONFLICT (user_id, category) DO UPDATE SET minutes = t.minutes + excluded.minutes
 ),
+-- `reached_at` depends on points, not on the order: submits may commit in another order than they arrived. A deleted team
+-- gets no row, because its boards may be erased already.
 boards AS (
     INSERT INTO board AS t (scope, period, start, user_id, username, points_centi, minutes, sessions, reached_at)
     SELECT scope, period, start, new.user_id, username, points_centi, minutes, sessions, reached_at

@@ -6,7 +6,7 @@ use db_kit::Db;
 use db_kit::outbox::{self, NewOutboxRow};
 use diesel::QueryResult;
 
-use super::medium::{DeliveryOutcome, Medium, Report};
+use super::medium::{DeliveryOutcome, DeliveryReport, Medium};
 use super::model::{
     ACTIVE, Attempt, AttemptReport, DISABLED, DeliveryRow, DestinationRow, HttpReply, NewDelivery,
     REMOVED, Settings, UNKNOWN,
@@ -40,8 +40,8 @@ pub(crate) struct FinishedAttempt<M> {
     pub(crate) owner: Arc<str>,
 }
 
-/// The transitions of deliveries and destinations, inside one transaction.
-pub(crate) struct Transitions<'a, M> {
+/// One transaction that changes deliveries and destinations.
+pub(crate) struct DeliveryTransaction<'a, M> {
     pub(crate) db: &'a mut Db,
     pub(crate) medium: &'a M,
     pub(crate) counts: TransitionCounts,
@@ -50,25 +50,25 @@ pub(crate) struct Transitions<'a, M> {
     pub(crate) events: Vec<NewOutboxRow>,
 }
 
-impl<M: Medium> Transitions<'_, M> {
+impl<M: Medium> DeliveryTransaction<'_, M> {
     /// Runs `work` in a transaction that the caller has opened, and stores the events that report it.
     pub(crate) fn run<T>(
         db: &mut Db,
         medium: &M,
         now: DateTime<Utc>,
-        work: impl FnOnce(&mut Transitions<'_, M>) -> QueryResult<T>,
+        work: impl FnOnce(&mut DeliveryTransaction<'_, M>) -> QueryResult<T>,
     ) -> QueryResult<(T, TransitionCounts)> {
-        let mut transitions = Transitions {
+        let mut tx = DeliveryTransaction {
             db,
             medium,
             counts: TransitionCounts::default(),
             now,
             events: Vec::new(),
         };
-        let done = work(&mut transitions)?;
-        let Transitions {
+        let done = work(&mut tx)?;
+        let DeliveryTransaction {
             db, events, counts, ..
-        } = transitions;
+        } = tx;
         outbox::insert_all(db, &events)?;
         let has_events = !events.is_empty();
         Ok((
@@ -91,23 +91,23 @@ impl<M: Medium> Transitions<'_, M> {
         if self.insert(&[row])?.is_empty() {
             return Ok(());
         }
-        self.expect(&BTreeSet::from([id]), give_up_at)
+        self.mark_due(&BTreeSet::from([id]), give_up_at)
     }
 
-    /// Stores deliveries, each once, and returns the ids of the new ones. The caller then calls `expect` for their destinations.
+    /// Stores deliveries, each once, and returns the ids of the new ones. The caller then calls `mark_due` for their destinations.
     pub(crate) fn insert(&mut self, rows: &[NewDelivery]) -> QueryResult<HashSet<String>> {
         deliveries::insert(self.db, rows)
     }
 
     /// Locks destinations, inserts missing ones, and makes them due, at `give_up_at` at the latest. A process that
     /// releases one at the same time sees the deliveries that were stored before.
-    pub(crate) fn expect(
+    pub(crate) fn mark_due(
         &mut self,
         ids: &BTreeSet<String>,
         give_up_at: NaiveDateTime,
     ) -> QueryResult<()> {
         let (state, at) = (if M::ONE_EACH { ACTIVE } else { UNKNOWN }, self.at());
-        destinations::expect(self.db, M::NAME, ids, state, at, give_up_at)
+        destinations::mark_due(self.db, M::NAME, ids, state, at, give_up_at)
     }
 
     /// Locks destinations. All code locks them before their deliveries.
@@ -116,7 +116,12 @@ impl<M: Medium> Transitions<'_, M> {
     }
 
     pub(crate) fn configure(&mut self, settings: &Settings) -> QueryResult<()> {
-        destinations::configure(self.db, M::NAME, settings, self.now.naive_utc())
+        let at = self.at();
+        if destinations::configure(self.db, M::NAME, settings, at)? && settings.sealed.is_some() {
+            // The previous address asked for the waits.
+            deliveries::retry_now(self.db, M::NAME, &settings.id, at)?;
+        }
+        Ok(())
     }
 
     /// Whether all deliveries to a removed destination are deleted, including settled ones.
@@ -132,7 +137,7 @@ impl<M: Medium> Transitions<'_, M> {
         for destination in removed {
             destinations::release_until(self.db, M::NAME, &destination.id, Some(at))?;
         }
-        destinations::release(self.db, M::NAME, &others, at)?;
+        destinations::release_all(self.db, M::NAME, &others, at)?;
         if M::ONE_EACH {
             destinations::delete_idle(self.db, M::NAME, &others)?;
         }
@@ -230,6 +235,7 @@ impl<M: Medium> Transitions<'_, M> {
                 return deliveries::split(self.db, &ids(rows), self.now.naive_utc(), &reason);
             }
             DeliveryTransition::Requeue(at, reason) => {
+                // None for a new message, which may then be composed anew.
                 let message = rows.first().and_then(|row| row.message_id.as_deref());
                 return deliveries::requeue(self.db, &ids(rows), message, at, reason.as_deref());
             }
@@ -308,7 +314,7 @@ impl<M: Medium> Transitions<'_, M> {
             return Ok(HashMap::new());
         }
         let (keep_payload, at) = (self.medium.policy().keeps_payload, self.at());
-        let steps = deliveries::end(self.db, ids, state, reason, keep_payload, at)?;
+        let steps = deliveries::record_end(self.db, ids, state, reason, keep_payload, at)?;
         self.counts.ended.push((state, steps.len()));
         Ok(steps)
     }
@@ -341,7 +347,7 @@ impl<M: Medium> Transitions<'_, M> {
                 ..row.clone()
             })
         });
-        let report = Report {
+        let report = DeliveryReport {
             outcome,
             reason,
             reply,

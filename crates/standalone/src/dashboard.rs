@@ -49,6 +49,8 @@ pub(crate) fn register(
         name: "Dashboard".to_owned(),
         client_secret: Some(secret.clone()),
         first_party: true,
+        // It reads no ID token, so no RSA key needs to be generated for it.
+        id_token_signed_response_alg: Some("ES256".to_owned()),
         ..OAuthClientConfig::default()
     };
     client.redirect_uris.0 = uris;

@@ -45,7 +45,7 @@ pub(super) struct CreateArgs {
     /// Scopes it may request, and gets by default [default: openid profile email; every scope with --first-party]
     #[arg(long, num_args = 1..)]
     scope: Vec<String>,
-    /// Algorithm of its ID tokens: ES256 (the default) or RS256
+    /// Algorithm of its ID tokens: RS256 (the default) or ES256
     #[arg(long, value_name = "ALGORITHM")]
     id_token_signed_response_alg: Option<String>,
     /// Grant types for the token endpoint; device_code is the device flow [default: authorization_code refresh_token]

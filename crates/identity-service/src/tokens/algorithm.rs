@@ -14,9 +14,9 @@ use crate::error::Error;
 /// The algorithm of a signing key (RFC 7518 section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SigningAlgorithm {
-    /// Signs access tokens, and ID tokens by default.
+    /// Signs access tokens, and ID tokens of clients that are registered so.
     Es256,
-    /// Signs ID tokens for clients without support for elliptic curves.
+    /// Signs ID tokens by default (OpenID Connect Dynamic Client Registration section 2).
     Rs256,
 }
 

@@ -111,6 +111,17 @@ impl KeyStore {
             .unwrap_or_else(|| Err(Error::Internal("no signing key could be created".into())))
     }
 
+    /// Returns the keys for publication. It creates the first one if there is none, because callers may cache the keys before a
+    /// client needs one of this algorithm.
+    pub(crate) async fn published(&self) -> Result<Arc<KeyRing>, Error> {
+        let ring = self.current().await?;
+        if !ring.public.is_empty() {
+            return Ok(ring);
+        }
+        self.signing_key().await?;
+        self.current().await
+    }
+
     /// Returns the key with this id. Another replica may have just created it, so an unknown id causes a read before the
     /// token is refused. One read serves all waiting callers, and unknown ids cause at most one every 200 ms.
     pub(crate) async fn verifying_key(&self, kid: &str) -> Result<Option<Arc<DecodingKey>>, Error> {

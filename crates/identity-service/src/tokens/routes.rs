@@ -36,7 +36,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 async fn jwks(app: Data<App>) -> Result<HttpResponse, Error> {
     let mut keys = Vec::new();
     for algorithm in SigningAlgorithm::ALL {
-        keys.extend_from_slice(&app.keys(algorithm).current().await?.public);
+        keys.extend_from_slice(&app.keys(algorithm).published().await?.public);
     }
     let max_age = format!("public, max-age={JWKS_MAX_AGE_SECONDS}");
     Ok(HttpResponse::Ok()

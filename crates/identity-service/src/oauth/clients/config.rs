@@ -37,7 +37,7 @@ pub struct OAuthClientConfig {
     pub first_party: bool,
     /// Whether the client may introspect tokens that were not issued to it.
     pub introspect_any: bool,
-    /// The algorithm of the signature of its ID tokens: `ES256` (the default) or `RS256`.
+    /// The algorithm of the signature of its ID tokens: `RS256` (the default) or `ES256`.
     pub id_token_signed_response_alg: Option<String>,
     /// Whether the client must send a code challenge with `S256`, even if not every client has to.
     pub require_pkce_s256: bool,

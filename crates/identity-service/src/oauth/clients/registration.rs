@@ -113,7 +113,7 @@ fn parse_scope(names: &str, is_first_party: bool) -> Result<ScopeSet, Error> {
 
 fn parse_algorithm(name: Option<&str>) -> Result<SigningAlgorithm, Error> {
     match name {
-        None => Ok(SigningAlgorithm::Es256),
+        None => Ok(SigningAlgorithm::Rs256),
         Some(name) => SigningAlgorithm::parse(name)
             .ok_or_else(|| refused("id_token_signed_response_alg must be ES256 or RS256")),
     }

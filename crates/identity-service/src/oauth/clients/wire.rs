@@ -78,7 +78,7 @@ pub(crate) struct CreateOAuthClientRequest {
     /// Whether it may introspect tokens that were not issued to it.
     #[serde(default)]
     pub(crate) may_introspect_any: bool,
-    /// The algorithm that signs its ID tokens: `ES256` (the default) or `RS256`.
+    /// The algorithm that signs its ID tokens: `RS256` (the default) or `ES256`.
     pub(crate) id_token_signed_response_alg: Option<String>,
     /// Whether it gets codes only with an `S256` code challenge.
     #[serde(default)]

@@ -78,6 +78,14 @@ impl ScopeSet {
         Scope::ALL.into_iter().collect()
     }
 
+    /// Parses names separated by spaces, and leaves out unknown ones (RFC 6749 section 3.3).
+    #[must_use]
+    pub fn parse_known(text: &str) -> Self {
+        text.split(' ')
+            .filter_map(|name| name.parse::<Scope>().ok())
+            .collect()
+    }
+
     /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {

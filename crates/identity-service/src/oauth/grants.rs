@@ -52,7 +52,7 @@ pub(crate) async fn open(
     use_up: impl FnOnce(&mut Transaction<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<GrantedSession>, OAuthError> {
     // The client may have lost scopes since the user granted these.
-    let scope = grant.scope.intersection(grant.client.scope);
+    let scope = grant.scope.intersection(grant.client.allowed_scope());
     let opened = Grant::Client(ClientAccess {
         client_id: grant.client.id.clone(),
         scope,

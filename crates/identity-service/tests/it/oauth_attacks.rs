@@ -196,13 +196,13 @@ async fn an_authorization_error_goes_back_with_state_and_iss_and_without_a_code(
         (
             "RFC 6749 3.3: unknown",
             "web",
-            vec![("scope", Some("openid admin"))],
+            vec![("scope", Some("admin"))],
             "invalid_scope",
         ),
         (
             "RFC 6749 3.3: beyond what is registered",
             "web",
-            vec![("scope", Some("openid sessions:write"))],
+            vec![("scope", Some("sessions:write"))],
             "invalid_scope",
         ),
         (

@@ -87,7 +87,7 @@ async fn authorization_errors_are_returned_to_the_client_with_state_and_iss() {
             [("response_type", Some("token"))],
             "unsupported_response_type",
         ),
-        ("web", [("scope", Some("openid admin"))], "invalid_scope"),
+        ("web", [("scope", Some("admin"))], "invalid_scope"),
         ("web", [("scope", Some("sessions:write"))], "invalid_scope"),
         (
             "web",

@@ -206,7 +206,7 @@ async fn the_answer_to_the_consent_page_is_validated_like_a_new_request() {
         .await
         .expect(400);
     assert_eq!(page.leads_to, None);
-    let more = good.replace("openid+profile", "openid+sessions%3Awrite");
+    let more = good.replace("openid+profile", "sessions%3Awrite");
     assert_ne!(more, good);
     let page = browser.submit(allow.clone().forged("request", &more)).await;
     assert_eq!(brought(&page)["error"], "invalid_scope");

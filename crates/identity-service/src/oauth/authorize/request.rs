@@ -143,7 +143,8 @@ impl AuthorizationRequest {
     }
 }
 
-/// Returns the scope that a client gets: the requested one, or all that it may have if it requests none.
+/// Returns the scope that a client gets: what it may have of the requested one (OpenID Connect Core section 3.1.2.1), or all
+/// that it is registered for if it requests none.
 pub(crate) fn scope_for(
     client: &OAuthClient,
     asked: Option<&str>,
@@ -151,15 +152,14 @@ pub(crate) fn scope_for(
     let Some(asked) = asked else {
         return Ok(client.scope);
     };
-    let asked: Option<ScopeSet> = asked.parse().ok();
-    asked
-        .filter(|asked| !asked.is_empty() && client.scope.includes(*asked))
-        .ok_or_else(|| {
-            AuthorizationError::new(
-                "invalid_scope",
-                "the scope is unknown, or exceeds what this client may request",
-            )
-        })
+    let scope = ScopeSet::parse_known(asked).intersection(client.allowed_scope());
+    if scope.is_empty() {
+        return Err(AuthorizationError::new(
+            "invalid_scope",
+            "this client may request none of these scopes",
+        ));
+    }
+    Ok(scope)
 }
 
 /// Checks the response type and mode. Refuses request objects and registration parameters.

@@ -1,4 +1,4 @@
-use auth_types::ScopeSet;
+use auth_types::{Scope, ScopeSet};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -77,6 +77,13 @@ impl OAuthClient {
     /// secret that tells it apart (RFC 8252 section 8.6).
     pub(crate) fn can_be_imitated_at(&self, redirect_uri: &Url) -> bool {
         self.is_public() && redirect_uri::is_on_users_machine(redirect_uri)
+    }
+
+    /// Returns what the client may request: the scopes it is registered for, and `offline_access` if it may refresh.
+    pub(crate) fn allowed_scope(&self) -> ScopeSet {
+        let offline = self.may_use(GrantType::RefreshToken);
+        let offline = offline.then_some(Scope::OfflineAccess);
+        self.scope.union(offline.into_iter().collect())
     }
 
     /// Whether the client is registered for the grant type.
@@ -164,7 +171,6 @@ pub(crate) struct ClientWithSecret {
 impl OAuthClient {
     /// Returns a confidential client of `https://app.example.com/cb` that may request `openid profile email`.
     pub(crate) fn sample() -> Self {
-        use auth_types::Scope;
         Self {
             id: "sample".to_owned(),
             name: "A sample".to_owned(),

@@ -101,7 +101,7 @@ pub(super) async fn find_pending(
     let asked = scopes::read(&row.scope, "oauth_devices.scope")?;
     let client = clients::service::find_client(app, &row.client_id).await?;
     Ok(client.map(|client| PendingDevice {
-        scope: asked.intersection(client.scope),
+        scope: asked.intersection(client.allowed_scope()),
         client,
     }))
 }

@@ -87,7 +87,7 @@ async fn refreshed(
 ) -> Result<TokenResponse, OAuthError> {
     let holder = TokenHolder::Client(&client.id);
     let narrowed = match asked {
-        // Checked before the token is used up, so that a client that asks for too much keeps it.
+        // Checked before the token is used up, so that a client whose request is refused keeps it.
         Some(asked) => {
             let granted = refresh::find_grant(app, token, holder).await?;
             Some(narrowed(read_scope(&granted)?, asked)?)
@@ -101,7 +101,7 @@ async fn refreshed(
         account: &session.account,
         session_id: &session.session_id,
         refresh_token: &token,
-        scope: scope.intersection(client.scope),
+        scope: scope.intersection(client.allowed_scope()),
         auth_time: session.authenticated_at,
         nonce: None,
     };
@@ -109,12 +109,12 @@ async fn refreshed(
 }
 
 fn narrowed(granted: ScopeSet, asked: &str) -> Result<ScopeSet, OAuthError> {
-    let asked: Option<ScopeSet> = asked.parse().ok();
-    asked
-        .filter(|asked| !asked.is_empty() && granted.includes(*asked))
-        .ok_or_else(|| {
-            OAuthError::InvalidScope("The scope is unknown, or exceeds the granted scope".into())
-        })
+    let scope = ScopeSet::parse_known(asked).intersection(granted);
+    if scope.is_empty() {
+        let sentence = "None of the requested scopes was granted";
+        return Err(OAuthError::InvalidScope(sentence.into()));
+    }
+    Ok(scope)
 }
 
 fn read_scope(grant: &GrantRow) -> Result<ScopeSet, Error> {

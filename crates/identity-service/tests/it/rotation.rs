@@ -15,9 +15,11 @@ use crate::support::{
 };
 
 const OTHER_KEY: [u8; 32] = [9; 32];
-const KEYS: &str = "SELECT count(*) AS n FROM signing_keys";
-const PRIVATE: &str = "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> ''";
-const ROTATIONS: &str = "SELECT count(*) AS n FROM audit_log WHERE action = 'keys.rotated'";
+const KEYS: &str = "SELECT count(*) AS n FROM signing_keys WHERE algorithm = 'ES256'";
+const PRIVATE: &str =
+    "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> '' AND algorithm = 'ES256'";
+const ROTATIONS: &str =
+    "SELECT count(*) AS n FROM audit_log WHERE action = 'keys.rotated' AND details LIKE '%ES256%'";
 
 /// Services with one database and one public address. Their clock shows the system time, which the commands use.
 struct Replicas {
@@ -80,7 +82,8 @@ impl Replicas {
 
     /// Returns the id of the key without a successor.
     fn newest(&self) -> String {
-        let query = "SELECT kid AS t FROM signing_keys WHERE retired_at IS NULL";
+        let query =
+            "SELECT kid AS t FROM signing_keys WHERE retired_at IS NULL AND algorithm = 'ES256'";
         crate::support::texts(&self.db.pool(1), query).join(" ")
     }
 
@@ -105,9 +108,12 @@ async fn validate(api: &ApiClient, token: &str) -> test_kit::ApiResponse {
     api.get("/api/auth/validate").bearer(token).send().await
 }
 
+/// Returns the published keys of access tokens.
 pub(crate) async fn jwks(api: &ApiClient) -> Vec<Value> {
     let reply = api.get("/.well-known/jwks.json").send().await.expect(200);
-    reply.json()["keys"].as_array().unwrap().clone()
+    let mut keys = reply.json()["keys"].as_array().unwrap().clone();
+    keys.retain(|key| key["alg"] == "ES256");
+    keys
 }
 
 /// Returns the `kid` in the header of a token.

@@ -74,7 +74,9 @@ fn dashboard(config: &Config) -> Result<Vec<String>, AdminError> {
         .iter()
         .map(|uri| format!("{uri:?}"))
         .collect();
-    Ok(vec![
+    let algorithm = own.id_token_signed_response_alg.as_ref();
+    let algorithm = algorithm.map(|name| format!("  id_token_signed_response_alg = {name:?}"));
+    let mut lines = vec![
         "the dashboard keeps its client with".to_owned(),
         format!("  WORKSESSION__DASHBOARD__CLIENT_ID={id}"),
         format!("  WORKSESSION__DASHBOARD__CLIENT_SECRET_FILE={path}"),
@@ -86,7 +88,9 @@ fn dashboard(config: &Config) -> Result<Vec<String>, AdminError> {
         format!("  first_party = {}", own.first_party),
         format!("  scope = {:?}", own.scope.0),
         format!("  redirect_uris = [{}]", uris.join(", ")),
-    ])
+    ];
+    lines.extend(algorithm);
+    Ok(lines)
 }
 
 /// Writes the secret, completely or not at all. The file of an earlier move has the same secret, or is of no more use.

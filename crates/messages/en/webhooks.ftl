@@ -9,7 +9,7 @@ webhooks-url-hint = The URL is not shown again, because its path may be secret.
 # Whose sessions: the user's own, or a team's.
 webhooks-owner = Sessions
 webhooks-own = Your own sessions
-webhooks-team = Sessions on projects of { $team }
+webhooks-team = Sessions on projects in { $team }
 webhooks-create = Create webhook
 
 # The events to which it subscribes.

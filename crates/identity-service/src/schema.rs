@@ -70,6 +70,7 @@ diesel::table! {
         requires_pkce_s256 -> Bool,
         pkce_seen -> Nullable<Text>,
         grant_types -> Text,
+        metadata -> Text,
     }
 }
 

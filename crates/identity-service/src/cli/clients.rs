@@ -7,7 +7,7 @@ use crate::oauth::clients::wire::{
     CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
     OAuthClientSecretResponse,
 };
-use crate::oauth::clients::{NewClient, service};
+use crate::oauth::clients::{ClientMetadata, NewClient, service};
 use service_kit::cli::output::{Column, count, minute, record, table};
 
 #[derive(Debug, Subcommand)]
@@ -57,6 +57,8 @@ pub(super) struct CreateArgs {
     /// Require an S256 code challenge from this client, even if the service does not require it from all
     #[arg(long)]
     require_pkce_s256: bool,
+    #[command(flatten)]
+    metadata: ClientMetadata,
 }
 
 #[derive(Debug, Args)]
@@ -93,6 +95,7 @@ async fn create(context: &Context, args: CreateArgs) -> Result<(), CommandError>
         id_token_signed_response_alg: args.id_token_signed_response_alg,
         requires_pkce_s256: args.require_pkce_s256,
         grant_types: args.grant_type,
+        metadata: args.metadata,
     })?;
     let made = service::create(&context.app, new, &context.request).await?;
     context.show(&OAuthClientSecretResponse::from(made), |made| {

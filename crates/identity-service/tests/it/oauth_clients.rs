@@ -22,6 +22,8 @@ async fn a_client_is_registered_shown_gets_a_new_secret_and_is_deleted() {
             "scope": "openid teams",
             "id_token_signed_response_alg": "RS256",
             "is_configured": true,
+            "client_uri": "https://app.example.com/",
+            "post_logout_redirect_uris": ["https://app.example.com/bye"],
         }))
         .await
         .expect(201)
@@ -48,6 +50,14 @@ async fn a_client_is_registered_shown_gets_a_new_secret_and_is_deleted() {
             "updated_at": "2026-11-21T12:00:00Z",
             "requires_pkce_s256": false,
             "pkce_seen": null,
+            "client_uri": "https://app.example.com/",
+            "logo_uri": null,
+            "policy_uri": null,
+            "tos_uri": null,
+            "post_logout_redirect_uris": ["https://app.example.com/bye"],
+            "backchannel_logout_uri": null,
+            "response_types": ["code"],
+            "groups_claim": null,
         })
     );
     let path = format!("/{}", client.id);
@@ -246,6 +256,11 @@ async fn invalid_client_registrations_are_refused() {
         json!({ "name": "App", "id_token_signed_response_alg": "HS256" }),
         json!({ "name": "App", "is_public": true, "may_introspect_any": true }),
         json!({ "name": "App", "is_public": "yes" }),
+        json!({ "name": "App", "logo_uri": "javascript:alert(1)" }),
+        json!({ "name": "App", "response_types": ["token"] }),
+        json!({ "name": "App", "response_types": [] }),
+        json!({ "name": "App", "post_logout_redirect_uris": ["//app.example.com"] }),
+        json!({ "name": "App", "backchannel_logout_uri": "http://10.0.0.1/" }),
     ] {
         let reply = provider.try_register(body).await;
         refused(reply, 400, "validation_failed");

@@ -207,6 +207,8 @@ CREATE TABLE oauth_clients (
     grant_types TEXT NOT NULL
         DEFAULT 'authorization_code refresh_token urn:ietf:params:oauth:grant-type:device_code',
     requires_pkce_s256 BOOLEAN NOT NULL DEFAULT FALSE,
+    -- Optional metadata, as JSON (RFC 7591 section 2).
+    metadata TEXT NOT NULL DEFAULT '{}',
     -- The challenge method of its last authorization code.
     pkce_seen TEXT CHECK (pkce_seen IN ('S256', 'plain', 'none'))
 );

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use service_kit::config::{CommaList, ConfigError, SecretText};
 
 use super::NewClient;
+use super::metadata::ClientMetadata;
 use super::model::hash_secret;
 use super::wire::CreateOAuthClientRequest;
 use crate::error::Error;
@@ -95,6 +96,7 @@ impl OAuthClientConfig {
             id_token_signed_response_alg: self.id_token_signed_response_alg.clone(),
             requires_pkce_s256: self.require_pkce_s256,
             grant_types: self.grant_types.0.clone(),
+            metadata: ClientMetadata::default(),
         };
         Ok(ConfiguredClient {
             id: id.clone(),

@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod configured;
 pub(crate) mod deletion;
 mod grant_types;
+mod metadata;
 pub(crate) mod model;
 pub(crate) mod queries;
 mod redirect_uri;
@@ -14,4 +15,5 @@ pub(crate) mod service;
 pub(crate) mod wire;
 
 pub(crate) use grant_types::GrantType;
+pub(crate) use metadata::ClientMetadata;
 pub(crate) use registration::NewClient;

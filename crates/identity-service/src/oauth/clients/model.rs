@@ -9,6 +9,7 @@ use service_kit::crypto::sha256;
 use url::Url;
 
 use super::grant_types::{GrantType, GrantTypes};
+use super::metadata::ClientMetadata;
 use super::redirect_uri;
 use crate::error::Error;
 use crate::oauth::error::OAuthError;
@@ -32,6 +33,7 @@ pub(crate) struct ClientRow {
     pub(crate) requires_pkce_s256: bool,
     pub(crate) pkce_seen: Option<String>,
     pub(crate) grant_types: String,
+    pub(crate) metadata: String,
 }
 
 /// A registered program that requests access to accounts (RFC 6749 section 2).
@@ -58,6 +60,7 @@ pub(crate) struct OAuthClient {
     /// The challenge method of its last code: `none` for a code without a challenge.
     pub(crate) pkce_seen: Option<String>,
     pub(crate) grant_types: GrantTypes,
+    pub(crate) metadata: ClientMetadata,
 }
 
 impl OAuthClient {
@@ -135,6 +138,8 @@ impl TryFrom<ClientRow> for OAuthClient {
             requires_pkce_s256: row.requires_pkce_s256,
             pkce_seen: row.pkce_seen,
             grant_types: GrantTypes::parse(&[row.grant_types])?.unwrap_or_default(),
+            metadata: serde_json::from_str(&row.metadata)
+                .map_err(|error| unreadable("metadata", &error))?,
         })
     }
 }
@@ -157,6 +162,7 @@ impl From<&OAuthClient> for ClientRow {
             requires_pkce_s256: client.requires_pkce_s256,
             pkce_seen: client.pkce_seen.clone(),
             grant_types: client.grant_types.to_string(),
+            metadata: serde_json::json!(client.metadata).to_string(),
         }
     }
 }
@@ -188,6 +194,7 @@ impl OAuthClient {
             requires_pkce_s256: false,
             pkce_seen: None,
             grant_types: GrantTypes::default(),
+            metadata: ClientMetadata::default(),
         }
     }
 }

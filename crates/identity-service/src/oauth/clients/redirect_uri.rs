@@ -34,6 +34,11 @@ fn loopback(uri: &str) -> Option<(&'static str, &str)> {
     (path.is_empty() || path.starts_with(['/', '?'])).then_some((host, path))
 }
 
+/// Whether this is a plain http address of the user's own machine.
+pub(crate) fn is_loopback(uri: &str) -> bool {
+    loopback(uri).is_some()
+}
+
 /// Whether programs on the user's own machine can answer at an address: anything but https to another host.
 pub(crate) fn is_on_users_machine(uri: &Url) -> bool {
     let is_here = |host: Host<&str>| match host {
@@ -78,7 +83,7 @@ pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
     }
     match url.scheme() {
         "https" if url.has_host() => Ok(()),
-        "http" if loopback(uri).is_some() => Ok(()),
+        "http" if is_loopback(uri) => Ok(()),
         // A reversed domain name, so that no two programs share a scheme. This also excludes `javascript:`.
         scheme if scheme.contains('.') => Ok(()),
         _ => Err(

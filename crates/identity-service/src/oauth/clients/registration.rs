@@ -2,15 +2,13 @@ use auth_types::{Scope, ScopeSet};
 use chrono::NaiveDateTime;
 
 use super::grant_types::GrantTypes;
+use super::metadata::{ClientMetadata, MAX_URIS};
 use super::model::OAuthClient;
 use super::redirect_uri;
 use super::wire::CreateOAuthClientRequest;
 use crate::error::Error;
 use crate::names::parse_name;
 use crate::tokens::SigningAlgorithm;
-
-/// The maximum number of redirect URIs of a client.
-const MAX_REDIRECT_URIS: usize = 20;
 
 /// The validated properties of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +23,7 @@ pub(crate) struct NewClient {
     pub(crate) requires_pkce_s256: bool,
     /// `None` keeps the stored grant types, and gives a new client the default ones.
     pub(crate) grant_types: Option<GrantTypes>,
+    pub(crate) metadata: ClientMetadata,
 }
 
 impl TryFrom<CreateOAuthClientRequest> for NewClient {
@@ -36,6 +35,7 @@ impl TryFrom<CreateOAuthClientRequest> for NewClient {
                 "a public client cannot introspect tokens: it has no secret to authenticate with",
             ));
         }
+        wanted.metadata.check().map_err(refused)?;
         Ok(Self {
             name: parse_name(&wanted.name)?,
             redirect_uris: parse_uris(wanted.redirect_uris)?,
@@ -46,6 +46,7 @@ impl TryFrom<CreateOAuthClientRequest> for NewClient {
             id_token_alg: parse_algorithm(wanted.id_token_signed_response_alg.as_deref())?,
             requires_pkce_s256: wanted.requires_pkce_s256,
             grant_types: GrantTypes::parse(&wanted.grant_types)?,
+            metadata: wanted.metadata,
         })
     }
 }
@@ -73,12 +74,13 @@ impl NewClient {
             requires_pkce_s256: self.requires_pkce_s256,
             pkce_seen: None,
             grant_types: self.grant_types.unwrap_or_default(),
+            metadata: self.metadata,
         }
     }
 }
 
 fn parse_uris(uris: Vec<String>) -> Result<Vec<String>, Error> {
-    if uris.len() > MAX_REDIRECT_URIS {
+    if uris.len() > MAX_URIS {
         return Err(refused("a client can have at most 20 redirect URIs"));
     }
     let mut parsed = Vec::new();

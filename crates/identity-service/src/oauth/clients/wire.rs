@@ -3,6 +3,7 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::metadata::ClientMetadata;
 use super::model::{ClientWithSecret, OAuthClient};
 
 /// An OAuth client as an administrator sees it.
@@ -33,6 +34,8 @@ pub(crate) struct OAuthClientBody {
     /// The code challenge method of its last code: `S256`, `plain`, or `none` for a code without a challenge. Null before
     /// the first code.
     pub(crate) pkce_seen: Option<String>,
+    #[serde(flatten)]
+    pub(crate) metadata: ClientMetadata,
 }
 
 /// An OAuth client.
@@ -87,6 +90,8 @@ pub(crate) struct CreateOAuthClientRequest {
     /// `urn:ietf:params:oauth:grant-type:device_code`.
     #[serde(default)]
     pub(crate) grant_types: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) metadata: ClientMetadata,
 }
 
 impl From<OAuthClient> for OAuthClientBody {
@@ -106,6 +111,7 @@ impl From<OAuthClient> for OAuthClientBody {
             updated_at: client.updated_at.and_utc(),
             requires_pkce_s256: client.requires_pkce_s256,
             pkce_seen: client.pkce_seen,
+            metadata: client.metadata,
         }
     }
 }

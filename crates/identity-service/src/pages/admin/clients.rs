@@ -10,10 +10,10 @@ use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
 use crate::error::Error;
-use crate::oauth::clients::NewClient;
 use crate::oauth::clients::model::{ClientWithSecret, OAuthClient};
 use crate::oauth::clients::service;
 use crate::oauth::clients::wire::CreateOAuthClientRequest;
+use crate::oauth::clients::{ClientMetadata, NewClient};
 use crate::pages::form::{EmptyForm, Form};
 use crate::pages::form_messages::{DoneQuery, FormMessages, messages_for};
 use crate::pages::page_frame::PageFrame;
@@ -97,6 +97,7 @@ impl ClientForm {
             id_token_signed_response_alg: text::given(self.algorithm.clone()),
             requires_pkce_s256: self.requires_pkce_s256.is_some(),
             grant_types: self.grant_types(),
+            metadata: ClientMetadata::default(),
         }
     }
 

@@ -180,6 +180,8 @@ async fn during_key_rotations_every_token_is_valid_at_every_replica_at_once() {
 async fn a_rotated_key_is_published_before_it_signs() {
     let replicas = Replicas::start(2).await;
     let ada = register(&replicas.apis[0], "ada").await;
+    // The first answer takes as long as the generation of an RSA key.
+    jwks(&replicas.apis[0]).await;
     let old = replicas.newest();
     let said = replicas.command(&["keys", "rotate"]).good();
     let new = replicas.newest();
@@ -212,13 +214,11 @@ async fn a_rotated_key_is_published_before_it_signs() {
     assert_eq!((replicas.count(KEYS), replicas.count(ROTATIONS)), (2, 1));
     replicas.command(&["keys", "remove", &old]).refused(1);
 
-    // The old key signs while clients may have cached the earlier public keys. Then the replicas switch without a read.
+    // The old key signs while clients may have cached the earlier public keys.
     replicas.hand.advance(TimeDelta::seconds(300));
     for api in &replicas.apis {
         assert_eq!(kid(&login(api, "ada").await.access), old);
     }
-    let reads = "signing_key_reads_total{algorithm=\"ES256\"}";
-    let before = replicas.apis[0].metric(reads).await;
     replicas.hand.advance(TimeDelta::seconds(120));
     for api in &replicas.apis {
         let token = login(api, "ada").await.access;
@@ -226,7 +226,29 @@ async fn a_rotated_key_is_published_before_it_signs() {
         validate(&replicas.apis[0], &token).await.expect(200);
         validate(api, &ada.access).await.expect(200);
     }
-    assert_eq!(replicas.apis[0].metric(reads).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_switches_to_the_waiting_key_without_reading_it_again() {
+    const READS: &str = "signing_key_reads_total{algorithm=\"ES256\"}";
+    // A late message of the change feed causes a read by itself, so an attempt that it meets is repeated.
+    for _ in 0..10 {
+        let replicas = Replicas::start(1).await;
+        let api = &replicas.apis[0];
+        register(api, "ada").await;
+        replicas.command(&["keys", "rotate"]).good();
+        wait_until("both keys", Duration::from_secs(20), async || {
+            (jwks(api).await.len() == 2).then_some(())
+        })
+        .await;
+        let before = api.metric(READS).await;
+        replicas.hand.advance(TimeDelta::seconds(420));
+        assert_eq!(kid(&login(api, "ada").await.access), replicas.newest());
+        if api.metric(READS).await == before {
+            return;
+        }
+    }
+    panic!("each switch read the keys");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,6 +21,7 @@ struct IdClaims<'a> {
     sub: String,
     aud: &'a str,
     azp: &'a str,
+    sid: &'a str,
     exp: i64,
     iat: i64,
     auth_time: i64,
@@ -31,37 +32,44 @@ struct IdClaims<'a> {
     profile: ProfileClaims,
 }
 
-/// Signs an ID token with the algorithm of the client. `auth_time` is the time of the sign-in, and `access_token` is the
-/// access token of the same response.
-pub(crate) async fn issue(
-    app: &App,
-    client: &OAuthClient,
-    account: &AccountRow,
-    scope: ScopeSet,
-    nonce: Option<&str>,
-    auth_time: NaiveDateTime,
-    access_token: &str,
-) -> Result<String, Error> {
-    let key = app.keys(client.id_token_alg).signing_key().await?;
-    let iat = app.clock.now().timestamp();
-    let claims = IdClaims {
-        iss: &app.base_url,
-        sub: account.id.to_string(),
-        aud: &client.id,
-        azp: &client.id,
-        exp: iat + ID_TOKEN_LIFE.num_seconds(),
-        iat,
-        auth_time: auth_time.and_utc().timestamp(),
-        nonce,
-        at_hash: at_hash(access_token),
-        profile: ProfileClaims::from_account(account, &app.base_url, |wanted| {
-            scope.contains(wanted)
-        }),
-    };
-    let mut header = Header::new(client.id_token_alg.jwt());
-    header.kid = Some(key.kid.clone());
-    jsonwebtoken::encode(&header, &claims, &key.key)
-        .map_err(|error| Error::internal("signing an id token", error))
+/// The session and the scope that an ID token is about.
+pub(crate) struct NewIdToken<'a> {
+    pub(crate) client: &'a OAuthClient,
+    pub(crate) account: &'a AccountRow,
+    /// The client's session, which refreshes keep (OpenID Connect Back-Channel Logout section 2.1).
+    pub(crate) session_id: &'a str,
+    pub(crate) scope: ScopeSet,
+    /// When the account's owner authenticated.
+    pub(crate) auth_time: NaiveDateTime,
+    pub(crate) nonce: Option<&'a str>,
+}
+
+impl NewIdToken<'_> {
+    /// Signs the token with the algorithm of the client. `access_token` is the access token of the same response.
+    pub(crate) async fn sign(&self, app: &App, access_token: &str) -> Result<String, Error> {
+        let (client, account) = (self.client, self.account);
+        let key = app.keys(client.id_token_alg).signing_key().await?;
+        let iat = app.clock.now().timestamp();
+        let claims = IdClaims {
+            iss: &app.base_url,
+            sub: account.id.to_string(),
+            aud: &client.id,
+            azp: &client.id,
+            sid: self.session_id,
+            exp: iat + ID_TOKEN_LIFE.num_seconds(),
+            iat,
+            auth_time: self.auth_time.and_utc().timestamp(),
+            nonce: self.nonce,
+            at_hash: at_hash(access_token),
+            profile: ProfileClaims::from_account(account, &app.base_url, |wanted| {
+                self.scope.contains(wanted)
+            }),
+        };
+        let mut header = Header::new(client.id_token_alg.jwt());
+        header.kid = Some(key.kid.clone());
+        jsonwebtoken::encode(&header, &claims, &key.key)
+            .map_err(|error| Error::internal("signing an id token", error))
+    }
 }
 
 /// Returns the left half of the token's hash (section 3.1.3.6). Both supported algorithms use SHA-256.

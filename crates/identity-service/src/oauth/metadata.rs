@@ -42,11 +42,12 @@ pub(crate) struct MetadataResponse {
 }
 
 /// The claims of ID tokens besides those of [`ProfileClaims`].
-const ID_TOKEN_CLAIMS: [&str; 9] = [
+const ID_TOKEN_CLAIMS: [&str; 10] = [
     "iss",
     "sub",
     "aud",
     "azp",
+    "sid",
     "exp",
     "iat",
     "auth_time",

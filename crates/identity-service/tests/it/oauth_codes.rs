@@ -45,6 +45,7 @@ async fn a_code_is_exchanged_for_tokens_with_scope_and_id_token() {
     let access = claims(body["access_token"].as_str().unwrap());
     assert_eq!(access["client_id"], "web");
     assert_eq!(access["scope"], "openid profile");
+    assert_eq!(id["sid"], access["sid"]);
     let pair = signed_in(&body);
     let validated = oauth
         .identity

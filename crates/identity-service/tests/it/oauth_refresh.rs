@@ -56,6 +56,7 @@ async fn a_refresh_continues_the_clients_session_with_scope_and_id_token() {
     assert_eq!(id["iat"], oauth.identity.clock.now().timestamp());
     let began = crate::support::beginning().timestamp();
     assert_eq!(id["auth_time"], began, "of the sign-in, not of the refresh");
+    assert_eq!(id["sid"], claims(&first.access)["sid"]);
     let next = signed_in(&body);
     assert_ne!(next.refresh, first.refresh);
     assert_eq!(

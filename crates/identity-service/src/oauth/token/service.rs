@@ -1,8 +1,6 @@
 use auth_types::{Scope, ScopeSet};
-use chrono::NaiveDateTime;
 
 use super::wire::TokenResponse;
-use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::error::Error;
 use crate::oauth::clients::GrantType;
@@ -10,7 +8,8 @@ use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
 use crate::oauth::grants::GrantedSession;
-use crate::oauth::{codes, devices, id_token, scopes};
+use crate::oauth::id_token::NewIdToken;
+use crate::oauth::{codes, devices, scopes};
 use crate::request_context::RequestContext;
 use crate::sessions;
 use crate::sessions::refresh;
@@ -47,16 +46,10 @@ pub(super) async fn exchange(
     }
 }
 
-/// The session and the scope for which tokens are issued.
+/// A client's session for which tokens are issued.
 struct Issue<'a> {
-    client: &'a OAuthClient,
-    account: &'a AccountRow,
-    session_id: &'a str,
+    id_token: NewIdToken<'a>,
     refresh_token: &'a RefreshToken,
-    scope: ScopeSet,
-    /// When the account's owner authenticated.
-    auth_time: NaiveDateTime,
-    nonce: Option<&'a str>,
 }
 
 async fn first_tokens(
@@ -65,13 +58,15 @@ async fn first_tokens(
     granted: GrantedSession,
 ) -> Result<TokenResponse, OAuthError> {
     let issue = Issue {
-        client,
-        account: &granted.account,
-        session_id: &granted.session.id,
+        id_token: NewIdToken {
+            client,
+            account: &granted.account,
+            session_id: &granted.session.id,
+            scope: granted.scope,
+            auth_time: granted.auth_time,
+            nonce: granted.nonce.as_deref(),
+        },
         refresh_token: &granted.session.refresh_token,
-        scope: granted.scope,
-        auth_time: granted.auth_time,
-        nonce: granted.nonce.as_deref(),
     };
     issue.tokens(app).await
 }
@@ -97,13 +92,15 @@ async fn refreshed(
     let (session, token) = refresh::rotate(app, token, holder, context).await?;
     let scope = narrowed.map_or_else(|| read_scope(&session.grant), Ok)?;
     let issue = Issue {
-        client,
-        account: &session.account,
-        session_id: &session.session_id,
+        id_token: NewIdToken {
+            client,
+            account: &session.account,
+            session_id: &session.session_id,
+            scope: scope.intersection(client.allowed_scope()),
+            auth_time: session.authenticated_at,
+            nonce: None,
+        },
         refresh_token: &token,
-        scope: scope.intersection(client.allowed_scope()),
-        auth_time: session.authenticated_at,
-        nonce: None,
     };
     issue.tokens(app).await
 }
@@ -123,22 +120,23 @@ fn read_scope(grant: &GrantRow) -> Result<ScopeSet, Error> {
 
 impl Issue<'_> {
     async fn tokens(self, app: &App) -> Result<TokenResponse, OAuthError> {
-        let (client, account) = (self.client, self.account);
+        let NewIdToken {
+            client,
+            account,
+            session_id,
+            scope,
+            ..
+        } = self.id_token;
         let access = TokenAccess::Client(ClientAccess {
             client_id: client.id.clone(),
-            scope: self.scope,
+            scope,
             is_first_party: client.is_first_party,
         });
-        let (id, token) = (self.session_id, self.refresh_token);
-        let pair = sessions::token_pair::token_pair(app, account, id, &access, token).await?;
-        let id_token = match self.scope.contains(Scope::OpenId) {
-            true => {
-                let (at, access_token) = (self.auth_time, &pair.access_token);
-                let scope = self.scope;
-                let issued =
-                    id_token::issue(app, client, account, scope, self.nonce, at, access_token);
-                Some(issued.await?)
-            }
+        let pair =
+            sessions::token_pair::token_pair(app, account, session_id, &access, self.refresh_token);
+        let pair = pair.await?;
+        let id_token = match scope.contains(Scope::OpenId) {
+            true => Some(self.id_token.sign(app, &pair.access_token).await?),
             false => None,
         };
         let may_refresh = client.may_use(GrantType::RefreshToken);
@@ -148,7 +146,7 @@ impl Issue<'_> {
             expires_in: pair.expires_in,
             user: pair.user,
             token_type: "Bearer",
-            scope: self.scope.to_string(),
+            scope: scope.to_string(),
             id_token,
         })
     }

@@ -12,6 +12,7 @@ pub(crate) mod error;
 pub(crate) mod form;
 mod grants;
 pub(crate) mod id_token;
+pub(crate) mod id_token_hint;
 pub(crate) mod introspection;
 pub(crate) mod metadata;
 mod pkce;

@@ -20,7 +20,7 @@ pub(crate) struct Key {
     #[diesel(sql_type = diesel::sql_types::Text)]
     private_key_sealed: String,
     #[diesel(sql_type = diesel::sql_types::Text)]
-    public_jwk: String,
+    pub(crate) public_jwk: String,
 }
 
 /// Reads the service's own signing key, which only the service should have.

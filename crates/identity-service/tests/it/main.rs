@@ -43,6 +43,7 @@ mod oauth_codes;
 mod oauth_consent;
 mod oauth_device;
 mod oauth_fixture;
+mod oauth_id_token_hint;
 mod oauth_introspection;
 mod oauth_refresh;
 mod oauth_revocation;

@@ -1,5 +1,6 @@
 //! Decides the next step of a valid authorization request.
 
+use auth_types::UserId;
 use chrono::NaiveDateTime;
 
 use super::request::AuthorizationRequest;
@@ -34,22 +35,36 @@ pub(super) enum AuthorizeStep {
     Refuse(AuthorizationError),
 }
 
-/// Decides the next step. `is_allowed` says whether the client already has consent or needs none.
+/// The user who is signed in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SignedInUser {
+    pub(super) id: UserId,
+    /// When they authenticated.
+    pub(super) at: NaiveDateTime,
+    /// Whether the client already has their consent, or needs none.
+    pub(super) is_allowed: bool,
+}
+
+/// Decides the next step.
 pub(super) fn next_step(
     request: &AuthorizationRequest,
     source: RequestSource,
-    signed_in_at: Option<NaiveDateTime>,
-    is_allowed: bool,
+    user: Option<SignedInUser>,
     now: NaiveDateTime,
 ) -> AuthorizeStep {
     let prompt = request.prompt;
-    let fresh = signed_in_at.is_some_and(|at| !prompt.login && request.max_age.covers(at, now));
-    if !fresh {
-        return match prompt.none || source == RequestSource::Bearer {
-            true => AuthorizeStep::Refuse(AuthorizationError::new(
-                "login_required",
-                "a new sign-in is required",
-            )),
+    let without_pages = prompt.none || source == RequestSource::Bearer;
+    let fresh = user.filter(|user| !prompt.login && request.max_age.covers(user.at, now));
+    let Some(user) = fresh else {
+        return match without_pages {
+            true => AuthorizeStep::Refuse(AuthorizationError::login_required()),
+            false => AuthorizeStep::SignIn,
+        };
+    };
+    if request.expected_user.is_some_and(|id| id != user.id) {
+        // Whoever was sent to the sign-in page has chosen another account, and would choose it again.
+        return match without_pages || request.max_age.follows_sign_in() {
+            true => AuthorizeStep::Refuse(AuthorizationError::login_required()),
             false => AuthorizeStep::SignIn,
         };
     }
@@ -60,7 +75,7 @@ pub(super) fn next_step(
         RequestSource::Answered(Decision::Deny) => AuthorizeStep::Deny,
         RequestSource::Bearer if prompt.consent => AuthorizeStep::Refuse(consent_required),
         RequestSource::Bearer => AuthorizeStep::Grant,
-        RequestSource::Browser if is_allowed && !prompt.consent => AuthorizeStep::Grant,
+        RequestSource::Browser if user.is_allowed && !prompt.consent => AuthorizeStep::Grant,
         RequestSource::Browser if prompt.none => AuthorizeStep::Refuse(consent_required),
         RequestSource::Browser => AuthorizeStep::Ask,
     }
@@ -96,8 +111,12 @@ mod tests {
         age: Option<i64>,
         is_allowed: bool,
     ) -> &'static str {
-        let signed_in_at = age.map(|age| at(NOW - age));
-        match next_step(&request(query), source, signed_in_at, is_allowed, at(NOW)) {
+        let user = age.map(|age| SignedInUser {
+            id: "1".parse().unwrap(),
+            at: at(NOW - age),
+            is_allowed,
+        });
+        match next_step(&request(query), source, user, at(NOW)) {
             AuthorizeStep::SignIn => "sign in",
             AuthorizeStep::Ask => "ask",
             AuthorizeStep::Grant => "grant",

@@ -8,8 +8,11 @@ use url::form_urlencoded;
 /// Callers who set it themselves demand no more than `max_age` can.
 pub(super) const SIGNED_IN_AFTER: &str = "signed_in_after";
 
+/// An ID token of the user who is expected to be signed in.
+pub(super) const ID_TOKEN_HINT: &str = "id_token_hint";
+
 /// The parameters that this endpoint reads. All others are ignored (RFC 6749 section 3.1), even if repeated.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "client_id",
     "redirect_uri",
     "response_type",
@@ -22,6 +25,7 @@ const KNOWN: [&str; 16] = [
     "prompt",
     "max_age",
     "login_hint",
+    ID_TOKEN_HINT,
     "request",
     "request_uri",
     "registration",

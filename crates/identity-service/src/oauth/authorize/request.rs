@@ -1,6 +1,6 @@
 //! The validation of authorization requests.
 
-use auth_types::ScopeSet;
+use auth_types::{ScopeSet, UserId};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use url::Url;
 
@@ -23,6 +23,8 @@ pub(crate) struct AuthorizationRequest {
     pub(super) nonce: Option<String>,
     pub(super) prompt: Prompt,
     pub(super) max_age: MaxAge,
+    /// The account that `id_token_hint` names.
+    pub(super) expected_user: Option<UserId>,
 }
 
 /// The parameter `prompt` (OpenID Connect Core section 3.1.2.1).
@@ -134,12 +136,13 @@ impl AuthorizationRequest {
                 max_age: get("max_age").map(seconds).transpose()?,
                 after: get(SIGNED_IN_AFTER).and_then(moment),
             },
+            expected_user: None,
         })
     }
 
-    /// Whether the request demands a new sign-in, or limits the age of the present one.
+    /// Whether a sign-in counts only if it is new: the request demands or limits its age, or expects a certain user.
     pub(super) fn wants_new_sign_in(&self) -> bool {
-        self.prompt.login || self.max_age != MaxAge::default()
+        self.prompt.login || self.max_age != MaxAge::default() || self.expected_user.is_some()
     }
 }
 
@@ -214,6 +217,11 @@ impl Prompt {
 }
 
 impl MaxAge {
+    /// Whether the user was sent to the sign-in page for this request.
+    pub(super) fn follows_sign_in(self) -> bool {
+        self.after.is_some()
+    }
+
     /// Whether a sign-in at this time is recent enough.
     pub(super) fn covers(self, signed_in_at: NaiveDateTime, now: NaiveDateTime) -> bool {
         let young = self.max_age.is_none_or(|most| now - signed_in_at <= most);

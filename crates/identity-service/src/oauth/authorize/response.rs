@@ -17,6 +17,10 @@ impl AuthorizationError {
         Self { code, description }
     }
 
+    pub(super) fn login_required() -> Self {
+        Self::new("login_required", "a new sign-in is required")
+    }
+
     pub(super) fn invalid(description: impl Into<Cow<'static, str>>) -> Self {
         Self::new("invalid_request", description)
     }

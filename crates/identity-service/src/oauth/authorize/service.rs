@@ -1,8 +1,8 @@
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-use super::decision::{AuthorizeStep, RequestSource, next_step};
-use super::parameters::Parameters;
+use super::decision::{AuthorizeStep, RequestSource, SignedInUser, next_step};
+use super::parameters::{ID_TOKEN_HINT, Parameters};
 use super::request::{self, AuthorizationRequest};
 use super::response::{AuthorizationError, ResponseRedirect};
 use crate::app::App;
@@ -12,6 +12,7 @@ use crate::oauth::clients;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::codes::{self, NewCode};
 use crate::oauth::consents;
+use crate::oauth::id_token_hint;
 use crate::oauth::pkce::CodeChallenge;
 use crate::request_context::RequestContext;
 
@@ -42,18 +43,15 @@ pub(super) async fn authorize(
         Err(outcome) => return Ok(outcome),
     };
     let now = app.clock.now();
-    let is_allowed = match user {
-        Some(user) => is_allowed(app, user, &valid).await?,
-        None => false,
+    let signed_in = match user {
+        Some(user) => Some(SignedInUser {
+            id: user.account.id,
+            at: user.session.authenticated_at,
+            is_allowed: is_allowed(app, user, &valid).await?,
+        }),
+        None => None,
     };
-    let signed_in_at = user.map(|user| user.session.authenticated_at);
-    let step = next_step(
-        &valid.request,
-        source,
-        signed_in_at,
-        is_allowed,
-        now.naive_utc(),
-    );
+    let step = next_step(&valid.request, source, signed_in, now.naive_utc());
     match (step, user) {
         (AuthorizeStep::Grant, Some(_)) if looks_only => {
             Ok(AuthorizeOutcome::Reply(valid.redirect.redirect_uri))
@@ -104,18 +102,45 @@ async fn read(
         Ok(known) => known,
         Err(why) => return Ok(Err(AuthorizeOutcome::Bad(why))),
     };
-    match AuthorizationRequest::parse(&client, parameters, app.allow_plain_pkce) {
-        Ok(request) => Ok(Ok(ValidRequest {
+    let parsed = match AuthorizationRequest::parse(&client, parameters, app.allow_plain_pkce) {
+        Ok(request) => expect_user(app, &client, request, parameters).await?,
+        Err(refusal) => Err(refusal),
+    };
+    Ok(match parsed {
+        Ok(request) => Ok(ValidRequest {
             client,
             request,
             redirect_uri,
             redirect,
-        })),
+        }),
         Err(refusal) => {
             let url = redirect.refusal(refusal, &app.base_url);
-            Ok(Err(AuthorizeOutcome::Reply(url)))
+            Err(AuthorizeOutcome::Reply(url))
         }
-    }
+    })
+}
+
+/// Adds the account of `id_token_hint`, which must have been issued to this client: nobody else may ask whether a certain
+/// user is signed in.
+async fn expect_user(
+    app: &App,
+    client: &OAuthClient,
+    mut request: AuthorizationRequest,
+    parameters: &Parameters,
+) -> Result<Result<AuthorizationRequest, AuthorizationError>, Error> {
+    let Some(hint) = parameters.value(ID_TOKEN_HINT) else {
+        return Ok(Ok(request));
+    };
+    let hint = id_token_hint::verify_hint(app, hint).await?;
+    Ok(match hint.filter(|hint| hint.aud == client.id) {
+        Some(hint) => {
+            request.expected_user = Some(hint.sub);
+            Ok(request)
+        }
+        None => Err(AuthorizationError::invalid(
+            "id_token_hint is not an ID token of this client",
+        )),
+    })
 }
 
 async fn is_allowed(app: &App, user: &CurrentUser, valid: &ValidRequest) -> Result<bool, Error> {

@@ -18,7 +18,8 @@ pub(crate) enum IntegrityFlag {
     LockedMismatch(i32),
     /// The client's start is more than 120 s from the server's. The value is by how many seconds it is later.
     ClientClock(i64),
-    /// The client's end is more than 120 s in the future. The value is the number of seconds.
+    /// The client's end is more than 120 s in the future, and its clock was not as fast at the start. The value is the number of
+    /// seconds.
     FutureEnd(i64),
     /// More than 12 hours are credited within 24. The value is the number of minutes.
     LongDay(i32),
@@ -152,7 +153,8 @@ pub(crate) fn detect_flags(
         flags.push(IntegrityFlag::ClientClock(late.num_seconds()));
     }
     let ahead = client_end - received_at;
-    if ahead > CLOCK_TOLERANCE {
+    // A clock that is equally fast at start and end is only a wrong clock.
+    if ahead > CLOCK_TOLERANCE && ahead - late > CLOCK_TOLERANCE {
         flags.push(IntegrityFlag::FutureEnd(ahead.num_seconds()));
     }
     if IntegrityFlag::may_be_long_day(credited_in_24h) {
@@ -194,6 +196,11 @@ mod tests {
         assert_eq!(flags(-121, 1500, 0), [ClientClock(-121)]);
         assert_eq!(flags(0, 1621, 0), [FutureEnd(121)]);
         assert_eq!(flags(0, 1500, 721), [LongDay(721)]);
+        assert_eq!(flags(3600, 5100, 0), [ClientClock(3600)]);
+        assert_eq!(flags(3600, 5220, 0), [ClientClock(3600)]);
+        assert_eq!(flags(3600, 5221, 0), [ClientClock(3600), FutureEnd(3721)]);
+        assert_eq!(flags(-3600, -2100, 0), [ClientClock(-3600)]);
+        assert_eq!(flags(-3600, 1621, 0), [ClientClock(-3600), FutureEnd(121)]);
     }
 
     #[test]

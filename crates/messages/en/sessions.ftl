@@ -108,7 +108,7 @@ sessions-badge-reason = { $badge ->
     [sessions_100] Completed 100 sessions
     [sessions_1000] Completed 1,000 sessions
     [hours_100] 100 credited hours
-    [early_bird] Completed a session that started before 07:00
+    [early_bird] Completed a session that started between 04:00 and 07:00
     [night_owl] Completed a session that started at 22:00 or later
     [perfect_week] Focused every day from Monday to Sunday
    *[other] { "" }

@@ -32,7 +32,7 @@ pub(crate) fn list_earned(facts: &BadgeFacts) -> impl Iterator<Item = &'static s
         ("sessions_100", facts.completed_sessions >= 100),
         ("sessions_1000", facts.completed_sessions >= 1000),
         ("hours_100", facts.minutes >= HUNDRED_HOURS),
-        ("early_bird", is_completed && facts.hour < 7),
+        ("early_bird", is_completed && (4..7).contains(&facts.hour)),
         ("night_owl", is_completed && facts.hour >= 22),
         ("perfect_week", facts.days_in_week >= 7),
     ]
@@ -106,6 +106,8 @@ mod tests {
                 ..NOTHING
             })
         };
+        assert!(at(3, Completion::Completed).is_empty());
+        assert_eq!(at(4, Completion::Completed), ["early_bird"]);
         assert_eq!(at(6, Completion::Completed), ["early_bird"]);
         assert!(at(7, Completion::Completed).is_empty());
         assert!(at(21, Completion::Completed).is_empty());

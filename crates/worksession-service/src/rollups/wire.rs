@@ -1,4 +1,4 @@
-use chrono::NaiveDate;
+use chrono::{NaiveDate, NaiveDateTime};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -41,10 +41,10 @@ pub(crate) struct StreakSummary {
 }
 
 impl StreakSummary {
-    /// Returns the streaks as of the local date `today`.
-    pub(crate) fn new(totals: &UserTotals, today: NaiveDate) -> Self {
+    /// Returns the streaks at `now` (UTC), which is on the local date `today`.
+    pub(crate) fn new(totals: &UserTotals, today: NaiveDate, now: NaiveDateTime) -> Self {
         Self {
-            current: totals.streak().current(today),
+            current: totals.streak().current(today, now),
             longest: totals.streak_longest,
             days_active_this_week: totals.days_week,
             days_active_this_month: totals.days_month,

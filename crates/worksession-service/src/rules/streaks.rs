@@ -90,10 +90,13 @@ pub(crate) struct StreakUpdate {
 }
 
 impl Streak {
-    /// Returns the streak as of the local date `today`: 0 when neither it nor the day before counts.
-    pub(crate) fn current(&self, today: NaiveDate) -> i32 {
+    /// Returns the streak at `now` (UTC), which is on the local date `today`: 0 when a session that starts now would not
+    /// continue it.
+    pub(crate) fn current(&self, today: NaiveDate, now: NaiveDateTime) -> i32 {
         match self.last {
-            Some((date, _)) if date + Days::new(1) >= today => self.length,
+            Some((date, start)) if today <= date || is_continued_by(date, start, today, now) => {
+                self.length
+            }
             _ => 0,
         }
     }
@@ -185,22 +188,29 @@ pub(crate) fn recount_with(
 impl Streak {
     fn length_before(&self, day: &StreakDay) -> i32 {
         match self.last {
-            Some((date, start)) if is_continued_by(date, start, day) => self.length,
+            Some((date, start)) if is_continued_by(date, start, day.date, day.first.at) => {
+                self.length
+            }
             _ => 0,
         }
     }
 }
 
-/// Whether `day` continues a streak that ends on `date` with a session at `start`. It is the next date, or the one after
-/// it if only a change of zone skipped a date and the starts are close.
-fn is_continued_by(date: NaiveDate, start: LocalInstant, day: &StreakDay) -> bool {
+/// Whether the local date `day`, with a first session at `first`, continues a streak that ends on `date` with a session at
+/// `start`. It is the next date, or the one after it if only a change of zone skipped a date and the starts are close.
+fn is_continued_by(
+    date: NaiveDate,
+    start: LocalInstant,
+    day: NaiveDate,
+    first: NaiveDateTime,
+) -> bool {
     let next = date + Days::new(1);
-    if day.date == next {
+    if day == next {
         return true;
     }
-    day.date == next + Days::new(1)
-        && (day.first.at - start.at).abs() < DATE_LINE_BRIDGE
-        && date_at(day.first.at, start.offset) <= next
+    day == next + Days::new(1)
+        && (first - start.at).abs() < DATE_LINE_BRIDGE
+        && date_at(first, start.offset) <= next
 }
 
 fn date_at(at: NaiveDateTime, offset: i32) -> NaiveDate {

@@ -306,7 +306,7 @@ impl<'a> SubmitEvaluation<'a> {
             credited_minutes: credit.map_or(0, |credit| credit.minutes),
             points_awarded: credit.map(|credit| credit.points).unwrap_or_default(),
             points: PointsSummary::from(totals),
-            streaks: StreakSummary::new(totals, self.periods.today),
+            streaks: StreakSummary::new(totals, self.periods.today, self.now),
             new_badges,
         }
     }

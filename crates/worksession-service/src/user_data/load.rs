@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use auth_types::UserId;
-use chrono::NaiveDateTime;
+use chrono::{NaiveDate, NaiveDateTime};
 use db_kit::{Batcher, Db, DbError};
 
 use crate::preferences::{self, PreferencesRow};
@@ -11,11 +11,14 @@ use crate::rules::time::{Periods, local_moment};
 /// Coalesces the reads of concurrent callers: a user, and the time of the request (UTC).
 pub(crate) type UserDataBatcher = Batcher<(UserId, NaiveDateTime), LoadedUserData>;
 
-/// What is loaded for a user, with their current periods.
+/// What is loaded for a user.
 pub(crate) struct LoadedUserData {
     pub(super) settings: PreferencesRow,
     pub(super) totals: UserTotals,
-    pub(super) periods: Periods,
+    /// The local date of the request.
+    pub(super) today: NaiveDate,
+    /// The time of the request (UTC).
+    pub(super) now: NaiveDateTime,
 }
 
 /// Reads the data of several users at once, in their order.
@@ -36,11 +39,15 @@ pub(crate) fn load(
         .map(|((user, now), settings)| (*user, Periods::new(local_moment(*now, settings.tz()).day)))
         .collect();
     let totals = rollups::list_totals(db, &periods)?;
-    let loaded = settings.into_iter().zip(totals).zip(periods);
-    let loaded = loaded.map(|((settings, totals), (_, periods))| LoadedUserData {
-        settings,
-        totals,
-        periods,
-    });
+    let times = requests.iter().zip(periods);
+    let loaded = settings.into_iter().zip(totals).zip(times);
+    let loaded = loaded.map(
+        |((settings, totals), ((_, now), (_, periods)))| LoadedUserData {
+            settings,
+            totals,
+            today: periods.today,
+            now: *now,
+        },
+    );
     Ok(loaded.collect())
 }

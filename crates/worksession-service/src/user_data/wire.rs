@@ -34,7 +34,7 @@ impl UserData {
             email: user.visible_email().unwrap_or_default().to_owned(),
             timezone: loaded.settings.timezone,
             points: PointsSummary::from(&loaded.totals),
-            streaks: StreakSummary::new(&loaded.totals, loaded.periods.today),
+            streaks: StreakSummary::new(&loaded.totals, loaded.today, loaded.now),
             badges: loaded.totals.badges().map(str::to_owned).collect(),
             preferences: loaded.settings.preferences,
             session_stats: loaded.totals.into(),

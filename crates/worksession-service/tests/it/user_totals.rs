@@ -109,7 +109,8 @@ impl Model {
     }
 
     fn data(&self, now: DateTime<Utc>) -> Value {
-        let today = now.with_timezone(&self.zone).date_naive();
+        let local = now.with_timezone(&self.zone);
+        let (today, offset) = (local.date_naive(), local.offset().fix().local_minus_utc());
         let in_week = |date: NaiveDate| date.iso_week() == today.iso_week();
         let in_month =
             |date: NaiveDate| (date.year(), date.month()) == (today.year(), today.month());
@@ -140,7 +141,7 @@ impl Model {
                 "this_month": points(&in_month),
             },
             "streaks": {
-                "current": reference::current(&self.sessions, today),
+                "current": reference::current(&self.sessions, now.naive_utc(), offset),
                 "longest": reference::longest(&self.sessions),
                 "days_active_this_week": days.iter().filter(|date| in_week(**date)).count(),
                 "days_active_this_month": days.iter().filter(|date| in_month(**date)).count(),

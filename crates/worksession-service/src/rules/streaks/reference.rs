@@ -58,11 +58,25 @@ pub fn longest(sessions: &[Session]) -> i32 {
     streaks(sessions).into_values().max().unwrap_or(0)
 }
 
-/// Returns the streak as of `today`: 0 unless it, the day before or a later day counts.
-pub fn current(sessions: &[Session], today: NaiveDate) -> i32 {
-    let last = streaks(sessions).into_iter().next_back();
-    last.filter(|(date, _)| (today - *date).num_days() <= 1)
-        .map_or(0, |(_, length)| length)
+/// Returns the streak at `now` (UTC), `offset` seconds east of UTC: that of a counted date from today on, else the one that a
+/// session would continue if it started now.
+pub fn current(sessions: &[Session], now: NaiveDateTime, offset: i32) -> i32 {
+    let today = date_of(now, offset);
+    match streaks(sessions).into_iter().next_back() {
+        Some((date, length)) if date >= today => length,
+        _ => {
+            let is_past = |session: &&Session| date_of(session.at, session.offset) < today;
+            let mut sessions: Vec<_> = sessions.iter().filter(is_past).copied().collect();
+            sessions.push(Session {
+                at: now,
+                offset,
+                minutes: 10,
+            });
+            streaks(&sessions)
+                .get(&today)
+                .map_or(0, |length| length - 1)
+        }
+    }
 }
 
 /// Whether the date has the ten minutes that make it count.

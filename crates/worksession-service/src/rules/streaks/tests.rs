@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 use std::collections::BTreeMap;
 
+use chrono::NaiveTime;
 use chrono_tz::{TZ_VARIANTS, Tz};
 use proptest::prelude::*;
 
@@ -74,9 +75,13 @@ fn a_missed_day_ends_a_streak_and_its_late_submit_restores_it() {
     assert_eq!(user.submit(at("2026-11-03T09:00:00"), Tz::UTC, 5), 1);
     assert_eq!(user.submit(at("2026-11-03T10:00:00"), Tz::UTC, 25), 2);
     let day = |text: &str| text.parse::<NaiveDate>().unwrap();
-    assert_eq!(user.streak.current(day("2026-11-03")), 2);
-    assert_eq!(user.streak.current(day("2026-11-04")), 2);
-    assert_eq!(user.streak.current(day("2026-11-05")), 0);
+    let current = |date| {
+        user.streak
+            .current(day(date), day(date).and_time(NaiveTime::MIN))
+    };
+    assert_eq!(current("2026-11-03"), 2);
+    assert_eq!(current("2026-11-04"), 2);
+    assert_eq!(current("2026-11-05"), 0);
     assert_eq!(user.submit(at("2026-11-05T00:00:00"), Tz::UTC, 25), 1);
     assert_eq!((user.streak.length, user.streak.longest), (1, 2));
     // A late submit of the missed day joins the days around it.
@@ -161,6 +166,12 @@ fn only_travel_between_time_zones_bridges_a_missed_date() {
     for (first, from, second, to, expected) in table {
         let mut user = User::default();
         user.submit(at(first), from, 25);
+        let today = local_moment(at(second), to).day;
+        if today > local_moment(at(first), from).day {
+            // What is shown on arrival is what a session then continues.
+            let shown = user.streak.current(today, at(second));
+            assert_eq!(shown, expected - 1, "{first} {from} -> {second} {to}");
+        }
         assert_eq!(
             user.submit(at(second), to, 25),
             expected,
@@ -212,10 +223,14 @@ fn agrees(user: &User, multiplier: i32) -> Result<(), TestCaseError> {
         .into_iter()
         .flat_map(|last| (-1..4).map(move |days| last + TimeDelta::days(days)))
     {
-        prop_assert_eq!(
-            user.streak.current(today),
-            reference::current(sessions, today)
-        );
+        for offset in [-11, 0, 14].map(|hours| hours * 3_600) {
+            let noon = today.and_time(NaiveTime::MIN) + TimeDelta::hours(12);
+            let now = noon - TimeDelta::seconds(offset.into());
+            prop_assert_eq!(
+                user.streak.current(today, now),
+                reference::current(sessions, now, offset)
+            );
+        }
     }
     let own = sessions.last().unwrap();
     let date = (own.at + TimeDelta::seconds(own.offset.into())).date();

@@ -62,11 +62,13 @@ impl<T: FromSegments> FromRequest for Path<T> {
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> Query<T> {
-    /// Parses a query string.
+    /// Parses a query string. An empty `cursor` counts as absent: it asks for the first page.
     ///
     /// # Errors
     /// 400 when a parameter is missing, is given twice, or does not fit.
     pub fn read(query: &str) -> Result<Self, Problem> {
+        let without = query.split('&').filter(|pair| *pair != "cursor=");
+        let query = &without.collect::<Vec<_>>().join("&");
         let parse = |query: &str| web::Query::<T>::from_query(query).map(web::Query::into_inner);
         let reason = |query: &str| parse(query).err().map(|error| error.to_string());
         let pairs = || form_urlencoded::parse(query.as_bytes());
@@ -154,6 +156,8 @@ mod tests {
         limit: Option<i64>,
         #[expect(dead_code, reason = "only read")]
         archived: Option<bool>,
+        #[expect(dead_code, reason = "only read")]
+        cursor: Option<i64>,
     }
 
     #[test]
@@ -186,7 +190,12 @@ mod tests {
             let refused = Query::<Wanted>::read(query).err();
             assert_eq!(refused.unwrap().message, sentence, "{query}");
         }
-        for good in ["team=a", "team=a&limit=-1&archived=true", "team=&x=1&x=2"] {
+        for good in [
+            "team=a",
+            "team=a&cursor=",
+            "team=a&limit=-1&archived=true",
+            "team=&x=1&x=2",
+        ] {
             assert!(Query::<Wanted>::read(good).is_ok(), "{good}");
         }
     }

@@ -63,9 +63,7 @@ impl TryFrom<SessionListQuery> for SessionFilter {
             tag: non_empty(query.tag),
             range: StartRange::parse(query.from.as_deref(), query.to.as_deref())?,
             limit: page_size(query.limit)?,
-            after: non_empty(query.cursor)
-                .map(|cursor| cursor.parse())
-                .transpose()?,
+            after: query.cursor.map(|cursor| cursor.parse()).transpose()?,
         })
     }
 }

@@ -25,8 +25,9 @@ pub(super) async fn list(
         get_as_member(db, id, &caller)?;
         let query = query?.0;
         let limit = page_size(query.limit)?;
-        let cursor = query.cursor.filter(|cursor| !cursor.is_empty());
-        let until = cursor.map_or_else(|| Ok(SessionCursor::last()), |cursor| cursor.parse())?;
+        let until = query
+            .cursor
+            .map_or_else(|| Ok(SessionCursor::last()), |cursor| cursor.parse())?;
         let mut rows = queries::list_newest(db, id, until, limit + 1)?;
         let has_more = truncate_page(&mut rows, limit);
         let last = rows

@@ -5,8 +5,8 @@ use std::time::Instant;
 use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use actix_web::http::{ConnectionType, StatusCode, Version};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpResponse};
@@ -71,6 +71,12 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
     }
     let is_api = response.request().path().starts_with("/api/");
     set_headers(response.response_mut(), &id, is_api, &shared);
+    if response.request().version() < Version::HTTP_11 {
+        // Such a client cannot read chunks (RFC 9112 section 6.1): the end of the connection is the end of the body.
+        let head = response.response_mut().head_mut();
+        head.no_chunking(true);
+        head.set_connection_type(ConnectionType::Close);
+    }
     report(&response, &id, &shared, started);
     Ok(response)
 }
@@ -170,7 +176,7 @@ fn set_headers<B>(response: &mut HttpResponse<B>, id: &RequestId, is_api: bool, 
     if shared.draining.load(Ordering::Acquire) {
         response
             .head_mut()
-            .set_connection_type(actix_web::http::ConnectionType::Close);
+            .set_connection_type(ConnectionType::Close);
     }
 }
 

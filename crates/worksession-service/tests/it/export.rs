@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_kit::ApiResponse;
+use test_kit::{ApiResponse, raw_request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -227,6 +227,24 @@ impl SlowReader {
             .unwrap();
         String::from_utf8_lossy(&self.text).into_owned()
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http_1_0_client_gets_an_export_without_chunks() {
+    let (service, _identity) = Service::with_fake_identity(0).await;
+    let ada = Caller::outsider(&service, 7);
+    ada.start_coding().await;
+    let request = format!(
+        "GET /api/sessions/export?format=json HTTP/1.0\r\nAuthorization: Bearer {}\r\n\r\n",
+        ada.token
+    );
+    let address = service.api.base().trim_start_matches("http://");
+    let answer = raw_request(address.parse().unwrap(), request.as_bytes()).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(!head.to_lowercase().contains("transfer-encoding"), "{head}");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["sessions"].as_array().map(Vec::len), Some(1));
+    service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

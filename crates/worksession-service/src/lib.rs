@@ -41,6 +41,7 @@ mod team_activity;
 mod team_projects;
 mod user_data;
 mod webhooks;
+mod whole_number;
 
 pub use cli::{AdminArgs, run_admin, run_cli};
 pub use config::{

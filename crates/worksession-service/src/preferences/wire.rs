@@ -10,20 +10,25 @@ use utoipa::ToSchema;
 use super::model::{PreferencesChanges, PreferencesRow};
 use crate::error::Error;
 use crate::schema::user_settings;
+use crate::whole_number::whole_number;
 
 /// Changes to the user's preferences; absent fields stay as they are.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(crate) struct PutPreferencesRequest {
     /// The goal in sessions per day.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 24)]
     daily_goal: Option<i64>,
     /// The default duration of a session in minutes.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 480)]
     default_duration: Option<i64>,
     /// The duration of a short break in minutes.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 60)]
     short_break_duration: Option<i64>,
     /// The duration of a long break in minutes.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 60)]
     long_break_duration: Option<i64>,
     /// The name of a sound. Holdfast's own are `bell`, `chime`, `digital` and `none`.

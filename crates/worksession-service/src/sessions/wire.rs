@@ -10,6 +10,7 @@ use crate::projects::text::READABLE;
 use crate::rollups::{PointsSummary, StreakSummary};
 use crate::rules::points::Points;
 use crate::rules::time::parse_instant;
+use crate::whole_number::whole_number;
 
 const NOTE_CHARS: usize = 2_000;
 const CATEGORY_CHARS: usize = 64;
@@ -23,16 +24,24 @@ pub(crate) struct StartRequest {
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     category: Option<String>,
     /// Minutes, 1 to 480. Also accepted as `planned_duration` or `plannedDuration`.
-    #[serde(alias = "planned_duration", alias = "plannedDuration")]
+    #[serde(
+        default,
+        alias = "planned_duration",
+        alias = "plannedDuration",
+        deserialize_with = "whole_number"
+    )]
     #[schema(value_type = i64, minimum = 1, maximum = 480)]
     duration: Option<i64>,
     /// `team_N`, `personal_N`, or absent. Also accepted as `projectId`.
     #[serde(alias = "projectId")]
     project_id: Option<String>,
-    /// The planning note, up to 2,000 characters. Also accepted as `planning_note` or `planningNote`.
-    #[serde(alias = "planning_note", alias = "planningNote")]
+    /// The planning note, up to 2,000 characters.
     #[schema(max_length = 2000)]
     note: Option<String>,
+    /// Another name of `note`, which wins if both are sent. Also accepted as `planningNote`.
+    #[serde(alias = "planningNote")]
+    #[schema(max_length = 2000)]
+    planning_note: Option<String>,
 }
 
 /// A validated plan.
@@ -67,7 +76,7 @@ impl TryFrom<StartRequest> for SessionPlan {
             .filter(|minutes| (1..=480).contains(minutes));
         let duration =
             duration.ok_or_else(|| Error::invalid("duration must be 1 to 480 whole minutes"))?;
-        let note = check_note(request.note)?;
+        let note = check_note(request.planning_note.or(request.note))?;
         let project = ProjectRef::parse(request.project_id.as_deref())?;
         Ok(Self {
             category: category.to_owned(),
@@ -90,6 +99,7 @@ pub(crate) struct SubmitRequest {
     #[schema(value_type = Option<String>)]
     project_id: Option<Option<String>>,
     /// Locked: minutes, must match the plan.
+    #[serde(default, deserialize_with = "whole_number")]
     duration: Option<i64>,
     /// The execution note, up to 2,000 characters.
     #[schema(max_length = 2000)]
@@ -101,9 +111,10 @@ pub(crate) struct SubmitRequest {
     #[schema(value_type = String, format = DateTime)]
     end_time: Option<String>,
     /// 1 to 5.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 5)]
     quality_rating: Option<i32>,
-    /// Up to 10 tags of 1 to 32 characters each.
+    /// Up to 10 tags of 1 to 32 characters each. They are trimmed, and repeated ones are stored once.
     #[schema(max_items = 10)]
     tags: Option<Vec<String>>,
 }
@@ -296,9 +307,16 @@ pub(super) fn check_rating(rating: Option<i32>) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn check_tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
-    let fits = |tag: &String| !tag.trim().is_empty() && tag.chars().count() <= TAG_CHARS;
-    if tags.len() > MAX_TAGS || !tags.iter().all(fits) {
+/// Trims tags, and removes repeated ones.
+pub(super) fn check_tags(given: Vec<String>) -> Result<Vec<String>, Error> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in given.iter().map(|tag| tag.trim()) {
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    let fits = |tag: &String| (1..=TAG_CHARS).contains(&tag.chars().count());
+    if given.len() > MAX_TAGS || !tags.iter().all(fits) {
         return Err(Error::invalid(
             "tags must be at most 10 of 1 to 32 characters each",
         ));

@@ -52,8 +52,11 @@ async fn an_edit_changes_note_rating_and_tags_and_nothing_else() {
     let data = ada.data().await;
     let table = [
         (json!({"note": "better"}), json!({"note": "better"})),
-        (json!({"quality_rating": 5}), json!({"quality_rating": 5})),
-        (json!({"tags": ["a", "b"]}), json!({"tags": ["a", "b"]})),
+        (json!({"quality_rating": 5.0}), json!({"quality_rating": 5})),
+        (
+            json!({"tags": [" a ", "b", "a", "b\t"]}),
+            json!({"tags": ["a", "b"]}),
+        ),
         (
             json!({"note": "all", "quality_rating": 1, "tags": [], "other": {"ignored": true}}),
             json!({"note": "all", "quality_rating": 1, "tags": []}),

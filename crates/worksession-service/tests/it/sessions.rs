@@ -122,6 +122,10 @@ async fn each_start_path_accepts_the_field_names_of_its_client() {
             "session",
             json!({"category": "study", "plannedDuration": 30, "planningNote": "n", "projectId": "none"}),
         ),
+        (
+            "session",
+            json!({"category": "study", "duration": 30.0, "note": "execution", "planning_note": "n"}),
+        ),
     ];
     for (user, (client, body)) in (1..).zip(bodies) {
         let caller = Caller::outsider(&service, user);

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::projects::ProjectRef;
 use crate::rules::locked_fields::SubmittedFields;
 use crate::sessions::wire::{check_note, check_rating, check_tags, present};
+use crate::whole_number::{present_number, whole_number};
 
 /// Changes to a submitted session; absent fields stay as they are. The plan may be included unchanged, for clients
 /// that send a whole session back.
@@ -15,7 +16,7 @@ pub(crate) struct EditRequest {
     #[schema(value_type = Option<String>, max_length = 2000)]
     note: Option<Option<String>>,
     /// 1 to 5; null removes the rating.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present_number")]
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 5)]
     quality_rating: Option<Option<i32>>,
     /// Up to 10 tags of 1 to 32 characters each; null removes them.
@@ -25,7 +26,12 @@ pub(crate) struct EditRequest {
     /// Locked: must match the plan.
     category: Option<String>,
     /// Locked: minutes, must match the plan. Also accepted as `planned_duration` or `plannedDuration`.
-    #[serde(alias = "planned_duration", alias = "plannedDuration")]
+    #[serde(
+        default,
+        alias = "planned_duration",
+        alias = "plannedDuration",
+        deserialize_with = "whole_number"
+    )]
     duration: Option<i64>,
     /// Locked: must match the plan. Also accepted as `projectId`.
     #[serde(default, alias = "projectId", deserialize_with = "present")]

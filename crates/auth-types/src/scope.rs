@@ -13,6 +13,8 @@ pub enum Scope {
     Profile,
     /// Read the account's e-mail address.
     Email,
+    /// Learn in which teams the account is, through the claim `groups`.
+    Groups,
     /// Read the account's teams and their members.
     Teams,
     /// Change teams, members and invitations.
@@ -31,10 +33,11 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope, in the order in which sets are written.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::OpenId,
         Self::Profile,
         Self::Email,
+        Self::Groups,
         Self::Teams,
         Self::TeamsWrite,
         Self::SessionsRead,
@@ -54,10 +57,11 @@ impl Scope {
 names!(
     Scope,
     str::eq,
-    "openid, profile, email, teams, teams:write, sessions:read, sessions:write, integrations:write, offline_access, account",
+    "openid, profile, email, groups, teams, teams:write, sessions:read, sessions:write, integrations:write, offline_access, account",
     OpenId = "openid",
     Profile = "profile",
     Email = "email",
+    Groups = "groups",
     Teams = "teams",
     TeamsWrite = "teams:write",
     SessionsRead = "sessions:read",
@@ -182,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_reads_back_and_holds_what_was_put_in(picked in proptest::collection::vec(0_usize..10, 0..12)) {
+        fn a_set_reads_back_and_holds_what_was_put_in(picked in proptest::collection::vec(0_usize..11, 0..12)) {
             let scopes: Vec<Scope> = picked.iter().filter_map(|n| Scope::ALL.get(*n).copied()).collect();
             let set: ScopeSet = scopes.iter().copied().collect();
             prop_assert_eq!(set.to_string().parse(), Ok(set));

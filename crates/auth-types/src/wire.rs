@@ -13,10 +13,12 @@ pub struct User {
     pub id: UserId,
     /// The username, spelled as at registration.
     pub username: String,
+    /// The name that people read, of 1 to 100 characters; null if the account has only its username.
+    pub display_name: Option<String>,
     /// The e-mail address; null unless the caller is the account itself or a SUPERADMIN. An OAuth client needs the
     /// scope `email`, and receives a placeholder address from validate only.
     pub email: Option<String>,
-    /// Whether the address is verified.
+    /// Whether the address is verified; false for a caller who does not see the address.
     pub email_verified: bool,
     /// Up to 2,000 characters.
     pub bio: Option<String>,
@@ -26,6 +28,15 @@ pub struct User {
     pub profile_photo_url: Option<String>,
     /// Whether the account has a photo.
     pub has_profile_photo: bool,
+    /// The language, as a BCP 47 tag. It is absent if it is not set, and for callers who are neither the account itself nor
+    /// a SUPERADMIN. An OAuth client needs the scope `profile`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "en-GB")]
+    pub locale: Option<String>,
+    /// The time zone, as its name in the IANA database; absent like the language.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/London")]
+    pub zoneinfo: Option<String>,
     /// When the account was created.
     pub created_at: DateTime<Utc>,
     /// When the profile last changed.

@@ -17,6 +17,9 @@ diesel::table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         photo_version -> Nullable<Text>,
+        display_name -> Nullable<Text>,
+        locale -> Nullable<Text>,
+        zoneinfo -> Nullable<Text>,
     }
 }
 

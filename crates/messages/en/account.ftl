@@ -8,7 +8,7 @@ account-joined = Joined { $date }
 # $tier is the name of the paid plan.
 account-premium-until = { $tier } until { $date }
 account-public = Public profile
-account-profile-summary = Bio and website
+account-profile-summary = Name, bio and website
 account-photo-change = Change or remove
 account-photo-none = No photo
 account-security = Sign-in and security
@@ -31,10 +31,16 @@ account-totp-code-hint = From your authenticator app, or a recovery code
 account-profile = Profile
 account-photo-edit = Change or remove photo
 account-photo-add = Add photo
+account-display-name = Name
+account-display-name-hint = Up to 100 characters, visible to everyone. Without it, others see your username.
 account-bio = Bio
 account-bio-hint = Up to 2,000 characters, visible to everyone
 account-website = Website
 account-website-hint = An http or https address, visible to everyone
+account-locale = Language
+account-locale-hint = A language tag such as en or de-AT, for applications that see your profile
+account-zoneinfo = Time zone
+account-zoneinfo-hint = A name such as Europe/London, for applications that see your profile
 account-profile-submit = Save
 
 account-photo = Photo

@@ -73,9 +73,11 @@ common-field = { $name ->
     [daily_goal] Daily goal (sessions)
     [default_duration] Session length (minutes)
     [description] Description
+    [display_name] Name
     [duration] Duration (minutes)
     [email] E-mail address
     [homeserver_url] Homeserver URL
+    [locale] Language
     [long_break_duration] Long break (minutes)
     [name] Name
     [new_password] New password
@@ -94,5 +96,6 @@ common-field = { $name ->
     [username] Username
     [website_url] Website
     [webhook_url] Webhook URL
+    [zoneinfo] Time zone
    *[other] { $name }
 }

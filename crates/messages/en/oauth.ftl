@@ -16,6 +16,7 @@ oauth-scope-is-change = makes changes
 oauth-scope-openid = Sign you in with your account
 oauth-scope-profile = See your username and photo
 oauth-scope-email = See your e-mail address
+oauth-scope-groups = See the names of the teams that you are in
 oauth-scope-teams = See your teams and their members
 oauth-scope-teams-write = Change your teams, their members, invitations and projects
 oauth-scope-sessions-read = See your projects, focus sessions and points

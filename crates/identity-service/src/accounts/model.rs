@@ -1,5 +1,5 @@
 use auth_types::wire::{Premium, User, is_placeholder};
-use auth_types::{AccountRole, PremiumTier, UserId};
+use auth_types::{AccountRole, PremiumTier, Scope, UserId};
 use chrono::{Duration, NaiveDateTime};
 use diesel::prelude::*;
 
@@ -25,6 +25,9 @@ pub(crate) struct AccountRow {
     pub(crate) created_at: NaiveDateTime,
     pub(crate) updated_at: NaiveDateTime,
     pub(crate) photo_version: Option<String>,
+    pub(crate) display_name: Option<String>,
+    pub(crate) locale: Option<String>,
+    pub(crate) zoneinfo: Option<String>,
 }
 
 #[cfg(test)]
@@ -45,33 +48,43 @@ impl AccountRow {
             created_at: NaiveDateTime::default(),
             updated_at: NaiveDateTime::default(),
             photo_version: None,
+            display_name: None,
+            locale: None,
+            zoneinfo: None,
         }
     }
 }
 
-/// Who reads an account. The e-mail address is visible only to some.
+/// What a reader of an account sees besides its public fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Viewer {
-    SelfOrSuperadmin,
-    /// An OAuth client with the scope `email`, which never sees a placeholder address.
-    Client,
-    Other,
+pub(crate) struct Viewer {
+    /// Whether they see the e-mail address, and whether it is verified.
+    pub(crate) email: bool,
+    /// Whether they see a placeholder in place of an address.
+    pub(crate) placeholder: bool,
+    /// Whether they see the language and the time zone.
+    pub(crate) locale: bool,
 }
 
 impl Viewer {
-    /// Returns how the holder of a token sees their own account.
-    pub(crate) fn from_access(access: &TokenAccess) -> Self {
-        match (access.scope(), access.sees_email()) {
-            (None, _) => Self::SelfOrSuperadmin,
-            (Some(_), true) => Self::Client,
-            (Some(_), false) => Self::Other,
-        }
-    }
+    pub(crate) const SELF_OR_SUPERADMIN: Self = Self {
+        email: true,
+        placeholder: true,
+        locale: true,
+    };
+    pub(crate) const STRANGER: Self = Self {
+        email: false,
+        placeholder: false,
+        locale: false,
+    };
 
-    pub(crate) fn with_email(sees_email: bool) -> Self {
-        match sees_email {
-            true => Self::SelfOrSuperadmin,
-            false => Self::Other,
+    /// Returns how the holder of a token sees their own account. An OAuth client sees what its scopes allow, and never a
+    /// placeholder address.
+    pub(crate) fn from_access(access: &TokenAccess) -> Self {
+        Self {
+            email: access.sees(Scope::Email),
+            placeholder: access.scope().is_none(),
+            locale: access.sees(Scope::Profile),
         }
     }
 }
@@ -91,6 +104,11 @@ impl AccountRow {
         Some(self.email.as_str()).filter(|email| !is_placeholder(email))
     }
 
+    /// The name that people read: the display name, or else the username.
+    pub(crate) fn name(&self) -> &str {
+        self.display_name.as_deref().unwrap_or(&self.username)
+    }
+
     pub(crate) fn role(&self) -> Result<AccountRole, Error> {
         self.role
             .parse()
@@ -107,16 +125,16 @@ impl AccountRow {
         Ok(User {
             id: self.id,
             username: self.username.clone(),
-            email: match viewer {
-                Viewer::SelfOrSuperadmin => Some(self.email.clone()),
-                Viewer::Client => self.own_email().map(str::to_owned),
-                Viewer::Other => None,
-            },
-            email_verified: self.email_verified,
+            display_name: self.display_name.clone(),
+            email: (viewer.email && (viewer.placeholder || self.own_email().is_some()))
+                .then(|| self.email.clone()),
+            email_verified: viewer.email && self.email_verified,
             bio: self.bio.clone(),
             website_url: self.website_url.clone(),
             profile_photo_url: self.photo_url(base_url),
             has_profile_photo: self.photo_version.is_some(),
+            locale: self.locale.clone().filter(|_| viewer.locale),
+            zoneinfo: self.zoneinfo.clone().filter(|_| viewer.locale),
             created_at: self.created_at.and_utc(),
             updated_at: self.updated_at.and_utc(),
             is_active: self.is_active,

@@ -81,7 +81,7 @@ pub(crate) async fn get_user(
     }
     let viewer = viewer
         .filter(|_| privileged)
-        .map_or(Viewer::Other, CurrentUser::of_themselves);
+        .map_or(Viewer::STRANGER, CurrentUser::of_themselves);
     account.to_user(viewer, app.clock.now_naive(), &app.base_url)
 }
 

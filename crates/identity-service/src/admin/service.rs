@@ -249,7 +249,7 @@ type AdminProfile = (AccountRow, SessionCounts);
 fn shown(app: &App, (account, sign_ins): &AdminProfile) -> Result<AdminUser, Error> {
     let now = app.clock.now_naive();
     Ok(AdminUser {
-        user: account.to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)?,
+        user: account.to_user(Viewer::SELF_OR_SUPERADMIN, now, &app.base_url)?,
         premium: account.premium(|tier| app.premium.bandwidth_mb(tier), now)?,
         totp_enabled: sign_ins.totp_enabled,
         sessions: sign_ins.open,

@@ -66,7 +66,7 @@ pub(crate) async fn export(
             let entries = reader.list("audit_log", MOST_ENTRIES, queries::list_entries)?;
             Ok(ExportResponse {
                 exported_at: now,
-                account: account.to_user(Viewer::SelfOrSuperadmin, now.naive_utc(), &base_url)?,
+                account: account.to_user(Viewer::SELF_OR_SUPERADMIN, now.naive_utc(), &base_url)?,
                 premium: account.premium(|tier| plans.bandwidth_mb(tier), now.naive_utc())?,
                 totp_enabled,
                 profile_photo: photo.map(data_url),

@@ -1,6 +1,6 @@
 //! The invitee's operations: reading an invitation, joining, and declining.
 
-use auth_types::{TeamRole, UserId};
+use auth_types::{Scope, TeamRole, UserId};
 use serde_json::json;
 
 use super::model::{InvitationRef, OpenInvitation};
@@ -25,7 +25,7 @@ pub(crate) async fn list_own(
 ) -> Result<InvitationsResponse, Error> {
     let page = page.bounds()?;
     let (user_id, now) = (caller.account.id, app.clock.now_naive());
-    let sees_email = caller.token.access.sees_email();
+    let sees_email = caller.token.access.sees(Scope::Email);
     app.pool
         .read(move |db| {
             let Some(email) = teams::queries::find_verified_address(db, user_id)? else {

@@ -1,6 +1,6 @@
 //! The team's operations: inviting, listing, and withdrawing.
 
-use auth_types::TeamRole;
+use auth_types::{Scope, TeamRole};
 use db_kit::outbox::uuid_v7;
 use event_types::MailTemplate;
 use secrecy::ExposeSecret as _;
@@ -84,7 +84,7 @@ pub(crate) async fn list_of_team(
 ) -> Result<InvitationsResponse, Error> {
     let page = query.bounds()?;
     let (team_id, now) = (admin.0.team.id, app.clock.now_naive());
-    let sees_email = admin.0.caller.token.access.sees_email();
+    let sees_email = admin.0.caller.token.access.sees(Scope::Email);
     app.pool
         .read(move |db| {
             let found = queries::list_of_team(db, team_id, query.status, now, page)?;

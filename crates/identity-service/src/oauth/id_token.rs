@@ -50,6 +50,8 @@ impl NewIdToken<'_> {
         let (client, account) = (self.client, self.account);
         let key = app.keys(client.id_token_alg).signing_key().await?;
         let iat = app.clock.now().timestamp();
+        let groups = client.metadata.groups_claim;
+        let profile = ProfileClaims::load(app, account, Some(self.scope), groups).await?;
         let claims = IdClaims {
             iss: &app.base_url,
             sub: account.id.to_string(),
@@ -61,9 +63,7 @@ impl NewIdToken<'_> {
             auth_time: self.auth_time.and_utc().timestamp(),
             nonce: self.nonce,
             at_hash: at_hash(access_token),
-            profile: ProfileClaims::from_account(account, &app.base_url, |wanted| {
-                self.scope.contains(wanted)
-            }),
+            profile: profile.for_id_token(),
         };
         let mut header = Header::new(client.id_token_alg.jwt());
         header.kid = Some(key.kid.clone());

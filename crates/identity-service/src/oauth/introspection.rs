@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::claims::ProfileClaims;
 use super::clients::model::OAuthClient;
 use super::error::OAuthError;
 use crate::accounts;
@@ -52,6 +53,9 @@ pub(crate) struct IntrospectionResponse {
     /// `sso` for a token of an SSO session, `first_party` for a token of a first-party client.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<&'static str>,
+    /// The claims that the scopes of an access token allow.
+    #[serde(flatten)]
+    claims: ProfileClaims,
 }
 
 /// Returns the response for a token, an [`IntrospectionResponse`] as JSON. A client sees its own tokens, or every token if
@@ -105,6 +109,14 @@ async fn of_access_token(
         return Ok(None);
     };
     let ends = session.expires_at.and_utc().timestamp();
+    let claims = match access.scope() {
+        // The introspecting client reads the groups, so they have the form that it is registered for.
+        Some(scope) => {
+            let groups = client.metadata.groups_claim;
+            ProfileClaims::load(app, &account, Some(scope), groups).await?
+        }
+        None => ProfileClaims::default(),
+    };
     Ok(Some(IntrospectionResponse {
         scope: access.scope().map(|scope| scope.to_string()),
         client_id: access.client_id().map(str::to_owned),
@@ -115,6 +127,7 @@ async fn of_access_token(
         aud: Some(app.base_url.to_string()),
         jti: Some(token.jti.clone()),
         origin: access.origin(),
+        claims,
         ..active(app, &account)
     }))
 }

@@ -130,7 +130,7 @@ async fn get_userinfo(
     caller: Result<CurrentUser, Error>,
 ) -> actix_web::Result<HttpResponse> {
     match caller {
-        Ok(caller) => Ok(HttpResponse::Ok().json(userinfo::userinfo(&app, &caller))),
+        Ok(caller) => Ok(HttpResponse::Ok().json(userinfo::userinfo(&app, &caller).await?)),
         Err(error) => userinfo::refused(error),
     }
 }

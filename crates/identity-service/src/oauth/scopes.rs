@@ -42,6 +42,7 @@ fn line(scope: Scope) -> ScopeDescription {
         Scope::OpenId => ("oauth-scope-openid", false),
         Scope::Profile => ("oauth-scope-profile", false),
         Scope::Email => ("oauth-scope-email", false),
+        Scope::Groups => ("oauth-scope-groups", false),
         Scope::Teams => ("oauth-scope-teams", false),
         Scope::TeamsWrite => ("oauth-scope-teams-write", true),
         Scope::SessionsRead => ("oauth-scope-sessions-read", false),

@@ -3,13 +3,13 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::WWW_AUTHENTICATE;
-use auth_types::Scope;
 use serde::Serialize;
 use serde_json::json;
 use service_kit::Problem;
 use utoipa::ToSchema;
 
 use super::claims::ProfileClaims;
+use super::clients::service::find_known_client;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -23,14 +23,18 @@ pub(crate) struct UserinfoResponse {
     claims: ProfileClaims,
 }
 
-/// Builds the claims about the caller: all of them for a token without scopes.
-pub(crate) fn userinfo(app: &App, caller: &CurrentUser) -> UserinfoResponse {
-    let scope = caller.token.access.scope();
-    let has = |wanted: Scope| scope.is_none_or(|scope| scope.contains(wanted));
-    UserinfoResponse {
+/// Returns the claims about the caller: all of them for a token without scopes.
+pub(crate) async fn userinfo(app: &App, caller: &CurrentUser) -> Result<UserinfoResponse, Error> {
+    let access = &caller.token.access;
+    let client = match access.client_id() {
+        Some(id) => find_known_client(app, id).await?,
+        None => None,
+    };
+    let groups = client.and_then(|client| client.metadata.groups_claim);
+    Ok(UserinfoResponse {
         sub: caller.account.id.to_string(),
-        claims: ProfileClaims::from_account(&caller.account, &app.base_url, has),
-    }
+        claims: ProfileClaims::load(app, &caller.account, access.scope(), groups).await?,
+    })
 }
 
 /// Reports a refusal in the header `WWW-Authenticate`, where clients look for it (RFC 6750 section 3.1). Without a token,

@@ -25,10 +25,12 @@ use crate::cookies::Name;
 /// Where a visitor sees a saved form again after signing in.
 pub(super) const RESUME: &str = "/resume";
 /// Fields with text that users write.
-const WRITTEN: [&str; 10] = [
+const WRITTEN: [&str; 13] = [
     "bio",
     "description",
+    "display_name",
     "email",
+    "locale",
     "name",
     "redirect_uris",
     "slug",
@@ -36,6 +38,7 @@ const WRITTEN: [&str; 10] = [
     "user_code",
     "username",
     "website_url",
+    "zoneinfo",
 ];
 
 /// A form of the hosted pages, and its sender. An absent text field parses as empty only if the type says so with

@@ -1,11 +1,15 @@
-//! The validation of bio and website.
+//! The validation of profile fields.
 
+use chrono_tz::Tz;
+use unic_langid::LanguageIdentifier;
 use url::Url;
 
 use crate::error::Error;
 
 const MAX_BIO_CHARS: usize = 2_000;
 const MAX_WEBSITE_CHARS: usize = 2_048;
+/// RFC 5646 section 4.4.1: longer tags need extensions, which say nothing about a language.
+const MAX_LOCALE_CHARS: usize = 35;
 
 /// Checks the length of a bio.
 pub(super) fn check_bio(text: &str) -> Result<(), Error> {
@@ -31,6 +35,27 @@ pub(super) fn check_website(text: &str) -> Result<(), Error> {
     Err(Error::Validation(
         "website_url must be an http or https address of at most 2048 characters".into(),
     ))
+}
+
+/// Returns a language tag in its usual spelling: `de_at` becomes `de-AT`.
+pub(super) fn parse_locale(tag: &str) -> Result<String, Error> {
+    let parsed = tag.parse::<LanguageIdentifier>();
+    match parsed {
+        Ok(parsed) if tag.len() <= MAX_LOCALE_CHARS => Ok(parsed.to_string()),
+        _ => Err(Error::Validation(
+            "locale must be a language tag such as en or de-AT".into(),
+        )),
+    }
+}
+
+/// Checks that a time zone is in the IANA database.
+pub(super) fn check_zoneinfo(name: &str) -> Result<(), Error> {
+    match name.parse::<Tz>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Validation(
+            "zoneinfo must be a time zone of the IANA database, such as Europe/Berlin".into(),
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +97,39 @@ mod tests {
         }
         let longest = format!("https://example.com/{}", "a".repeat(2_048 - 20));
         assert!(check_website(&longest).is_ok());
+    }
+
+    #[test]
+    fn a_locale_is_stored_in_its_usual_spelling() {
+        for (tag, stored) in [
+            ("en", "en"),
+            ("de_at", "de-AT"),
+            ("ZH-hant-tw", "zh-Hant-TW"),
+            ("es-419", "es-419"),
+        ] {
+            assert_eq!(parse_locale(tag).ok().as_deref(), Some(stored));
+        }
+        let long = format!("de-DE{}", "-1901abcd".repeat(8));
+        for bad in ["", "e", "english language", "en-", "<b>", "en\n", &long] {
+            assert!(parse_locale(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_zone_is_one_of_the_iana_database() {
+        for good in ["Europe/Berlin", "UTC", "America/Argentina/Ushuaia"] {
+            assert!(check_zoneinfo(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "Berlin",
+            "Europe/Berln",
+            "UTC+1",
+            "../etc/passwd",
+            "Europe/Berlin ",
+        ] {
+            assert!(check_zoneinfo(bad).is_err(), "{bad:?}");
+        }
     }
 
     proptest! {

@@ -9,8 +9,11 @@ use crate::schema::users;
 #[derive(AsChangeset)]
 #[diesel(table_name = users)]
 pub(super) struct ProfileChanges<'a> {
+    pub(super) display_name: Option<Option<&'a str>>,
     pub(super) bio: Option<Option<&'a str>>,
     pub(super) website_url: Option<Option<&'a str>>,
+    pub(super) locale: Option<Option<&'a str>>,
+    pub(super) zoneinfo: Option<Option<&'a str>>,
     pub(super) email: Option<&'a str>,
     pub(super) email_verified: Option<bool>,
     pub(super) updated_at: NaiveDateTime,

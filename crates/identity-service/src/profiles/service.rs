@@ -1,7 +1,7 @@
 use auth_types::UserId;
 use auth_types::wire::{User, is_placeholder};
 
-use super::field_rules::{check_bio, check_website};
+use super::field_rules::{check_bio, check_website, check_zoneinfo, parse_locale};
 use super::queries::{self, ProfileChanges};
 use super::wire::UpdateProfileRequest;
 use crate::accounts::model::AccountRow;
@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
+use crate::names::parse_name_in;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
 use crate::rate_limits::AccountLimit;
@@ -52,6 +53,15 @@ async fn prepare(
     id: UserId,
     request: &mut UpdateProfileRequest,
 ) -> Result<PhotoChange, Error> {
+    if let Some(Some(display_name)) = &mut request.display_name {
+        *display_name = parse_name_in("display_name", display_name)?;
+    }
+    if let Some(Some(locale)) = &mut request.locale {
+        *locale = parse_locale(locale)?;
+    }
+    if let Some(Some(zoneinfo)) = &request.zoneinfo {
+        check_zoneinfo(zoneinfo)?;
+    }
     if let Some(Some(bio)) = &request.bio {
         check_bio(bio)?;
     }
@@ -111,12 +121,18 @@ fn apply(
         new.as_ref().is_some_and(|new| new != old)
     };
     let mut changed = email.is_some()
+        || differs(&request.display_name, &account.display_name)
+        || differs(&request.locale, &account.locale)
+        || differs(&request.zoneinfo, &account.zoneinfo)
         || differs(&request.bio, &account.bio)
         || differs(&request.website_url, &account.website_url);
     if changed {
         let changes = ProfileChanges {
+            display_name: request.display_name.as_ref().map(Option::as_deref),
             bio: request.bio.as_ref().map(Option::as_deref),
             website_url: request.website_url.as_ref().map(Option::as_deref),
+            locale: request.locale.as_ref().map(Option::as_deref),
+            zoneinfo: request.zoneinfo.as_ref().map(Option::as_deref),
             email: email.as_ref().map(Email::as_str),
             email_verified: email.is_some().then_some(false),
             updated_at: tx.now.naive_utc(),

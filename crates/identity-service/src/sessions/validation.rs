@@ -1,8 +1,6 @@
-use std::sync::Arc;
-
 use actix_web::web::Bytes;
-use auth_types::UserId;
-use auth_types::wire::{TeamMembership, ValidateResponse};
+use auth_types::Scope;
+use auth_types::wire::ValidateResponse;
 use chrono::{DateTime, Utc};
 
 use crate::accounts::model::Viewer;
@@ -10,26 +8,7 @@ use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::change_feed::ResponseKey;
 use crate::error::Error;
-use crate::teams;
-
-/// Returns the teams of an account, from the cache while the change feed is alive.
-async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>, Error> {
-    let ticket = app.cache.ticket();
-    if let Some(known) = ticket.and_then(|ticket| app.cache.teams(ticket, user_id)) {
-        return Ok(known);
-    }
-    let rows = app
-        .read(move |db| teams::queries::list_memberships(db, user_id))
-        .await?;
-    let teams: Arc<[TeamMembership]> = rows
-        .into_iter()
-        .map(teams::model::MembershipRow::into_wire)
-        .collect::<Result<_, _>>()?;
-    if let Some(ticket) = ticket {
-        app.cache.insert_teams(ticket, user_id, &teams);
-    }
-    Ok(teams)
-}
+use crate::teams::memberships::list_memberships;
 
 /// Validates a token and returns the response body, with the account's teams if requested. The body is
 /// cached for repeated requests.
@@ -69,18 +48,21 @@ async fn response_for(
 ) -> Result<ValidateResponse, Error> {
     let user_id = caller.account.id;
     let teams = match with_teams && caller.token.access.sees_teams() {
-        true => Some(memberships(app, user_id).await?.to_vec()),
+        true => Some(list_memberships(app, user_id).await?.to_vec()),
         false => None,
     };
     let now = now.naive_utc();
     let access = &caller.token.access;
     // Only here does an OAuth client see a placeholder address: with its scope `email`, the response always has the field.
-    let viewer = Viewer::with_email(access.sees_email());
+    let viewer = Viewer {
+        placeholder: true,
+        ..Viewer::from_access(access)
+    };
     let user = caller.account.to_user(viewer, now, &app.base_url)?;
     let mut premium = caller
         .account
         .premium(|tier| app.premium.bandwidth_mb(tier), now)?;
-    if !access.sees_end_of_plan() {
+    if !access.sees(Scope::Profile) {
         premium.expires_at = None;
     }
     let scope = caller.token.access.scope();

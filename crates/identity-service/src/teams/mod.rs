@@ -2,6 +2,7 @@
 
 pub(crate) mod authorization;
 pub(crate) mod members;
+pub(crate) mod memberships;
 pub(crate) mod model;
 pub(crate) mod queries;
 pub(crate) mod removal;

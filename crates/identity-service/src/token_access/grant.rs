@@ -191,16 +191,9 @@ impl TokenAccess {
         }
     }
 
-    /// Whether the token may read the account's e-mail address.
-    pub(crate) fn sees_email(&self) -> bool {
-        self.scope()
-            .is_none_or(|scope| scope.contains(Scope::Email))
-    }
-
-    /// Whether the token may read when the account's plan ends. Other clients see only the plan.
-    pub(crate) fn sees_end_of_plan(&self) -> bool {
-        self.scope()
-            .is_none_or(|scope| scope.contains(Scope::Profile))
+    /// Whether the token has a scope, or is not limited by scopes.
+    pub(crate) fn sees(&self, scope: Scope) -> bool {
+        self.scope().is_none_or(|scopes| scopes.contains(scope))
     }
 
     /// Whether the token may read the account's teams together with the account.

@@ -126,7 +126,10 @@ async fn a_profile_is_saved_and_errors_appear_beside_their_field() {
     let form = form.form("/account/profile");
     let form = form
         .set("bio", "Mathematician\r\n& <b>poet's</b> child")
-        .set("website_url", "https://ada.example/");
+        .set("website_url", "https://ada.example/")
+        .set("display_name", "Ada <i>Lovelace</i>")
+        .set("locale", "en-gb")
+        .set("zoneinfo", "Europe/London");
     let page = browser.submit(form.clone()).await.expect(200);
     let page = page.says("Profile saved.");
     assert_eq!(
@@ -134,8 +137,19 @@ async fn a_profile_is_saved_and_errors_appear_beside_their_field() {
         Some("Mathematician\n& <b>poet's</b> child")
     );
     assert!(!page.html.contains("<b>poet"));
+    let home = browser.get("/account").await;
+    assert!(
+        home.text().contains("Ada <i>Lovelace</i> ada"),
+        "{}",
+        home.text()
+    );
     let me = identity.me(&ada).await;
     assert_eq!(me["bio"], "Mathematician\n& <b>poet's</b> child");
+    assert_eq!(me["display_name"], "Ada <i>Lovelace</i>");
+    assert_eq!(
+        (&me["locale"], &me["zoneinfo"]),
+        (&json!("en-GB"), &json!("Europe/London"))
+    );
 
     let bad = form.clone().set("website_url", "javascript:alert(1)");
     let page = browser.submit(bad).await.expect(400);
@@ -146,6 +160,20 @@ async fn a_profile_is_saved_and_errors_appear_beside_their_field() {
     assert_eq!(typed.value("website_url"), Some("javascript:alert(1)"));
     assert!(typed.value("bio").unwrap().starts_with("Mathematician"));
     assert_eq!(identity.me(&ada).await, me);
+    for (field, value) in [
+        ("display_name", "a\u{202e}b"),
+        ("locale", "in English"),
+        ("zoneinfo", "Mars/Base"),
+    ] {
+        let page = browser
+            .submit(form.clone().set(field, value))
+            .await
+            .expect(400);
+        assert!(
+            page.html.contains(&format!("id=\"{field}-error\"")),
+            "{field}"
+        );
+    }
 
     let nul = form.clone().set("bio", "a\0b");
     browser.submit(nul).await.expect(400);

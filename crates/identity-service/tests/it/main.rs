@@ -38,6 +38,7 @@ mod name_rules;
 mod oauth_attacks;
 mod oauth_authentication;
 mod oauth_authorize;
+mod oauth_claims;
 mod oauth_clients;
 mod oauth_codes;
 mod oauth_consent;

@@ -107,7 +107,7 @@ async fn a_client_is_registered_shown_gets_a_new_secret_and_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_first_party_clients_can_have_the_account_scope() {
     let provider = Provider::start().await;
-    let all = "openid profile email teams teams:write sessions:read sessions:write integrations:write offline_access account";
+    let all = "openid profile email groups teams teams:write sessions:read sessions:write integrations:write offline_access account";
     for (body, given) in [
         (json!({ "name": "App" }), Some("openid profile email")),
         (json!({ "name": "App", "scope": "openid account" }), None),
@@ -148,7 +148,7 @@ async fn only_first_party_clients_can_have_the_account_scope() {
         .api
         .get("/.well-known/openid-configuration");
     let supported = call.send().await.expect(200).json()["scopes_supported"].clone();
-    assert_eq!(supported.as_array().unwrap().len(), 9);
+    assert_eq!(supported.as_array().unwrap().len(), 10);
     assert!(!supported.to_string().contains("account"));
 }
 

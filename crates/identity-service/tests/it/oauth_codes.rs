@@ -70,12 +70,17 @@ async fn with_openid_alone_a_client_sees_no_more_of_the_account_than_a_stranger(
     let oauth = OAuth::start().await;
     let identity = &oauth.identity;
     identity.sql(
-        "UPDATE users SET email = 'ada@example.com', email_verified = TRUE, bio = 'of me', premium_tier = 'PREMIUM', \
+        "UPDATE users SET email = 'ada@example.com', email_verified = TRUE, bio = 'of me', locale = 'en', zoneinfo = 'UTC', \
+         display_name = 'Ada Lovelace', premium_tier = 'PREMIUM', \
          premium_expires_at = '2027-01-01 00:00:00' WHERE username = 'ada'",
     );
     let profile = format!("/api/auth/user/{}", oauth.ada.id);
     let stranger = identity.api.get(&profile).send().await.expect(200).json();
-    assert_eq!(stranger["user"]["email"], Value::Null);
+    for hidden in ["email", "locale", "zoneinfo"] {
+        assert_eq!(stranger["user"][hidden], Value::Null);
+    }
+    assert_eq!(stranger["user"]["email_verified"], false);
+    assert_eq!(stranger["user"]["display_name"], "Ada Lovelace");
     for client in ["web", "native"] {
         let pair = oauth.tokens(client, "openid").await;
         assert_eq!(pair["user"], stranger["user"]);
@@ -105,7 +110,23 @@ async fn with_openid_alone_a_client_sees_no_more_of_the_account_than_a_stranger(
         );
     }
     let pair = oauth.tokens("web", "openid profile email").await;
-    assert_eq!(pair["user"]["email"], "ada@example.com");
+    let own = identity.api.get("/api/auth/me").bearer(&oauth.ada.access);
+    let own = own.send().await.expect(200).json();
+    assert_eq!(pair["user"], own["user"]);
+    for (scope, sees_email, sees_locale) in
+        [("openid email", true, false), ("profile", false, true)]
+    {
+        let user = oauth.tokens("web", scope).await["user"].clone();
+        let seen = |name: &str| user[name] == own["user"][name];
+        assert_eq!(
+            (seen("email"), seen("email_verified")),
+            (sees_email, sees_email)
+        );
+        assert_eq!(
+            (seen("locale"), seen("zoneinfo")),
+            (sees_locale, sees_locale)
+        );
+    }
     let validated = identity.validate(&signed_in(&pair).access).await;
     let premium = validated.expect(200).json()["premium"].clone();
     assert_eq!(premium["expires_at"], "2027-01-01T00:00:00Z");

@@ -28,6 +28,7 @@ async fn introspection_describes_the_clients_own_tokens() {
             "aud": base,
             "iss": base,
             "jti": decoded(&given.access, 1)["jti"],
+            "groups": [],
         })
     );
     let refresh_token = json!({

@@ -13,12 +13,16 @@ async fn userinfo_claims_follow_the_scopes() {
     let body = json!({ "username": "Ada", "password": crate::support::PASSWORD, "email": "ada@example.com" });
     let own = provider.identity.api.post("/api/auth/register").json(body);
     let own = signed_in(&own.send().await.expect(201).json());
-    provider
-        .identity
-        .sql("UPDATE users SET photo_version = 'v1' WHERE username = 'Ada'");
+    provider.identity.sql(
+        "UPDATE users SET photo_version = 'v1', display_name = 'Ada Lovelace', locale = 'en-GB', \
+         zoneinfo = 'Europe/London' WHERE username = 'Ada'",
+    );
     let base = provider.identity.running.base_url();
     let sub = json!({ "sub": own.id.to_string() });
     let profile = json!({
+        "name": "Ada Lovelace",
+        "locale": "en-GB",
+        "zoneinfo": "Europe/London",
         "preferred_username": "Ada",
         "profile": format!("{base}/api/auth/user/{}", own.id),
         "picture": format!("{base}/api/public/user/{}/profile-photo/file?v=v1", own.id),
@@ -49,7 +53,8 @@ async fn userinfo_claims_follow_the_scopes() {
     // A first-party session is not limited by scopes.
     let call = provider.identity.api.get(PATH).bearer(&own.access);
     let told = call.send().await.expect(200).json();
-    assert_eq!(told, all_of(&[&sub, &profile, &email]));
+    let groups = json!({ "groups": [] });
+    assert_eq!(told, all_of(&[&sub, &profile, &email, &groups]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -86,6 +86,38 @@ async fn a_profile_is_changed_by_its_owner_field_by_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn name_language_and_time_zone_are_optional_and_only_the_name_is_public() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let body = json!({ "display_name": " Ada Lovelace ♜ ", "locale": "en_gb", "zoneinfo": "Europe/London" });
+    let user = put(&identity, &ada, body).await.expect(200).json()["user"].clone();
+    let own = ["Ada Lovelace ♜", "en-GB", "Europe/London"];
+    let shown =
+        |user: &Value| ["display_name", "locale", "zoneinfo"].map(|name| user[name].clone());
+    assert_eq!(shown(&user), own.map(|value| json!(value)));
+    assert_eq!(user, me(&identity, &ada).await);
+    let path = format!("/api/auth/user/{}", ada.id);
+    let bob = identity.register("bob").await;
+    for call in [
+        identity.api.get(&path),
+        identity.api.get(&path).bearer(&bob.access),
+    ] {
+        let seen = call.send().await.expect(200).json();
+        assert_eq!(
+            shown(&seen["user"]),
+            [json!(own[0]), Value::Null, Value::Null]
+        );
+    }
+    let call = identity.api.get("/api/auth/export").bearer(&ada.access);
+    let exported = call.send().await.expect(200).json();
+    assert_eq!(shown(&exported["account"]), own.map(|value| json!(value)));
+
+    let nothing = json!({ "display_name": null, "locale": null, "zoneinfo": null });
+    let user = put(&identity, &ada, nothing).await.expect(200).json()["user"].clone();
+    assert_eq!(shown(&user), [Value::Null, Value::Null, Value::Null]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_caller_is_checked_before_the_body() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
@@ -139,6 +171,19 @@ async fn an_invalid_field_refuses_the_whole_request() {
     for bad in [
         json!({ "bio": "x".repeat(2_001) }),
         json!({ "bio": 5 }),
+        json!({ "display_name": "" }),
+        json!({ "display_name": " \u{a0}" }),
+        json!({ "display_name": "x".repeat(101) }),
+        json!({ "display_name": "Ada\nroot" }),
+        json!({ "display_name": "Ada\u{202e}toor" }),
+        json!({ "display_name": "Ada\u{200b}" }),
+        json!({ "display_name": 5 }),
+        json!({ "locale": "in English" }),
+        json!({ "locale": "" }),
+        json!({ "locale": "en<script>" }),
+        json!({ "zoneinfo": "Europe/Berln" }),
+        json!({ "zoneinfo": "../../etc/passwd" }),
+        json!({ "zoneinfo": "" }),
         json!({ "bio": ["x"] }),
         json!({ "bio": "a\u{0}b" }),
         json!({ "website_url": "javascript:alert(1)" }),

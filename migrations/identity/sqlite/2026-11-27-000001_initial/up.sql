@@ -16,6 +16,10 @@ CREATE TABLE users (
     updated_at TIMESTAMP NOT NULL,
     -- A prefix of the hash of the photo's content, so that lists of accounts need not read photos.
     photo_version TEXT,
+    display_name TEXT,
+    -- A language tag (BCP 47) and a time zone of the IANA database.
+    locale TEXT,
+    zoneinfo TEXT,
     CONSTRAINT users_username_lower_key UNIQUE (username_lower)
 );
 -- Verifying an address takes it from every account that has it, whatever the state of their claims.

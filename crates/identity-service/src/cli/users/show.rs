@@ -46,6 +46,7 @@ pub(super) fn described(user: &AdminUser) -> String {
     record([
         ("id", of.id.to_string()),
         ("username", of.username.clone()),
+        ("name", or_dash(of.display_name.as_ref())),
         (
             "e-mail",
             email(user).map_or_else(|| "none".to_owned(), |text| format!("{text}{verified}")),
@@ -55,6 +56,8 @@ pub(super) fn described(user: &AdminUser) -> String {
         ("state", status(user).to_owned()),
         ("second factor", on_off(user.totp_enabled)),
         ("open sessions", user.sessions.to_string()),
+        ("language", or_dash(of.locale.as_ref())),
+        ("time zone", or_dash(of.zoneinfo.as_ref())),
         (
             "last sign-in",
             user.last_sign_in_at.map_or_else(|| "-".to_owned(), utc),
@@ -62,6 +65,10 @@ pub(super) fn described(user: &AdminUser) -> String {
         ("created", utc(of.created_at)),
         ("changed", utc(of.updated_at)),
     ])
+}
+
+fn or_dash(field: Option<&String>) -> String {
+    field.cloned().unwrap_or_else(|| "-".to_owned())
 }
 
 pub(super) fn with_password_line(line: String, made: &PasswordResponse) -> String {

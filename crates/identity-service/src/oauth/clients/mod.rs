@@ -15,5 +15,5 @@ pub(crate) mod service;
 pub(crate) mod wire;
 
 pub(crate) use grant_types::GrantType;
-pub(crate) use metadata::ClientMetadata;
+pub(crate) use metadata::{ClientMetadata, GroupsClaim};
 pub(crate) use registration::NewClient;

@@ -29,6 +29,22 @@ pub(super) fn known_client(app: &App, id: &str) -> Option<Arc<OAuthClient>> {
     app.cache.client(app.cache.ticket()?, id)
 }
 
+/// Returns a client from the cache, or else from the database.
+pub(crate) async fn find_known_client(
+    app: &App,
+    id: &str,
+) -> Result<Option<Arc<OAuthClient>>, Error> {
+    if let Some(client) = known_client(app, id) {
+        return Ok(Some(client));
+    }
+    let ticket = app.cache.ticket();
+    let client = find_client(app, id).await?.map(Arc::new);
+    if let (Some(ticket), Some(client)) = (ticket, &client) {
+        app.cache.insert_client(ticket, client);
+    }
+    Ok(client)
+}
+
 /// Returns a client for an administrator.
 pub(crate) async fn get(app: &App, id: &str) -> Result<OAuthClient, Error> {
     find_client(app, id).await?.ok_or(Error::ClientNotFound)

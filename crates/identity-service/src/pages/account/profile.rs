@@ -1,4 +1,4 @@
-//! The public profile of an account.
+//! The profile of an account.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -21,23 +21,31 @@ use crate::request_context::RequestContext;
 struct ProfilePage<'a> {
     frame: PageFrame,
     portrait: Avatar,
-    bio: &'a str,
-    website_url: &'a str,
+    input: &'a ProfileForm,
 }
 
-#[derive(Deserialize)]
+/// The fields of a profile. An empty one is not set.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct ProfileForm {
-    #[serde(default)]
+    display_name: String,
     bio: String,
-    #[serde(default)]
     website_url: String,
+    locale: String,
+    zoneinfo: String,
 }
 
 pub(super) async fn page(caller: SignedInVisitor, query: Query<DoneQuery>) -> HttpResponse {
     let account = &caller.user.account;
-    let bio = account.bio.as_deref().unwrap_or_default();
-    let website_url = account.website_url.as_deref().unwrap_or_default();
-    show(&caller, query.0.messages(), (bio, website_url))
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let stored = ProfileForm {
+        display_name: text(&account.display_name),
+        bio: text(&account.bio),
+        website_url: text(&account.website_url),
+        locale: text(&account.locale),
+        zoneinfo: text(&account.zoneinfo),
+    };
+    show(&caller, query.0.messages(), &stored)
 }
 
 pub(super) async fn save(
@@ -47,31 +55,29 @@ pub(super) async fn save(
     let (caller, input) = form.by_caller()?;
     let user = &caller.user;
     let request = UpdateProfileRequest {
+        display_name: Some(text::given(input.display_name.clone())),
         // Browsers end lines with CR LF, programs with LF.
         bio: Some(text::given(input.bio.replace("\r\n", "\n"))),
         website_url: Some(text::given(input.website_url.clone())),
+        locale: Some(text::given(input.locale.clone())),
+        zoneinfo: Some(text::given(input.zoneinfo.clone())),
         ..UpdateProfileRequest::default()
     };
     let saved = service::update_user(&caller.visitor.app, user, request, context).await;
     match saved {
         Ok(_) => Ok(caller.visitor.see_other("/account/profile?done=profile")),
         Err(error) => {
-            let messages = messages_for(error, &["bio", "website_url"])?;
-            Ok(show(&caller, messages, (&input.bio, &input.website_url)))
+            let fields = ["display_name", "bio", "website_url", "locale", "zoneinfo"];
+            Ok(show(&caller, messages_for(error, &fields)?, &input))
         }
     }
 }
 
-fn show(
-    caller: &SignedInVisitor,
-    messages: FormMessages,
-    (bio, website_url): (&str, &str),
-) -> HttpResponse {
+fn show(caller: &SignedInVisitor, messages: FormMessages, input: &ProfileForm) -> HttpResponse {
     let page = ProfilePage {
         frame: caller.visitor.frame(t("account-profile")).with(messages),
         portrait: Avatar::from_account(&caller.user.account),
-        bio,
-        website_url,
+        input,
     };
     caller.visitor.show(page.frame.status(), &page)
 }

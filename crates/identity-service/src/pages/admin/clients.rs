@@ -35,7 +35,7 @@ struct ClientsPage {
 struct NewClientPage<'a> {
     frame: PageFrame,
     input: &'a ClientForm,
-    scopes: [Scope; 10],
+    scopes: [Scope; Scope::ALL.len()],
 }
 
 #[derive(Template)]

@@ -64,7 +64,7 @@ copy() {
 }
 
 copy identity
-drained worksession.identity notify.mail
+drained worksession.identity notify.mail notify.logouts
 copy worksession
 drained notify.chat notify.webhooks worksession.webhooks
 copy notifier

@@ -23,6 +23,8 @@ pub use dead_letters::{DeadLetter, DeadLetterCheckout, DeadLetterError, DeadLett
 pub use message::{
     Acknowledgement, BatchOptions, BrokerError, ConsumeOptions, Delivery, Message, PublishOutcome,
 };
-pub use relay::{BccFilter, Relay, RelayHandle, RelayOptions};
+pub use relay::{
+    BccFilter, Completion, CompletionFuture, Relay, RelayHandle, RelayOptions, RowCompletion,
+};
 pub use topology::Queue;
 pub use url::{BrokerUrl, InvalidBrokerUrl};

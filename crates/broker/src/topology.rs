@@ -22,6 +22,8 @@ pub enum Queue {
     NotifyMail,
     /// Webhook deliveries and addresses for the notifier.
     NotifyWebhooks,
+    /// Logouts that the notifier reports to OAuth clients.
+    NotifyLogouts,
     /// Changes of accounts and teams, from the identity service to the work-session service.
     WorksessionIdentity,
     /// Delivery results, from the notifier to the work-session service.
@@ -32,10 +34,11 @@ pub enum Queue {
 }
 
 impl Queue {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::NotifyChat,
         Self::NotifyMail,
         Self::NotifyWebhooks,
+        Self::NotifyLogouts,
         Self::WorksessionIdentity,
         Self::WorksessionFeedback,
         Self::WorksessionWebhooks,
@@ -48,6 +51,7 @@ impl Queue {
             Self::NotifyChat => "notify.chat",
             Self::NotifyMail => "notify.mail",
             Self::NotifyWebhooks => "notify.webhooks",
+            Self::NotifyLogouts => "notify.logouts",
             Self::WorksessionIdentity => "worksession.identity",
             Self::WorksessionFeedback => "worksession.feedback",
             Self::WorksessionWebhooks => "worksession.webhooks",
@@ -71,6 +75,7 @@ impl Queue {
                 // A deleted account's deliveries are deleted too.
                 (Exchange::Public, "identity.user_changed.#"),
             ],
+            Self::NotifyLogouts => &[(Exchange::Private, "identity.logout_requested.v1")],
             Self::WorksessionIdentity => &[(Exchange::Public, "identity.#")],
             Self::WorksessionFeedback => &[
                 (Exchange::Public, "notification.#"),
@@ -149,7 +154,8 @@ mod tests {
     fn each_event_is_routed_to_its_queues() {
         use Exchange::{Private, Public};
         use Queue::{
-            NotifyChat, NotifyMail, NotifyWebhooks, WorksessionFeedback, WorksessionIdentity,
+            NotifyChat, NotifyLogouts, NotifyMail, NotifyWebhooks, WorksessionFeedback,
+            WorksessionIdentity,
         };
         let message = |exchange, key: &str, has_subscriber| Message {
             exchange,
@@ -165,6 +171,7 @@ mod tests {
             (Private, "integration.configured.v1", NotifyChat),
             (Private, "chat.test_requested.v1", NotifyChat),
             (Private, "mail.requested.v1", NotifyMail),
+            (Private, "identity.logout_requested.v1", NotifyLogouts),
             (Private, "webhook.configured.v1", NotifyWebhooks),
             (Private, "webhook.due.v1", NotifyWebhooks),
             (Private, "webhook.replayed.v1", NotifyWebhooks),

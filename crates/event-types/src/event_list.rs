@@ -2,7 +2,7 @@
 
 use crate::{
     ChatTestRequested, ChatTested, EventData, Exchange, IntegrationConfigured, IntegrationDisabled,
-    MailRequested, MembershipChanged, NotificationDelivered, NotificationFailed,
+    LogoutRequested, MailRequested, MembershipChanged, NotificationDelivered, NotificationFailed,
     NotificationSkipped, SessionAbandoned, SessionRevoked, SessionStarted, SessionSubmitted,
     TeamChanged, UserChanged, WebhookAttempted, WebhookConfigured, WebhookDisabled, WebhookDue,
     WebhookReplayed, WebhookTest,
@@ -33,6 +33,7 @@ events! {
     IntegrationDisabled = "integration.disabled.v1" on Public, "team-project" of project_id;
     ChatTestRequested = "chat.test_requested.v1" on Private, "team-project" of project_id;
     ChatTested = "chat.tested.v1" on Public, "team-project" of project_id;
+    LogoutRequested = "identity.logout_requested.v1" on Private, "client" of client_id;
     MailRequested = "mail.requested.v1" on Private, "mail" of template;
     NotificationDelivered = "notification.delivered.v1" on Public, "session" of notification.session_id;
     NotificationFailed = "notification.failed.v1" on Public, "session" of notification.session_id;

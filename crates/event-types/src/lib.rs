@@ -8,6 +8,7 @@ mod envelope;
 mod event_list;
 mod identity;
 mod integration;
+mod logout;
 mod mail;
 mod notification;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use integration::{
     ChatAddress, ChatDestination, ChatTestRequested, ChatTested, IntegrationConfigured,
     IntegrationDisabled,
 };
+pub use logout::{LogoutCall, LogoutRequested, LogoutToken};
 pub use mail::{Mail, MailRequested, MailTemplate};
 pub use notification::{
     Notification, NotificationDelivered, NotificationFailed, NotificationSkipped, NotifiedEvent,

@@ -33,8 +33,9 @@ pub(crate) enum Role {
 }
 
 /// The events on `work.private`, and the one that is sent to a single webhook only. They have no public schema.
-const PRIVATE: [&str; 7] = [
+const PRIVATE: [&str; 8] = [
     "chat.test_requested.v1",
+    "identity.logout_requested.v1",
     "integration.configured.v1",
     "mail.requested.v1",
     "webhook.configured.v1",

@@ -1,6 +1,6 @@
 //! The state that all requests of the service share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
@@ -25,12 +25,16 @@ use crate::passwords::PasswordHasher;
 use crate::photos::processor::PhotoProcessor;
 use crate::rate_limits::RateLimits;
 use crate::sessions::queries::RefreshBatcher;
+use crate::token_access::COOKIE_LIFE;
 use crate::tokens::SigningAlgorithm;
 use crate::tokens::access_token::AccessTokens;
 use crate::tokens::key_store::KeyStore;
 
 /// How long an ID token is valid. It only describes one sign-in and grants no access; clients read it once.
 pub(crate) const ID_TOKEN_LIFE: Duration = Duration::hours(1);
+/// How long a retired key verifies at least. ID tokens are hints for as long as the sign-in of a browser lasts, and the
+/// last logout tokens are valid a day after they were signed.
+const KEYS_KEPT: Duration = COOKIE_LIFE;
 
 /// The encryption keys, from the configuration or the data directory.
 pub(crate) struct Secrets {
@@ -44,6 +48,8 @@ pub(crate) struct Secrets {
 pub(crate) struct Sealers {
     /// The notifier has the same key.
     pub(crate) mails: Sealer,
+    /// The notifier has the same key.
+    pub(crate) logouts: Sealer,
     /// The work-session service has the same key.
     pub(crate) questions: Sealer,
     pub(crate) second_factors: Sealer,
@@ -55,6 +61,7 @@ impl Sealers {
     fn new(own: &SealingKeys, shared: &SealingKeys) -> Result<Self, SealError> {
         Ok(Self {
             mails: shared.sealer(Purpose::Mails)?,
+            logouts: shared.sealer(Purpose::Logouts)?,
             questions: shared.sealer(Purpose::Questions)?,
             second_factors: own.sealer(Purpose::SecondFactors)?,
             first_steps: own.sealer(Purpose::FirstSteps)?,
@@ -74,7 +81,7 @@ pub(crate) struct App {
     /// Cached rows, valid while the change feed is alive.
     pub(crate) cache: Arc<IdentityCache>,
     /// Wakes the relay when there are events to publish. Commands have none; the running service publishes their events.
-    pub(crate) relay: Option<RelayHandle>,
+    pub(crate) relay: OnceLock<RelayHandle>,
     pub(crate) sealers: Sealers,
     /// The public address, without a trailing slash.
     pub(crate) base_url: Arc<str>,
@@ -106,7 +113,6 @@ impl App {
         pool: Pool,
         clock: Clock,
         secrets: &Secrets,
-        relay: Option<RelayHandle>,
     ) -> Result<Self, StartError> {
         let own = sealing_keys(&secrets.own, &config.keys.encryption_keys_old);
         let shared = sealing_keys(&secrets.shared, &config.secrets.encryption_keys_old);
@@ -117,15 +123,15 @@ impl App {
             KeyStore::new(algorithm, pool, clock, sealer, Arc::clone(&cache), ttl)
         };
         let ttl = Duration::seconds(config.tokens.access_ttl_seconds.into());
-        let ec_keys = keys(SigningAlgorithm::Es256, ttl)?;
-        let rsa_keys = keys(SigningAlgorithm::Rs256, ID_TOKEN_LIFE)?;
+        let ec_keys = keys(SigningAlgorithm::Es256, ttl.max(KEYS_KEPT))?;
+        let rsa_keys = keys(SigningAlgorithm::Rs256, KEYS_KEPT)?;
         let key = &secrets.own;
         let bodies = BodyBudget::new(config.limits.large_bodies_mib);
         Ok(Self {
             tokens: AccessTokens::new(base_url.clone(), ttl, ec_keys),
             rsa_keys,
             cache,
-            relay,
+            relay: OnceLock::new(),
             sealers: Sealers::new(&own, &shared)?,
             refreshes: RefreshBatcher::new(&pool),
             passwords: PasswordHasher::new(&config.password),

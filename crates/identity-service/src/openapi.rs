@@ -78,6 +78,8 @@ use crate::{
         totp::routes::renew_recovery_codes,
         oauth::routes::openid_configuration,
         oauth::routes::oauth_metadata,
+        oauth::logout::routes::log_out,
+        oauth::logout::routes::post_log_out,
         oauth::routes::introspect,
         oauth::routes::revoke,
         oauth::routes::get_userinfo,

@@ -116,15 +116,18 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
     }
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
-    let relay = spawn_relay(&pool, &deps, &metrics);
     let app = App::new(
         &config,
         base_url.clone(),
         pool.clone(),
-        deps.clock,
+        deps.clock.clone(),
         &secrets(&config)?,
-        relay.clone(),
     )?;
+    let app = Data::new(app);
+    let relay = spawn_relay(&app, &deps, &metrics);
+    if let Some(relay) = &relay {
+        drop(app.relay.set(relay.clone()));
+    }
     if let Err(error) = app.tokens.warm_up().await {
         // Without migrations of its own, the service may start before its tables exist.
         if config.database.migrate {
@@ -136,7 +139,6 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
     for algorithm in SigningAlgorithm::ALL {
         metrics.register(app.keys(algorithm).reads().clone())?;
     }
-    let app = Data::new(app);
     let watch = FeedWatcher::spawn(pool.clone(), Arc::clone(&app.cache))
         .map_err(|error| StartError::other(format!("the change feed's thread: {error}")))?;
     let figures = housekeeping::HousekeepingMetrics::register(&metrics)?;
@@ -212,7 +214,7 @@ async fn apply_clients(app: &App, config: &Config) -> Result<(), StartError> {
 
 /// Starts the relay that publishes the outbox. The memory broker is useful only if the consumers run in this process.
 /// Otherwise events stay in the outbox until a broker is configured.
-fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandle> {
+fn spawn_relay(app: &Arc<App>, deps: &Deps, metrics: &Metrics) -> Option<RelayHandle> {
     if deps.broker.state() == BrokerState::Memory && !deps.has_consumers {
         log::warn!(
             "no broker is configured (IDENTITY__BROKER__URL): events and mails stay in the outbox"
@@ -220,9 +222,10 @@ fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandl
         return None;
     }
     let clock = deps.clock.clone();
-    let options = RelayOptions::new(NAME, move || clock.now_naive());
+    let mut options = RelayOptions::new(NAME, move || clock.now_naive());
+    options.completion = Some(oauth::logout::tokens::completion(Arc::downgrade(app)));
     Some(Relay::spawn(
-        pool.clone(),
+        app.pool.clone(),
         deps.broker.publisher(),
         options,
         metrics.registry(),

@@ -54,6 +54,7 @@ diesel::table! {
         is_derived -> Bool,
         sso_origin -> Nullable<Text>,
         parent_sid -> Nullable<Text>,
+        authorized_by -> Nullable<Text>,
     }
 }
 

@@ -7,8 +7,8 @@ use auth_types::{TeamRole, UserId};
 use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
 use event_types::{
-    EventData, Mail, MailRequested, MailTemplate, MembershipChanged, SessionRevoked, TeamChanged,
-    TeamRef, UserChanged,
+    EventData, LogoutRequested, Mail, MailRequested, MailTemplate, MembershipChanged,
+    SessionRevoked, TeamChanged, TeamRef, UserChanged,
 };
 use serde_json::json;
 use service_kit::seal::Sealer;
@@ -18,8 +18,10 @@ use crate::app::App;
 use crate::audit::{self, AuditAction, NewAuditEntry};
 use crate::change_feed::{self, ChangeSubject};
 use crate::error::Error;
+use crate::oauth::logout::UnsignedLogout;
 use crate::request_context::RequestContext;
 use crate::sessions;
+use crate::sessions::queries::ClientSession;
 
 /// The CloudEvents `source` of this service's events.
 const SOURCE: &str = "identity-service";
@@ -32,6 +34,7 @@ pub(crate) struct Transaction<'a> {
     /// The public address, without a trailing slash.
     pub(crate) base_url: &'a str,
     mails: &'a Sealer,
+    logouts: &'a Sealer,
     effects: CommitEffects,
 }
 
@@ -51,7 +54,7 @@ impl App {
         T: Send + 'static,
     {
         let (now, context) = (self.clock.now(), context.clone());
-        let mails = self.sealers.mails.clone();
+        let (mails, logouts) = (self.sealers.mails.clone(), self.sealers.logouts.clone());
         let base_url = Arc::clone(&self.base_url);
         let (value, effects) = self
             .pool
@@ -62,6 +65,7 @@ impl App {
                     context: &context,
                     base_url: &base_url,
                     mails: &mails,
+                    logouts: &logouts,
                     effects: CommitEffects::default(),
                 };
                 tx.check_session()?;
@@ -74,7 +78,7 @@ impl App {
             .await?;
         self.cache.remove(&effects.subjects);
         if effects.events
-            && let Some(relay) = &self.relay
+            && let Some(relay) = self.relay.get()
         {
             relay.wake();
         }
@@ -127,7 +131,8 @@ impl Transaction<'_> {
     }
 
     /// Ends the sessions derived from these ended ones and publishes the end of them all. Every process rejects their
-    /// tokens within a second. An OAuth client whose last session ends here loses its access to the account.
+    /// tokens within a second. An OAuth client whose last session ends here loses its access to the account. Clients
+    /// with a back-channel logout address are told, and sign out with the session in which the user let them in.
     pub(crate) fn end_derived_and_publish(
         &mut self,
         user_id: UserId,
@@ -139,7 +144,9 @@ impl Transaction<'_> {
         let now = self.now.naive_utc();
         let below = sessions::queries::end_derived_sessions(self.db, sids, now)?;
         self.audit_ended(user_id, &below, Some("opener_ended"))?;
-        for sids in [sids, &below].concat().chunks(SessionRevoked::MAX_SIDS) {
+        let mut ended = [sids, &below].concat();
+        ended.extend(self.request_logouts(user_id, &ended)?);
+        for sids in ended.chunks(SessionRevoked::MAX_SIDS) {
             self.effects
                 .subjects
                 .extend(sids.iter().cloned().map(ChangeSubject::Session));
@@ -153,6 +160,36 @@ impl Transaction<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Requests a logout call for each of these ended sessions, and for each live one that was authorized in one of
+    /// them. Ends the latter, except with offline access (Back-Channel Logout section 2.7), and returns their ids.
+    fn request_logouts(&mut self, user_id: UserId, ended: &[String]) -> Result<Vec<String>, Error> {
+        let now = self.now.naive_utc();
+        let mut following = Vec::new();
+        for ended in ended.chunks(SessionRevoked::MAX_SIDS) {
+            for session in sessions::queries::list_signed_out(self.db, ended)? {
+                let ends = session.is_live && !session.is_offline;
+                if ends && sessions::queries::revoke(self.db, &session.id, now)? {
+                    following.push(session.id.clone());
+                }
+                self.request_logout(user_id, session)?;
+            }
+        }
+        self.audit_ended(user_id, &following, Some("sign_in_ended"))?;
+        Ok(following)
+    }
+
+    /// Enqueues a logout call. The relay signs its tokens when it publishes the event.
+    fn request_logout(&mut self, user_id: UserId, session: ClientSession) -> Result<(), Error> {
+        let Some(call) = UnsignedLogout::new(user_id, &session)? else {
+            return Ok(());
+        };
+        let sealed = call.seal(self.logouts, &session.client_id)?;
+        self.publish(&LogoutRequested {
+            client_id: session.client_id,
+            sealed,
+        })
     }
 
     /// Publishes that an OAuth client without a session has lost its access to this account.

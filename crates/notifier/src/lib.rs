@@ -1,5 +1,5 @@
-//! The notifier: announces work sessions in a team's chat and to webhooks, and sends the mails of the services. It
-//! stores each notification, webhook call and mail as a row, and retries it until the other side accepts it or it
+//! The notifier: announces work sessions in a team's chat and to webhooks, tells OAuth clients of logouts, and sends
+//! the mails of the services. It stores each notification, call and mail as a row, and retries it until the other side accepts it or it
 //! expires. It reports the outcomes of notifications and calls as events.
 //!
 //! It has no public API (its listener serves probes and metrics), sends no requests to other services, and decides
@@ -13,6 +13,7 @@ mod config;
 mod consumer;
 mod delivery;
 mod forbidden_address;
+mod logouts;
 mod mail;
 mod metrics;
 mod providers;

@@ -91,6 +91,30 @@ impl DeliveryMetrics {
         })
     }
 
+    pub(crate) fn logouts(metrics: &Metrics) -> Result<Self, prometheus::Error> {
+        Ok(Self {
+            outcomes: outcomes(
+                "logout_calls_total",
+                "Settled logout calls to OAuth clients, by outcome",
+                &["delivered", "failed"],
+                metrics,
+            )?,
+            retries: metrics.register(IntCounter::new(
+                "logout_call_retries_total",
+                "Logout calls to OAuth clients that will be retried",
+            )?)?,
+            possible_duplicates: metrics.register(IntCounter::new(
+                "logout_call_possible_duplicates_total",
+                "Logout calls that may be sent twice, because the sender stopped",
+            )?)?,
+            disabled: None,
+            waiting: metrics.register(IntGauge::new(
+                "logout_calls_waiting",
+                "Logout calls that are not settled, counted up to 10,000",
+            )?)?,
+        })
+    }
+
     pub(crate) fn count(&self, counts: &TransitionCounts) {
         for &(state, count) in &counts.ended {
             let outcome = self.outcomes.with_label_values(&[state.name()]);

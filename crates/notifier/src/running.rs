@@ -18,6 +18,7 @@ use crate::broker_monitor::BrokerMonitor;
 use crate::chat::{self, AddressPacer, ChatMedium};
 use crate::config::Config;
 use crate::delivery::{DeliveryRunner, DeliveryStore, StoreContext};
+use crate::logouts::{self, LogoutMedium, LogoutSender};
 use crate::mail::MailService;
 use crate::metrics::DeliveryMetrics;
 use crate::webhooks::{self, WebhookMedium};
@@ -47,6 +48,7 @@ pub struct Running {
     chats: DeliveryRunner,
     mails: DeliveryRunner,
     webhooks: DeliveryRunner,
+    logouts: DeliveryRunner,
     relay: RelayHandle,
     _broker_monitor: BrokerMonitor,
 }
@@ -75,6 +77,7 @@ impl Running {
             self.server.stop(),
             self.chats.stop(),
             self.webhooks.stop(),
+            self.logouts.stop(),
             self.mails.stop()
         );
         // Last, so that it publishes the events of the others.
@@ -100,6 +103,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let keys = config.home().sealing_keys(&config.secrets)?;
     let targets = keys.sealer(Purpose::Webhooks)?;
     let sender = webhooks::WebhookSender::new(guard.clone(), targets, deps.clock.clone());
+    let calls = keys.sealer(Purpose::Logouts)?;
+    let logout_sender = LogoutSender::new(guard.clone(), calls, deps.clock.clone());
     let pacer = AddressPacer::new(deps.clock.clone(), config.chat.interval());
     let chat_sender = chat::ChatSender::new(guard, keys.sealer(Purpose::Chats)?, pacer);
     let mails = keys.sealer(Purpose::Mails)?;
@@ -107,6 +112,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let chat_metrics = DeliveryMetrics::chats(&metrics)?;
     let mail_metrics = DeliveryMetrics::mails(&metrics)?;
     let webhook_metrics = DeliveryMetrics::webhooks(&metrics)?;
+    let logout_metrics = DeliveryMetrics::logouts(&metrics)?;
     let broker_monitor = BrokerMonitor::start(deps.broker.clone(), &metrics)?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
@@ -130,6 +136,13 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let consumer = webhooks::consume(broker, store.clone(), Arc::clone(&wake));
     let webhooks = DeliveryRunner::start(store, wake, consumer);
     let wake = Arc::new(Notify::new());
+    let medium = LogoutMedium {
+        sender: logout_sender,
+    };
+    let store = DeliveryStore::new(medium, logout_metrics, context.clone());
+    let consumer = logouts::consume(broker, store.clone(), Arc::clone(&wake));
+    let logouts = DeliveryRunner::start(store, wake, consumer);
+    let wake = Arc::new(Notify::new());
     let store = DeliveryStore::new(
         ChatMedium::new(config.chat, chat_sender),
         chat_metrics,
@@ -145,6 +158,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         chats,
         mails,
         webhooks,
+        logouts,
         relay,
         _broker_monitor: broker_monitor,
     })

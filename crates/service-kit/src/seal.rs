@@ -42,6 +42,8 @@ pub enum Purpose {
     Webhooks,
     /// Requests of one service to another about accounts and teams.
     Questions,
+    /// Calls that tell OAuth clients of the end of their sessions.
+    Logouts,
 }
 
 /// The configured keys, from which each part of a service gets those for its purposes.
@@ -84,7 +86,7 @@ struct NamedKey {
 
 impl Purpose {
     #[cfg(test)]
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::SigningKeys,
         Self::SecondFactors,
         Self::FirstSteps,
@@ -95,6 +97,7 @@ impl Purpose {
         Self::Chats,
         Self::Webhooks,
         Self::Questions,
+        Self::Logouts,
     ];
 
     /// Returns the name of the key in its derivation (the info of HKDF). Another name results in another key.
@@ -110,6 +113,7 @@ impl Purpose {
             Self::Chats => "chats",
             Self::Webhooks => "webhooks",
             Self::Questions => "questions",
+            Self::Logouts => "logouts",
         }
     }
 }

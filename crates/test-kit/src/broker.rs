@@ -13,10 +13,11 @@ use uuid::Uuid;
 use crate::TestBackend;
 
 /// Everything that the product (crate `broker`, topology) and `docs/events/consume.py` declare.
-const QUEUES: [&str; 9] = [
+const QUEUES: [&str; 10] = [
     "notify.chat",
     "notify.mail",
     "notify.webhooks",
+    "notify.logouts",
     "worksession.identity",
     "worksession.feedback",
     "worksession.webhooks",

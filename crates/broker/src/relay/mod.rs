@@ -7,6 +7,8 @@ mod metrics;
 mod outbox;
 
 use std::collections::HashSet;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,11 +52,36 @@ pub struct RelayOptions {
     pub batches: usize,
     /// Finds the rows that have a subscribed webhook. Without it, no row is assumed to have one.
     pub bcc_filter: Option<BccFilter>,
+    /// Completes rows of one type. Without it, all rows are published as they are.
+    pub completion: Option<RowCompletion>,
 }
 
 /// Returns the ids of the rows that have a subscribed webhook.
 pub type BccFilter =
     Arc<dyn Fn(&mut Db, &[OutboxRow]) -> Result<HashSet<String>, DbError> + Send + Sync>;
+
+/// Completes the rows of one type when they are published, outside of any transaction.
+#[derive(Clone)]
+pub struct RowCompletion {
+    /// The routing key of these rows.
+    pub routing_key: &'static str,
+    /// Returns what is published in place of the row. It must take little time compared with a lease.
+    pub complete: Arc<dyn Fn(OutboxRow) -> CompletionFuture + Send + Sync>,
+}
+
+/// The outcome of a [`RowCompletion`], once it is there.
+pub type CompletionFuture = Pin<Box<dyn Future<Output = Completion> + Send>>;
+
+/// The outcome of a [`RowCompletion`].
+#[derive(Debug)]
+pub enum Completion {
+    /// The row to publish.
+    Done(OutboxRow),
+    /// The row stays in the outbox and is tried again, for this reason.
+    Later(String),
+    /// The row can never be completed, for this reason, and is marked unroutable.
+    Never(String),
+}
 
 impl RelayOptions {
     /// Returns the defaults: a poll every 500 ms, leases of 30 s, and two batches of 500 rows in progress.
@@ -68,6 +95,7 @@ impl RelayOptions {
             batch: 500,
             batches: 2,
             bcc_filter: None,
+            completion: None,
         }
     }
 }

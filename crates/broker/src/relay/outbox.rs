@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Metrics, RelayOptions};
+use super::{Completion, Metrics, RelayOptions};
 use crate::backoff::Backoff;
 use crate::{Message, PublishOutcome, Publisher};
 
@@ -152,7 +152,22 @@ impl Outbox {
         // The lease of a single row covers no other.
         let some_late = batch.rows.len() > 1;
         let (mut messages, mut unroutable) = (Vec::with_capacity(batch.rows.len()), Vec::new());
+        let mut retained = Vec::new();
         for row in batch.rows {
+            let id = row.id.clone();
+            let row = match self.complete(row).await {
+                Completion::Done(row) => row,
+                Completion::Later(reason) => {
+                    log::warn!("the event {id} waits in the outbox: {reason}");
+                    retained.push(id);
+                    continue;
+                }
+                Completion::Never(reason) => {
+                    log::error!("the event {id} cannot be published, marked unroutable: {reason}");
+                    unroutable.push(id);
+                    continue;
+                }
+            };
             match message(&row, batch.subscribed.contains(&row.id)) {
                 Some(message) => messages.push(message),
                 None => {
@@ -174,6 +189,7 @@ impl Outbox {
         let mut results = PublishResults {
             batch_id: batch.id,
             unroutable,
+            retained,
             connected: true,
             ..PublishResults::default()
         };
@@ -191,6 +207,15 @@ impl Outbox {
         }
         self.store_results(Arc::new(results), lease_end).await;
         relayed
+    }
+
+    async fn complete(&self, row: OutboxRow) -> Completion {
+        match &self.options.completion {
+            Some(completion) if row.routing_key == completion.routing_key => {
+                (completion.complete)(row).await
+            }
+            _ => Completion::Done(row),
+        }
     }
 
     fn cursor(&self) -> MutexGuard<'_, LeaseCursor> {

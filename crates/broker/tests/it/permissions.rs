@@ -18,12 +18,13 @@ use uuid::Uuid;
 use crate::{TIMEOUT, message, next};
 
 /// Who publishes what, and how many of the product's queues get it.
-const EVENTS: [(&str, Exchange, &str, usize); 21] = [
+const EVENTS: [(&str, Exchange, &str, usize); 22] = [
     ("identity", Public, "identity.session_revoked.v1", 1),
     ("identity", Public, "identity.user_changed.v1", 2),
     ("identity", Public, "identity.membership_changed.v1", 1),
     ("identity", Public, "identity.team_changed.v1", 1),
     ("identity", Private, "mail.requested.v1", 1),
+    ("identity", Private, "identity.logout_requested.v1", 1),
     // With one more key, for webhooks.
     ("worksession", Public, "session.started.v1", 2),
     ("worksession", Public, "session.submitted.v1", 2),
@@ -43,10 +44,11 @@ const EVENTS: [(&str, Exchange, &str, usize); 21] = [
     ("notifier", Public, "webhook.disabled.v1", 1),
 ];
 
-const CONSUMERS: [(&str, Queue); 6] = [
+const CONSUMERS: [(&str, Queue); 7] = [
     ("notifier", Queue::NotifyChat),
     ("notifier", Queue::NotifyMail),
     ("notifier", Queue::NotifyWebhooks),
+    ("notifier", Queue::NotifyLogouts),
     ("worksession", Queue::WorksessionIdentity),
     ("worksession", Queue::WorksessionFeedback),
     ("worksession", Queue::WorksessionWebhooks),

@@ -113,6 +113,7 @@ async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
         "notify.chat",
         "notify.mail",
         "notify.webhooks",
+        "notify.logouts",
         "worksession.identity",
         "worksession.feedback",
         "worksession.webhooks",

@@ -48,7 +48,7 @@ pub(crate) async fn open(
     let session = NewSession::open(grant, app.clock.now_naive(), context);
     app.transact(context, move |tx| {
         let account = create_account(tx, &username, email.as_ref(), &password_hash)?;
-        sessions::end_replaced(tx)?;
+        sessions::end_replaced(tx, account.id, &session)?;
         sessions::queries::insert_session(tx.db, account.id, &session)?;
         tx.audit(&NewAuditEntry::on(AuditAction::REGISTERED, account.id).session(&session.id))?;
         Ok((account, session))

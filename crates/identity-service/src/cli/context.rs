@@ -47,7 +47,7 @@ impl Context {
         check_migrated(&pool, MIGRATIONS).await?;
         let base_url = config.public_url(config.listen);
         let secrets = running::secrets(config)?;
-        let app = App::new(config, base_url, pool, Clock::system(), &secrets, None)?;
+        let app = App::new(config, base_url, pool, Clock::system(), &secrets)?;
         Ok(Self {
             app,
             request: RequestContext::local(RequestChannel::Command),

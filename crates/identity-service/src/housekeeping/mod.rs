@@ -159,7 +159,7 @@ impl Housekeeper {
         }
     }
 
-    /// Ends expired SSO sessions and their descendants, so that other services learn of it. A parent waits for its
+    /// Ends expired SSO sessions, their descendants, and sessions of clients that are told, so that others learn of it. A parent waits for its
     /// children, hence the loop.
     async fn end_expired(&self) -> Result<(), Error> {
         loop {

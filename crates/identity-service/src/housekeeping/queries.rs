@@ -5,8 +5,9 @@ use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamp};
 
-use crate::schema::sessions;
+use crate::schema::{oauth_clients, sessions};
 use crate::sessions::KEPT;
+use crate::sessions::queries::with_logout_uri;
 use crate::token_access::Grant;
 
 /// The number of rows deleted in one transaction, small enough to delay nobody. The statements below repeat it.
@@ -89,7 +90,8 @@ pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
     }
 }
 
-/// Returns a batch of expired SSO sessions and their descendants, without valid children, with their accounts.
+/// Returns a batch of expired sessions whose end concerns others, with their accounts: SSO sessions and their descendants
+/// without valid children, and sessions of clients with a back-channel logout address.
 pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(String, UserId)>> {
     let below = diesel::alias!(sessions as below);
     let unrevoked = below
@@ -100,8 +102,15 @@ pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(
         )
         .filter(below.field(sessions::revoked_at).is_null());
     let handed_over = sessions::kind.eq(Grant::SSO);
+    let told = oauth_clients::table
+        .filter(oauth_clients::id.nullable().eq(sessions::client_id))
+        .filter(with_logout_uri());
     sessions::table
-        .filter(handed_over.or(sessions::parent_sid.is_not_null()))
+        .filter(
+            handed_over
+                .or(sessions::parent_sid.is_not_null())
+                .or(exists(told)),
+        )
         .filter(sessions::revoked_at.is_null())
         .filter(
             sessions::expires_at

@@ -24,6 +24,8 @@ pub(crate) struct NewGrant {
     pub(crate) scope: ScopeSet,
     /// The id of the session in which the user granted it.
     pub(crate) authorized_by: String,
+    /// Whether the client runs in the browser of that session, and can sign out with it.
+    pub(crate) in_browser: bool,
     /// When the user authenticated in that session.
     pub(crate) auth_time: NaiveDateTime,
     pub(crate) nonce: Option<String>,
@@ -59,8 +61,11 @@ pub(crate) async fn open(
         is_first_party: grant.client.is_first_party,
     });
     app.rate_limits.check_derived(grant.user_id, &opened)?;
-    let session =
-        NewSession::open(opened, app.clock.now_naive(), context).authenticated(grant.auth_time);
+    let session = NewSession::open(opened, app.clock.now_naive(), context);
+    let mut session = session.authenticated(grant.auth_time);
+    if grant.in_browser {
+        session = session.authorized_by(&grant.authorized_by);
+    }
     let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());
     let opened = app
         .transact(&context.clone().with_actor(grant.user_id), move |tx| {

@@ -17,12 +17,15 @@ pub(crate) struct IdTokenHint {
     pub(crate) sub: UserId,
     /// The client that it was issued to.
     pub(crate) aud: String,
+    /// The client's session.
+    pub(crate) sid: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct HintClaims {
     sub: String,
     aud: String,
+    sid: Option<String>,
 }
 
 /// Verifies issuer and signature of a hint, with current and retired keys. An expired token is valid, because clients keep
@@ -49,8 +52,8 @@ pub(crate) async fn verify_hint(app: &App, token: &str) -> Result<Option<IdToken
     validation.validate_aud = false;
     let claims = jsonwebtoken::decode::<HintClaims>(token, &key, &validation);
     Ok(claims.ok().and_then(|decoded| {
-        let HintClaims { sub, aud } = decoded.claims;
+        let HintClaims { sub, aud, sid } = decoded.claims;
         let sub = sub.parse().ok()?;
-        Some(IdTokenHint { sub, aud })
+        Some(IdTokenHint { sub, aud, sid })
     }))
 }

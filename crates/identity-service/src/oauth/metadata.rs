@@ -20,6 +20,8 @@ pub(crate) struct MetadataResponse {
     revocation_endpoint: String,
     introspection_endpoint: String,
     device_authorization_endpoint: String,
+    /// Where a client sends the browser to sign the user out (OpenID Connect RP-Initiated Logout).
+    end_session_endpoint: String,
     service_documentation: String,
     scopes_supported: Vec<&'static str>,
     response_types_supported: [&'static str; 1],
@@ -35,6 +37,10 @@ pub(crate) struct MetadataResponse {
     prompt_values_supported: [&'static str; 3],
     /// Whether authorization responses contain `iss` (RFC 9207).
     authorization_response_iss_parameter_supported: bool,
+    /// Whether clients are told when a session ends (OpenID Connect Back-Channel Logout).
+    backchannel_logout_supported: bool,
+    /// Whether logout tokens contain `sid`.
+    backchannel_logout_session_supported: bool,
     claims_parameter_supported: bool,
     request_parameter_supported: bool,
     /// Always `false`; if it were absent, the default would be `true` (OpenID Connect Discovery section 3).
@@ -69,6 +75,7 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
         revocation_endpoint: at("/api/oauth/revoke"),
         introspection_endpoint: at("/api/oauth/introspect"),
         device_authorization_endpoint: at("/api/oauth/device_authorization"),
+        end_session_endpoint: at(super::logout::routes::PATH),
         service_documentation: at("/docs/"),
         scopes_supported: Scope::ALL
             .into_iter()
@@ -94,6 +101,8 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
         claims_supported: [&ID_TOKEN_CLAIMS[..], &ProfileClaims::NAMES[..]].concat(),
         prompt_values_supported: ["none", "login", "consent"],
         authorization_response_iss_parameter_supported: true,
+        backchannel_logout_supported: true,
+        backchannel_logout_session_supported: true,
         claims_parameter_supported: false,
         request_parameter_supported: false,
         request_uri_parameter_supported: false,

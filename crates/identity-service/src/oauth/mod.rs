@@ -14,6 +14,7 @@ mod grants;
 pub(crate) mod id_token;
 pub(crate) mod id_token_hint;
 pub(crate) mod introspection;
+pub(crate) mod logout;
 pub(crate) mod metadata;
 mod pkce;
 mod revocation;

@@ -28,6 +28,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     super::consents::routes::routes(cfg);
     super::devices::pages::routes(cfg);
     super::devices::routes::routes(cfg);
+    super::logout::routes::routes(cfg);
     super::token::routes::routes(cfg);
     cfg.service(endpoint("/.well-known/openid-configuration").get(openid_configuration))
         .service(endpoint("/.well-known/oauth-authorization-server").get(oauth_metadata))

@@ -27,3 +27,17 @@ pub(crate) struct RevocationRequest {
     /// Required for a confidential client, unless it authenticates with `Authorization: Basic`.
     client_secret: Option<String>,
 }
+
+/// A logout request (OpenID Connect RP-Initiated Logout section 2).
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the shape is described here and read as a form")]
+pub(crate) struct LogoutForm {
+    /// An ID token that the client received; it may have expired.
+    id_token_hint: Option<String>,
+    /// Must be the audience of `id_token_hint`, if both are given.
+    client_id: Option<String>,
+    /// Must equal a registered URI; on loopback any port is allowed. Requires `id_token_hint` or `client_id`.
+    post_logout_redirect_uri: Option<String>,
+    /// Returned unchanged.
+    state: Option<String>,
+}

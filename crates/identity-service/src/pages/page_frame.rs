@@ -90,10 +90,11 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
     Some(html::html(problem.status, &page, WITHOUT_SCRIPTS))
 }
 
-/// Whether browsers visit this path: all paths outside the API, and its two endpoints that redirect browsers.
+/// Whether browsers visit this path: all paths outside the API, and its endpoints that redirect browsers.
 fn is_for_browsers(path: &str) -> bool {
     !path.starts_with("/api/")
         || path == "/api/oauth/authorize"
+        || path == "/api/oauth/logout"
         || path == "/api/auth/sso/authorize"
 }
 

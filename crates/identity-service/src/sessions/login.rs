@@ -189,7 +189,7 @@ impl VerifiedPassword {
             let account =
                 accounts::queries::find_account(tx.db, id)?.ok_or(Error::InvalidCredentials)?;
             sign_in_notice::send_sign_in_notice(tx, &account)?;
-            end_replaced(tx)?;
+            end_replaced(tx, id, &session)?;
             end_excess_sessions(tx, id, &session)?;
             queries::insert_session(tx.db, id, &session)?;
             tx.audit(&NewAuditEntry::on(AuditAction::SIGNED_IN, id).session(&session.id))?;

@@ -25,6 +25,8 @@ pub(crate) struct NewSession {
     pub(super) is_derived: bool,
     /// The SSO sessions that it descends from, nearest first.
     ancestors: Vec<String>,
+    /// The session in which the user let the session's client in.
+    pub(super) authorized_by: Option<String>,
     pub(super) address: Option<String>,
     pub(super) user_agent: Option<String>,
 }
@@ -44,6 +46,7 @@ impl NewSession {
             expires_at,
             is_derived: false,
             ancestors: Vec::new(),
+            authorized_by: None,
         }
     }
 
@@ -51,6 +54,12 @@ impl NewSession {
     pub(crate) fn authenticated(mut self, at: NaiveDateTime) -> Self {
         self.authenticated_at = at;
         self.is_derived = true;
+        self
+    }
+
+    /// Makes the client sign out with the session `sid`, in which the user let it in.
+    pub(crate) fn authorized_by(mut self, sid: &str) -> Self {
+        self.authorized_by = Some(sid.to_owned());
         self
     }
 

@@ -38,6 +38,27 @@ pub(crate) async fn logout(
     .await
 }
 
+/// Ends the sign-in of the caller's browser, and the session of the client that asks for it, given by its id and the
+/// client's.
+pub(crate) async fn sign_out_for_client(
+    app: &App,
+    caller: &CurrentUser,
+    client_session: Option<(String, String)>,
+    context: &RequestContext,
+) -> Result<(), Error> {
+    let (user_id, session_id) = (caller.account.id, caller.token.session_id.clone());
+    app.transact(&context.clone().with_actor(user_id), move |tx| {
+        accounts::queries::lock_account(tx.db, user_id)?;
+        let mut ending = vec![session_id];
+        if let Some((id, client_id)) = client_session {
+            let of_client = queries::find_client_session(tx.db, user_id, (&id, &client_id))?;
+            ending.extend(of_client);
+        }
+        end_each(tx, user_id, ending, None).map(drop)
+    })
+    .await
+}
+
 /// Ends one session of the caller, which may be the current one.
 pub(crate) async fn end_session(
     app: &App,
@@ -133,11 +154,19 @@ fn end_each(
 }
 
 /// Ends the session whose cookie the browser replaces, whichever account it belongs to: without the cookie, nobody
-/// could sign out of it. It needs no lock, because such a session has no descendants.
-pub(crate) fn end_replaced(tx: &mut Transaction<'_>) -> Result<(), Error> {
+/// could sign out of it. It needs no lock, because such a session has no descendants. If the same user signs in again,
+/// the clients that they have let in stay signed in.
+pub(crate) fn end_replaced(
+    tx: &mut Transaction<'_>,
+    new_user: UserId,
+    new: &NewSession,
+) -> Result<(), Error> {
     let Some((user_id, session_id)) = &tx.context.replaces else {
         return Ok(());
     };
+    if *user_id == new_user {
+        queries::move_authorized(tx.db, session_id, &new.id)?;
+    }
     if queries::revoke(tx.db, session_id, tx.now.naive_utc())? {
         let ended = std::slice::from_ref(session_id);
         audit_and_publish(tx, *user_id, ended, Some("signed_in_again"))?;

@@ -10,3 +10,4 @@ pub(crate) mod refresh_token;
 pub(crate) mod routes;
 
 pub(crate) use algorithm::SigningAlgorithm;
+pub(crate) use key_ring::SigningKey;

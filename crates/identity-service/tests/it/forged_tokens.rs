@@ -45,7 +45,7 @@ pub(crate) fn stolen_key(identity: &Identity) -> (Key, EncodingKey) {
     (key, encoding)
 }
 
-fn part(value: &Value) -> String {
+pub(crate) fn part(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 

@@ -43,7 +43,7 @@ async fn enter(browser: &mut Browser, code: &str) -> Page {
     browser.submit(form.set("user_code", code)).await
 }
 
-async fn decide(browser: &mut Browser, code: &str, decision: &str) -> Page {
+pub(crate) async fn decide(browser: &mut Browser, code: &str, decision: &str) -> Page {
     let form = enter(browser, code).await.expect(200).form("/device");
     let page = browser.submit(form.set("decision", decision)).await;
     is_a_good_page(&page);

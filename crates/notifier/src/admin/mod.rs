@@ -29,7 +29,7 @@ enum AdminCommand {
     /// List, show, replay or drop dead letters: events that a consumer could not read
     #[command(subcommand, name = "parked")]
     DeadLetters(dead_letters::Command),
-    /// List, show or retry deliveries: chat messages, mails and webhook calls
+    /// List, show or retry deliveries: chat messages, mails, webhook and logout calls
     Deliveries(deliveries::DeliveriesArgs),
 }
 

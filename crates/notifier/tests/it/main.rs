@@ -15,6 +15,7 @@ mod chat_restart;
 mod chat_tests;
 mod digests;
 mod kit;
+mod logouts;
 mod mail_failures;
 mod mail_kit;
 mod mail_restart;

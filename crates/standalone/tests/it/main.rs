@@ -23,6 +23,7 @@ mod health;
 mod html_parser;
 mod integration_disabled;
 mod kill;
+mod logouts;
 mod main_workflow;
 mod outages;
 mod preferences;

@@ -112,12 +112,16 @@ CREATE TABLE sessions (
     -- The SSO session that opened this one, or that its opener descends from: this one ends with it. A parent row
     -- stays for as long as such a child.
     parent_sid TEXT,
+    -- The session in which the user let the client of this one in. Clients with a back-channel logout address sign out
+    -- with it.
+    authorized_by TEXT,
     CONSTRAINT sessions_refresh_lineage_key UNIQUE (refresh_lineage)
 );
 CREATE INDEX sessions_user_id ON sessions (user_id);
 CREATE INDEX sessions_client_id ON sessions (client_id);
 CREATE INDEX sessions_expires_at ON sessions (expires_at);
 CREATE INDEX sessions_parent_sid ON sessions (parent_sid) WHERE parent_sid IS NOT NULL;
+CREATE INDEX sessions_authorized_by ON sessions (authorized_by) WHERE authorized_by IS NOT NULL;
 
 -- Signing keys. Replicas that start at once agree on one by (algorithm, generation).
 CREATE TABLE signing_keys (

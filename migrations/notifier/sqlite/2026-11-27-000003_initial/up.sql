@@ -1,8 +1,8 @@
 -- The destinations of deliveries, and when each is due. A destination is leased as a whole: one attempt at a time,
 -- regardless of the number of processes.
 CREATE TABLE destinations (
-    medium TEXT NOT NULL CHECK (medium IN ('chat', 'mail', 'webhook')),
-    -- A project, a webhook, or a mail. Mails need no order, so each is a destination of its own.
+    medium TEXT NOT NULL CHECK (medium IN ('chat', 'mail', 'webhook', 'logout')),
+    -- A project, a webhook, a mail or a logout. The latter two need no order, so each is a destination of its own.
     id TEXT NOT NULL,
     -- Increases with each change; 0 until the first one is known.
     revision BIGINT NOT NULL,
@@ -26,8 +26,9 @@ CREATE INDEX destinations_due ON destinations (medium, due_at) WHERE due_at IS N
 -- One event for one destination per row. Ids grow with time, so old rows are found by their ids.
 CREATE TABLE deliveries (
     id TEXT PRIMARY KEY,
-    medium TEXT NOT NULL CHECK (medium IN ('chat', 'mail', 'webhook')),
-    -- A chat's 'plan', 'finished', 'abandoned' or 'test'; a mail's template; a webhook's 'call'. The end of a session
+    medium TEXT NOT NULL CHECK (medium IN ('chat', 'mail', 'webhook', 'logout')),
+    -- A chat's 'plan', 'finished', 'abandoned' or 'test'; a mail's template; a webhook's 'call'; a logout's
+    -- OAuth client. The end of a session
     -- is delivered after its plan.
     kind TEXT NOT NULL,
     destination_id TEXT NOT NULL,
@@ -38,7 +39,7 @@ CREATE TABLE deliveries (
     -- The user whose action a webhook's event reports.
     user_id BIGINT,
     request_id TEXT,
-    -- An event's data, an encrypted mail, or the exact body of a webhook call. Deleted when the row is settled, except
+    -- An event's data, an encrypted mail or logout, or the exact body of a webhook call. Deleted when the row is settled, except
     -- for webhook calls, which can be replayed.
     payload TEXT,
     -- 'locked': a mail that is encrypted with a key that is not configured.

@@ -16,8 +16,9 @@ pub(super) const RATE: usize = 200;
 /// Requests a second while single containers are restarted, which need no more load.
 const GENTLE: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(90);
-const QUEUES: [&str; 7] = [
+const QUEUES: [&str; 8] = [
     "notify.chat",
+    "notify.logouts",
     "notify.mail",
     "notify.webhooks",
     "worksession.feedback",

@@ -9,4 +9,5 @@ pub(crate) mod routes;
 mod service;
 
 pub(crate) use decision::Decision;
+pub(crate) use parameters::Parameters;
 pub(crate) use request::scope_for;

@@ -38,7 +38,7 @@ pub(crate) struct Parameters(Vec<(String, String)>);
 
 /// Why a parameter cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParameterError {
+pub(crate) enum ParameterError {
     /// The parameter is repeated, and programs could read different values (RFC 6749 section 3.1).
     Doubled,
     /// The value has control characters or is not valid UTF-8.
@@ -47,8 +47,13 @@ pub(super) enum ParameterError {
 
 impl Parameters {
     pub(crate) fn parse(query: &str) -> Self {
+        Self::parse_known(query, &KNOWN)
+    }
+
+    /// Parses the parameters with these names.
+    pub(crate) fn parse_known(query: &str, known: &[&str]) -> Self {
         let known = form_urlencoded::parse(query.as_bytes())
-            .filter(|(name, _)| KNOWN.contains(&name.as_ref()));
+            .filter(|(name, _)| known.contains(&name.as_ref()));
         Self(
             known
                 .map(|(k, v)| (k.into_owned(), v.into_owned()))
@@ -77,7 +82,7 @@ impl Parameters {
     }
 
     /// Returns the first parameter that cannot be read.
-    pub(super) fn unreadable(&self) -> Option<(&str, ParameterError)> {
+    pub(crate) fn unreadable(&self) -> Option<(&str, ParameterError)> {
         self.0
             .iter()
             .find_map(|(name, _)| Some((name.as_str(), self.get(name).err()?)))

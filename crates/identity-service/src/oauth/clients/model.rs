@@ -76,6 +76,15 @@ impl OAuthClient {
             .any(|registered| redirect_uri::matches(registered, given))
     }
 
+    /// Whether the browser may go to this address after a sign-out. As for redirect URIs, only the port of a loopback
+    /// address may differ.
+    pub(crate) fn allows_post_logout_redirect(&self, given: &str) -> bool {
+        self.metadata
+            .post_logout_redirect_uris
+            .iter()
+            .any(|registered| redirect_uri::matches(registered, given))
+    }
+
     /// Whether any program on the user's machine could pass for the client at this redirect URI. A public client has no
     /// secret that tells it apart (RFC 8252 section 8.6).
     pub(crate) fn can_be_imitated_at(&self, redirect_uri: &Url) -> bool {

@@ -1,4 +1,5 @@
 mod batcher;
+mod client_sessions;
 mod derived_sessions;
 mod rotation;
 
@@ -9,6 +10,10 @@ use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
 pub(crate) use batcher::RefreshBatcher;
+pub(crate) use client_sessions::{
+    ClientSession, find_client_session, is_authorized_by, list_signed_out, move_authorized,
+    with_logout_uri,
+};
 pub(crate) use derived_sessions::{
     end_derived_sessions, list_ancestors, list_clients_without_session,
 };
@@ -46,6 +51,7 @@ pub(crate) fn insert_session(
         sessions::service.eq(session.grant.service()),
         sessions::sso_origin.eq(session.grant.site()),
         sessions::parent_sid.eq(session.parent()),
+        sessions::authorized_by.eq(&session.authorized_by),
         sessions::client_id.eq(session.grant.client_id()),
         sessions::scope.eq(session.grant.scope().map(|scope| scope.to_string())),
     );

@@ -1,6 +1,6 @@
 use event_types::{
     ChatTestRequested, ChatTested, Event, EventData, IntegrationConfigured, IntegrationDisabled,
-    MailRequested, MembershipChanged, NotificationDelivered, NotificationFailed,
+    LogoutRequested, MailRequested, MembershipChanged, NotificationDelivered, NotificationFailed,
     NotificationSkipped, SessionAbandoned, SessionRevoked, SessionStarted, SessionSubmitted,
     TeamChanged, UserChanged, WebhookAttempted, WebhookConfigured, WebhookDisabled, WebhookDue,
     WebhookReplayed,
@@ -36,6 +36,7 @@ fn reading_error(body: &[u8]) -> Option<String> {
         ChatTested,
         IntegrationConfigured,
         IntegrationDisabled,
+        LogoutRequested,
         MailRequested,
         MembershipChanged,
         NotificationDelivered,

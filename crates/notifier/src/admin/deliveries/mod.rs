@@ -77,6 +77,8 @@ enum MediumArg {
     Mail,
     /// Webhook calls
     Webhook,
+    /// Logout calls to OAuth clients
+    Logout,
 }
 
 impl MediumArg {
@@ -86,6 +88,7 @@ impl MediumArg {
             Self::Chat => "chat",
             Self::Mail => "mail",
             Self::Webhook => "webhook",
+            Self::Logout => "logout",
         }
     }
 }

@@ -53,12 +53,14 @@ impl DeliveryEntry {
         }
     }
 
-    /// Returns what it is and where it goes: `plan to project 3`, `mail verify_email`, `call of webhook 5`.
+    /// Returns what it is and where it goes: `plan to project 3`, `mail verify_email`, `call of webhook 5`, `logout at
+    /// 3f2a…`.
     pub(super) fn name(&self) -> String {
         let kind = line(&self.kind, 64);
         match (self.project_id, self.webhook_id) {
             (Some(project), _) => format!("{kind} to project {project}"),
             (_, Some(webhook)) => format!("{kind} of webhook {webhook}"),
+            (None, None) if self.medium == "logout" => format!("logout at {kind}"),
             (None, None) => format!("mail {kind}"),
         }
     }

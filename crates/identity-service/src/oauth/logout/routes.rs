@@ -1,0 +1,183 @@
+use std::borrow::Cow;
+
+use actix_web::http::header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY};
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use auth_types::wire::IdentityError;
+use messages::t;
+use serde::Deserialize;
+use service_kit::Problem;
+use service_kit::http::{UnreadBody, endpoint};
+use url::Url;
+use web_kit::cookies::set_cookie;
+use web_kit::html::FORMS_LEAD_ELSEWHERE;
+
+use super::request::{self, LogoutRequest};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::oauth::authorize::Parameters;
+use crate::oauth::wire::LogoutForm;
+use crate::pages::form::Form;
+use crate::pages::page_frame::{HOME, PageFrame};
+use crate::pages::visitor::Visitor;
+use crate::request_context::RequestContext;
+use crate::sessions::revocation;
+
+/// The path of the `end_session_endpoint`.
+pub(crate) const PATH: &str = "/api/oauth/logout";
+/// Where the browser shows that the user is signed out.
+const DONE: &str = "/done/signed-out";
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint(PATH).get(log_out).post(post_log_out))
+        .service(endpoint("/logout/confirm").post(answer));
+}
+
+/// Signs the user out (OpenID Connect RP-Initiated Logout). A client sends the user's browser here. The user is asked,
+/// unless `id_token_hint` was issued to the client for the sign-in of this browser. Afterwards, the browser goes to
+/// `post_logout_redirect_uri`, or to a page that says that the user is signed out.
+#[utoipa::path(
+    get, path = "/api/oauth/logout", tag = "oauth",
+    params(
+        ("id_token_hint" = Option<String>, Query, description = "An ID token that the client received; it may have expired"),
+        ("client_id" = Option<String>, Query, description = "Must be the audience of `id_token_hint`, if both are given"),
+        ("post_logout_redirect_uri" = Option<String>, Query, description = "Must equal a registered URI; on loopback any port is allowed. Requires `id_token_hint` or `client_id`"),
+        ("state" = Option<String>, Query, description = "Returned unchanged"),
+    ),
+    responses(
+        (status = 200, description = "The page that asks the user", body = String, content_type = "text/html"),
+        (status = 302, description = "The user is signed out: redirects to `post_logout_redirect_uri` with `state`"),
+        (status = 303, description = "The user is signed out: redirects to a page that says so"),
+        (status = 400, description = "`invalid_request`: a parameter is not valid. Nobody is signed out, and nothing is redirected", body = IdentityError),
+    )
+)]
+async fn log_out(
+    app: Data<App>,
+    context: RequestContext,
+    req: HttpRequest,
+) -> actix_web::Result<HttpResponse> {
+    let parameters = request::parse(req.query_string());
+    let request = valid(&app, &parameters).await?;
+    let visitor = Visitor::load(&req).await?;
+    let Some(user) = &visitor.user else {
+        return Ok(go_on(&visitor, request.redirect.as_ref()));
+    };
+    // Programs that only look, such as link previews, send HEAD.
+    if req.method() != Method::HEAD && request.is_of_sign_in(&app, user).await? {
+        return Ok(sign_out(&visitor, user, &request, &context).await?);
+    }
+    Ok(ask(&visitor, user, &request, &parameters))
+}
+
+/// The same with a form. The browser repeats the request as GET, because it sends no cookie with a form of another site.
+#[utoipa::path(
+    post, path = "/api/oauth/logout", tag = "oauth",
+    request_body(content = LogoutForm, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 303, description = "Redirects to the same path, with the fields as query parameters"),
+        (status = 400, description = "`invalid_request`: not a form, or longer than 12 KiB", body = IdentityError),
+    )
+)]
+async fn post_log_out(body: UnreadBody) -> Result<HttpResponse, Problem> {
+    let body = web_kit::form::read(body).await?;
+    let parameters = request::parse(&String::from_utf8_lossy(&body));
+    request::check_length(&parameters).map_err(bad)?;
+    let query = parameters.query();
+    Ok(sent(StatusCode::SEE_OTHER, &format!("{PATH}?{query}")))
+}
+
+/// The form of the page that asks. It contains the whole request, which is validated anew.
+#[derive(Deserialize)]
+struct ConfirmForm {
+    request: String,
+    decision: Decision,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Decision {
+    SignOut,
+    Stay,
+}
+
+async fn answer(
+    form: Form<ConfirmForm>,
+    context: RequestContext,
+) -> actix_web::Result<HttpResponse> {
+    let is_own = form.is_own();
+    let (visitor, fields) = form.by_anybody();
+    let parameters = request::parse(&fields.request);
+    let request = valid(&visitor.app, &parameters).await?;
+    match (&visitor.user, fields.decision) {
+        (_, Decision::Stay) => Ok(visitor.see_other(HOME)),
+        (None, _) => Ok(go_on(&visitor, request.redirect.as_ref())),
+        (Some(user), _) if is_own => Ok(sign_out(&visitor, user, &request, &context).await?),
+        // Somebody else has signed in since.
+        (Some(user), _) => Ok(ask(&visitor, user, &request, &parameters)),
+    }
+}
+
+async fn valid(app: &App, parameters: &Parameters) -> actix_web::Result<LogoutRequest> {
+    let read = request::read(app, parameters).await?;
+    read.map_err(|why| bad(why).into())
+}
+
+fn bad(why: impl Into<Cow<'static, str>>) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, "invalid_request", why.into())
+}
+
+#[derive(Template)]
+#[template(path = "logout.html")]
+struct LogoutPage<'a> {
+    frame: PageFrame,
+    client: Option<&'a str>,
+    username: &'a str,
+    request: String,
+}
+
+fn ask(
+    visitor: &Visitor,
+    user: &CurrentUser,
+    request: &LogoutRequest,
+    parameters: &Parameters,
+) -> HttpResponse {
+    let page = LogoutPage {
+        frame: visitor.frame(t("oauth-logout-title")),
+        client: request.client.as_ref().map(|client| client.name.as_str()),
+        username: &user.account.username,
+        request: parameters.query(),
+    };
+    visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
+}
+
+async fn sign_out(
+    visitor: &Visitor,
+    user: &CurrentUser,
+    request: &LogoutRequest,
+    context: &RequestContext,
+) -> Result<HttpResponse, Error> {
+    let of_client = request.client_session(user);
+    revocation::sign_out_for_client(&visitor.app, user, of_client, context).await?;
+    let mut answer = go_on(visitor, request.redirect.as_ref());
+    set_cookie(&mut answer, &visitor.app.cookies.sign_out());
+    Ok(answer)
+}
+
+fn go_on(visitor: &Visitor, redirect: Option<&Url>) -> HttpResponse {
+    match redirect {
+        Some(url) => sent(StatusCode::FOUND, url.as_str()),
+        None => visitor.see_other(DONE),
+    }
+}
+
+/// Builds a redirect without caching or `Referer`, so that the hint stays between client and server.
+fn sent(status: StatusCode, address: &str) -> HttpResponse {
+    HttpResponse::build(status)
+        .insert_header((LOCATION, address))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((REFERRER_POLICY, "no-referrer"))
+        .finish()
+}

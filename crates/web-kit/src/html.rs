@@ -31,10 +31,19 @@ pub fn html(status: StatusCode, page: &impl Template, policy: &str) -> HttpRespo
             .insert_header((HeaderName::from_static("x-robots-tag"), "noindex, nofollow"))
             .insert_header((
                 HeaderName::from_static("cross-origin-opener-policy"),
-                "same-origin",
+                opener_policy(policy),
             ))
             .body(text),
         Err(error) => Problem::internal(error).error_response(),
+    }
+}
+
+/// Returns the policy for the page that opened a page as a popup. If forms of the page lead to another site, it may be that
+/// site's popup, and returns there at the end. Any other value would separate both for good (HTML standard, section 7.1.3).
+fn opener_policy(policy: &str) -> &'static str {
+    match policy.contains("form-action 'self'") {
+        true => "same-origin",
+        false => "unsafe-none",
     }
 }
 
@@ -72,6 +81,14 @@ mod tests {
     use actix_web::test::TestRequest;
 
     use super::*;
+
+    #[test]
+    fn only_pages_whose_forms_lead_to_other_sites_keep_their_opener() {
+        assert_eq!(opener_policy(FORMS_LEAD_ELSEWHERE), "unsafe-none");
+        for policy in [WITHOUT_SCRIPTS, WITH_MODULES] {
+            assert_eq!(opener_policy(policy), "same-origin");
+        }
+    }
 
     #[test]
     fn a_request_that_names_pages_gets_a_page() {

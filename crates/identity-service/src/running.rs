@@ -155,6 +155,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
         limits: config.limits.general(),
         bodies: app.bodies.clone(),
         cors_origins: config.cors.allowed_origins.0.clone(),
+        origin_rule: Some(oauth::cors::is_registered),
         trusted_proxies: config.trusted_proxies.0.clone(),
         internal_secret: config.inside.clone(),
         hsts_seconds: config.hsts_seconds(),

@@ -185,6 +185,7 @@ fn server_options(
         limits: Limits::default(),
         bodies: BodyBudget::new(None),
         cors_origins: Vec::new(),
+        origin_rule: None,
         trusted_proxies: Vec::new(),
         internal_secret: None,
         hsts_seconds: 0,

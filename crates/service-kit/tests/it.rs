@@ -75,6 +75,7 @@ fn start_with(ready: ReadyCheck) -> (RunningServer, String) {
         },
         bodies: BodyBudget::new(None),
         cors_origins: vec!["https://app.example.com".to_owned()],
+        origin_rule: None,
         trusted_proxies: Vec::new(),
         internal_secret: None,
         hsts_seconds: 0,

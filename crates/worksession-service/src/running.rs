@@ -259,6 +259,7 @@ fn server_options(
         limits: config.limits,
         bodies,
         cors_origins: config.cors.allowed_origins.0.clone(),
+        origin_rule: None,
         trusted_proxies: config.trusted_proxies.0.clone(),
         internal_secret: None,
         hsts_seconds: config.hsts_seconds(),

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ pub(crate) struct IdentityCache {
     users: TtlCache<UserId, Arc<AccountRow>>,
     teams: TtlCache<UserId, Arc<[TeamMembership]>>,
     clients: TtlCache<String, Arc<OAuthClient>>,
+    /// The origins of all clients.
+    origins: TtlCache<(), Arc<HashSet<String>>>,
     responses: TtlCache<ResponseKey, Arc<CachedResponse>>,
     /// Grows with every change that is read. An insert holds the read lock, so that it cannot grow meanwhile.
     epoch: RwLock<u64>,
@@ -102,6 +105,7 @@ impl IdentityCache {
             users: TtlCache::new(USERS, LIFE),
             teams: TtlCache::new(TEAMS, LIFE),
             clients: TtlCache::new(CLIENTS, LIFE),
+            origins: TtlCache::new(1, LIFE),
             responses: TtlCache::new(RESPONSES, LIFE),
             epoch: RwLock::default(),
             keys: AtomicU64::new(0),
@@ -139,6 +143,10 @@ impl IdentityCache {
 
     pub(crate) fn client(&self, ticket: CacheTicket, id: &str) -> Option<Arc<OAuthClient>> {
         self.clients.get(id, ticket.given_at)
+    }
+
+    pub(crate) fn origins(&self, ticket: CacheTicket) -> Option<Arc<HashSet<String>>> {
+        self.origins.get(&(), ticket.given_at)
     }
 
     /// Returns the response to an earlier identical request, if nothing at all has changed since.
@@ -192,6 +200,14 @@ impl IdentityCache {
         });
     }
 
+    /// Caches the origins of all clients, under the same condition.
+    pub(crate) fn insert_origins(&self, ticket: CacheTicket, origins: &Arc<HashSet<String>>) {
+        self.if_unchanged(ticket, || {
+            self.origins
+                .insert((), Arc::clone(origins), ticket.given_at);
+        });
+    }
+
     /// Caches a response for the given times, under the same condition, and returns the body in its cached form.
     pub(crate) fn insert_response(
         &self,
@@ -242,7 +258,10 @@ impl IdentityCache {
                 }
                 ChangeSubject::Teams => self.teams.forget_all(),
                 ChangeSubject::Keys => drop(self.keys.fetch_add(1, Ordering::AcqRel)),
-                ChangeSubject::Client(id) => self.clients.forget(id.as_str()),
+                ChangeSubject::Client(id) => {
+                    self.clients.forget(id.as_str());
+                    self.origins.forget_all();
+                }
             }
         }
     }
@@ -254,6 +273,7 @@ impl IdentityCache {
         self.users.forget_all();
         self.teams.forget_all();
         self.clients.forget_all();
+        self.origins.forget_all();
         self.responses.forget_all();
         self.keys.fetch_add(1, Ordering::AcqRel);
     }

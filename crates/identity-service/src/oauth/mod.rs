@@ -7,6 +7,7 @@ pub(crate) mod clients;
 mod codes;
 pub(crate) mod config;
 pub(crate) mod consents;
+pub(crate) mod cors;
 pub(crate) mod devices;
 pub(crate) mod error;
 pub(crate) mod form;

@@ -5,6 +5,7 @@ use auth_types::wire::IdentityError;
 use service_kit::http::endpoint;
 
 use super::clients::service::{authenticate, authenticate_known};
+use super::cors;
 use super::error::OAuthError;
 use super::form::OAuthForm;
 use super::introspection::{self, IntrospectionResponse};
@@ -113,6 +114,7 @@ async fn revoke(
     context: RequestContext,
 ) -> Result<HttpResponse, OAuthError> {
     let client = authenticate(&app, req.headers(), &form, &context).await?;
+    cors::allow_origin_of(&client, &req);
     revocation::revoke(&app, &client, form.require("token")?, &context).await?;
     Ok(HttpResponse::Ok().finish())
 }
@@ -128,10 +130,11 @@ async fn revoke(
 )]
 async fn get_userinfo(
     app: Data<App>,
+    req: HttpRequest,
     caller: Result<CurrentUser, Error>,
 ) -> actix_web::Result<HttpResponse> {
     match caller {
-        Ok(caller) => Ok(HttpResponse::Ok().json(userinfo::userinfo(&app, &caller).await?)),
+        Ok(caller) => Ok(HttpResponse::Ok().json(userinfo::userinfo(&app, &req, &caller).await?)),
         Err(error) => userinfo::refused(error),
     }
 }
@@ -147,7 +150,8 @@ async fn get_userinfo(
 )]
 async fn post_userinfo(
     app: Data<App>,
+    req: HttpRequest,
     caller: Result<CurrentUser, Error>,
 ) -> actix_web::Result<HttpResponse> {
-    get_userinfo(app, caller).await
+    get_userinfo(app, req, caller).await
 }

@@ -1,8 +1,8 @@
 //! The userinfo endpoint (OpenID Connect Core section 5.3).
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::WWW_AUTHENTICATE;
+use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::json;
 use service_kit::Problem;
@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::claims::ProfileClaims;
 use super::clients::service::find_known_client;
+use super::cors;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -23,13 +24,20 @@ pub(crate) struct UserinfoResponse {
     claims: ProfileClaims,
 }
 
-/// Returns the claims about the caller: all of them for a token without scopes.
-pub(crate) async fn userinfo(app: &App, caller: &CurrentUser) -> Result<UserinfoResponse, Error> {
+/// Returns the claims about the caller: all of them for a token without scopes. Pages of the token's client may read them.
+pub(crate) async fn userinfo(
+    app: &App,
+    req: &HttpRequest,
+    caller: &CurrentUser,
+) -> Result<UserinfoResponse, Error> {
     let access = &caller.token.access;
     let client = match access.client_id() {
         Some(id) => find_known_client(app, id).await?,
         None => None,
     };
+    if let Some(client) = &client {
+        cors::allow_origin_of(client, req);
+    }
     let groups = client.and_then(|client| client.metadata.groups_claim);
     Ok(UserinfoResponse {
         sub: caller.account.id.to_string(),

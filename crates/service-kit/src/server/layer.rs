@@ -12,7 +12,7 @@ use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpResponse};
 use futures_util::FutureExt;
 
-use super::Shared;
+use super::{Shared, cors};
 use crate::Problem;
 use crate::http::RequestId;
 
@@ -37,6 +37,7 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
     }
     let id = RequestId::from_headers(req.headers());
     req.extensions_mut().insert(id.clone());
+    let origin = cors::allowed_by(shared.origin_rule, req.request()).await;
     let mut response = if header_bytes(req.headers()) > shared.limits.header_bytes {
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         let problem = Problem::new(
@@ -46,6 +47,10 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
         );
         req.into_response(problem.render(shared.render))
             .map_into_right_body()
+    } else if origin.is_some() && cors::is_preflight(req.request()) {
+        // The layer of the configured origins would refuse it.
+        let response = cors::preflight(req.request());
+        req.into_response(response).map_into_right_body()
     } else {
         let answer = AssertUnwindSafe(next.call(req)).catch_unwind();
         let (answer, statements) = db_kit::counted(answer).await;
@@ -63,6 +68,9 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
             }
         }
     };
+    if let Some(origin) = origin {
+        cors::set_headers(&mut response, origin);
+    }
     if response.request().path().starts_with("/docs") {
         protect_docs(response.headers_mut());
     }

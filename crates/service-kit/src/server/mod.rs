@@ -2,6 +2,7 @@
 //! and a stop that loses no request.
 
 mod base_path;
+pub mod cors;
 mod layer;
 mod local_address;
 mod probes;
@@ -12,9 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actix_cors::Cors;
 use actix_web::dev::ServerHandle;
-use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::header::HeaderValue;
 use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{App, HttpServer};
@@ -28,6 +28,7 @@ pub use local_address::local_address;
 pub use probes::{CLIENT_ADDRESS, ReadyCheck, ReadyReport};
 
 use base_path::BasePath;
+use cors::OriginRule;
 
 use crate::cli::print;
 use crate::http::{BodyBudget, InternalSecret, Limits, TrustedProxies};
@@ -52,6 +53,8 @@ pub struct ServerOptions {
     pub bodies: BodyBudget,
     /// The origins whose pages may call the API.
     pub cors_origins: Vec<String>,
+    /// The paths that pages of further origins may call.
+    pub origin_rule: Option<OriginRule>,
     /// The proxies whose `X-Forwarded-For` and `Forwarded` are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The secret by which another part of the same process is trusted, too.
@@ -85,6 +88,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) hsts: Option<HeaderValue>,
     pub(crate) draining: Arc<AtomicBool>,
+    origin_rule: Option<OriginRule>,
     base_path: BasePath,
 }
 
@@ -148,6 +152,7 @@ where
         limits: options.limits,
         hsts: hsts(options.hsts_seconds),
         draining: Arc::clone(&draining),
+        origin_rule: options.origin_rule,
         base_path: BasePath::from_url(&options.base_url),
     });
     let limits = Data::new(options.limits);
@@ -173,7 +178,7 @@ where
             .app_data(bodies.clone())
             .app_data(proxies.clone())
             .app_data(ready.clone())
-            .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
+            .wrap(Condition::new(!origins.is_empty(), cors::listed(&origins)))
             .wrap(from_fn(layer::outermost))
             .configure(move |cfg| {
                 probes::routes(cfg, description);
@@ -244,23 +249,4 @@ fn tell_supervisor(state: NotifyState<'_>) {
 fn hsts(seconds: u64) -> Option<HeaderValue> {
     let value = format!("max-age={seconds}");
     (seconds > 0).then(|| HeaderValue::from_str(&value).ok())?
-}
-
-fn cors(origins: &[String]) -> Cors {
-    origins
-        .iter()
-        .fold(Cors::default(), |cors, origin| cors.allowed_origin(origin))
-        .allowed_methods(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
-        .allowed_headers([
-            header::AUTHORIZATION,
-            header::CONTENT_TYPE,
-            header::HeaderName::from_static("idempotency-key"),
-            header::HeaderName::from_static("last-event-id"),
-        ])
-        .allowed_header(header::HeaderName::from_static("x-request-id"))
-        .expose_headers([
-            header::RETRY_AFTER,
-            header::HeaderName::from_static("x-request-id"),
-        ])
-        .max_age(3600)
 }

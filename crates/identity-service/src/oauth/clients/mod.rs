@@ -16,4 +16,5 @@ pub(crate) mod wire;
 
 pub(crate) use grant_types::GrantType;
 pub(crate) use metadata::{ClientMetadata, GroupsClaim};
+pub(crate) use redirect_uri::comparable_origin;
 pub(crate) use registration::NewClient;

@@ -91,6 +91,18 @@ impl OAuthClient {
         self.is_public() && redirect_uri::is_on_users_machine(redirect_uri)
     }
 
+    /// Returns the origins of the client's redirect URIs, as [`redirect_uri::comparable_origin`].
+    pub(super) fn origins(&self) -> impl Iterator<Item = String> {
+        let uris = self.redirect_uris.iter();
+        uris.filter_map(|uri| redirect_uri::origin(uri))
+    }
+
+    /// Whether the client has a redirect URI of this origin, which a browser sent.
+    pub(crate) fn has_origin(&self, origin: &str) -> bool {
+        let origin = redirect_uri::comparable_origin(origin);
+        self.origins().any(|registered| registered == origin)
+    }
+
     /// Returns what the client may request: the scopes it is registered for, and `offline_access` if it may refresh.
     pub(crate) fn allowed_scope(&self) -> ScopeSet {
         let offline = self.may_use(GrantType::RefreshToken);

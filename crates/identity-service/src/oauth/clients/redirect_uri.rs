@@ -39,6 +39,23 @@ pub(crate) fn is_loopback(uri: &str) -> bool {
     loopback(uri).is_some()
 }
 
+/// Returns the origin of a redirect URI as [`comparable_origin`]. A private-use scheme has none.
+pub(super) fn origin(uri: &str) -> Option<String> {
+    if let Some((host, _)) = loopback(uri) {
+        return Some(host.to_owned());
+    }
+    let url = Url::parse(uri).ok().filter(|url| url.scheme() == "https")?;
+    Some(url.origin().ascii_serialization())
+}
+
+/// Returns the form in which an origin is compared: without the port on loopback, where redirect URIs have any port too.
+pub(crate) fn comparable_origin(origin: &str) -> &str {
+    match loopback(origin) {
+        Some((host, "")) => host,
+        _ => origin,
+    }
+}
+
 /// Whether programs on the user's own machine can answer at an address: anything but https to another host.
 pub(crate) fn is_on_users_machine(uri: &Url) -> bool {
     let is_here = |host: Host<&str>| match host {

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
@@ -45,6 +46,21 @@ pub(crate) async fn find_known_client(
     Ok(client)
 }
 
+/// Returns the origins of all clients' redirect URIs, from the cache while the change feed is alive.
+pub(crate) async fn list_origins(app: &App) -> Result<Arc<HashSet<String>>, Error> {
+    let ticket = app.cache.ticket();
+    if let Some(origins) = ticket.and_then(|ticket| app.cache.origins(ticket)) {
+        return Ok(origins);
+    }
+    let clients = list(app).await?;
+    let origins = clients.iter().flat_map(OAuthClient::origins).collect();
+    let origins: Arc<HashSet<String>> = Arc::new(origins);
+    if let Some(ticket) = ticket {
+        app.cache.insert_origins(ticket, &origins);
+    }
+    Ok(origins)
+}
+
 /// Returns a client for an administrator.
 pub(crate) async fn get(app: &App, id: &str) -> Result<OAuthClient, Error> {
     find_client(app, id).await?.ok_or(Error::ClientNotFound)
@@ -76,6 +92,7 @@ pub(crate) async fn create(
             return Err(Error::Validation("there are already 1,000 clients".into()));
         }
         queries::insert(tx.db, &row)?;
+        tx.client_changed(&row.id);
         let details = json!({ "client_id": row.id, "is_first_party": row.is_first_party });
         tx.audit(&NewAuditEntry::new(AuditAction::CLIENT_CREATED).details(details))
     })

@@ -7,6 +7,7 @@ use super::service;
 use super::wire::{TokenRequest, TokenResponse};
 use crate::app::App;
 use crate::oauth::clients;
+use crate::oauth::cors;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
 use crate::request_context::RequestContext;
@@ -35,6 +36,7 @@ async fn token(
     req: HttpRequest,
 ) -> Result<HttpResponse, OAuthError> {
     let client = clients::service::authenticate(&app, req.headers(), &form, &context).await?;
+    cors::allow_origin_of(&client, &req);
     let tokens = service::exchange(&app, &client, &form, &context).await?;
     Ok(HttpResponse::Ok().json(tokens))
 }

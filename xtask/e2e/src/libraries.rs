@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use xtask_fixtures::servers;
 use xtask_fixtures::third_party::{RequiredProgram, folder, node_with, obtain, python_with};
 use xtask_kit::cmd::{Result, cargo, output, run};
 use xtask_kit::env_vars;
@@ -43,11 +44,21 @@ const PYTHONS: [(&str, &str, &str); 4] = [
         "crates/standalone/tests/e2e/openapi",
     ),
 ];
+const E2E: &str = "crates/standalone/tests/e2e";
 /// The client that accepts only strict conformance. It is not an example, so it is not in docs.
 const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
+/// Applications that the client tests run: the quick ones first.
+const APPLICATIONS: [&str; 2] = ["applications", "servers"];
 
-/// Sets up the client libraries and their languages.
-pub(super) fn name_clients_in(command: &mut Command) -> Result {
+/// Sets up the client libraries and their languages, and the applications; `all` includes those that take long.
+pub(super) fn name_clients_in(command: &mut Command, all: bool) -> Result {
+    let groups = if all { 2 } else { 1 };
+    for group in APPLICATIONS.iter().take(groups) {
+        install_applications(group)?;
+    }
+    command
+        .env("HOLDFAST_E2E_SOURCES", env_vars::root().join(E2E))
+        .env("HOLDFAST_E2E_INSTALLED", folder());
     let root = env_vars::root();
     for (variable, path) in FOLDERS {
         command.env(variable, root.join(path));
@@ -69,6 +80,48 @@ pub(super) fn name_clients_in(command: &mut Command) -> Result {
     Ok(())
 }
 
+/// Installs each application of a group with what its folder lists: packages for Python or Node.js, or of Debian.
+fn install_applications(group: &str) -> Result {
+    for entry in std::fs::read_dir(env_vars::root().join(E2E).join(group))? {
+        let source = entry?.path();
+        let name = format!(
+            "{group}/{}",
+            source.file_name().unwrap_or_default().display()
+        );
+        let pins = source.join("requirements.txt");
+        if pins.exists() {
+            python_with(&name, &pins)?;
+        }
+        if source.join("package.json").exists() {
+            node_with(&name, &source)?;
+        }
+        if let Ok(packages) = std::fs::read_to_string(source.join("debian.txt")) {
+            install_missing(&packages)?;
+        }
+        // Those whose installation would start a server.
+        let packages = std::fs::read_to_string(source.join("extract.txt"));
+        if !folder().join(&name).exists() {
+            for package in packages.unwrap_or_default().split_whitespace() {
+                servers::unpack(package, &folder().join(&name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Installs the packages of Debian that are missing.
+fn install_missing(packages: &str) -> Result {
+    let missing = |name: &&str| {
+        let status = output(Command::new("dpkg-query").args(["-W", "-f=${Status}", name]));
+        !status.is_ok_and(|status| status == "install ok installed")
+    };
+    let missing: Vec<&str> = packages.split_whitespace().filter(missing).collect();
+    match missing.as_slice() {
+        [] => Ok(()),
+        missing => servers::install(missing),
+    }
+}
+
 /// Builds the Rust example as its own workspace, as a reader who has copied the folder would.
 fn rust() -> Result<PathBuf> {
     let target = folder().join("rust");
@@ -82,8 +135,12 @@ fn rust() -> Result<PathBuf> {
 
 /// Sets up the Matrix server.
 pub(super) fn name_synapse_in(command: &mut Command) -> Result {
-    let pins = env_vars::root().join("crates/standalone/tests/e2e/synapse.txt");
-    command.env("HOLDFAST_E2E_SYNAPSE", python_with("synapse", &pins)?);
+    let name = "servers/synapse";
+    let pins = env_vars::root()
+        .join(E2E)
+        .join(name)
+        .join("requirements.txt");
+    command.env("HOLDFAST_E2E_SYNAPSE", python_with(name, &pins)?);
     Ok(())
 }
 

@@ -23,6 +23,9 @@ use xtask_kit::report::Report;
 struct Options {
     /// Run one part only
     only: Option<E2eSuite>,
+    /// Also run the applications that take long
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     faults: faults::FaultOptions,
     #[command(flatten)]
@@ -36,7 +39,8 @@ struct Options {
 enum E2eSuite {
     /// The pages in headless Chromium, with a screenshot of each
     Browsers,
-    /// The examples of docs/oauth and docs/events, a stricter client, and both APIs against their OpenAPI documents
+    /// The examples of docs/oauth and docs/events, a stricter client, applications, and both APIs against their
+    /// OpenAPI documents
     Clients,
     /// A team's chat on a Matrix server
     Chat,
@@ -55,11 +59,11 @@ impl E2eSuite {
     ];
 
     /// Installs or starts what the tests of this part need, and sets the variables through which they find it.
-    fn name_tools_in(self, command: &mut Command) -> Result<Option<Rabbit>> {
+    fn name_tools_in(self, command: &mut Command, all: bool) -> Result<Option<Rabbit>> {
         match self {
             Self::Browsers => libraries::name_browser_in(command)?,
             Self::Clients => {
-                libraries::name_clients_in(command)?;
+                libraries::name_clients_in(command, all)?;
                 let rabbit = Rabbit::obtain(Source::Auto)?;
                 command.env("HOLDFAST_TEST_AMQP", &rabbit.url);
                 return Ok(Some(rabbit));
@@ -96,9 +100,12 @@ fn e2e(options: &Options) -> Result {
             continue;
         }
         let mut command = tests();
-        let _rabbit = part.name_tools_in(&mut command)?;
+        let _rabbit = part.name_tools_in(&mut command, options.all)?;
         command.args(["--", "--ignored", &format!("{name}::")]);
         command.args(&options.more);
+        if !options.all {
+            command.args(["--skip", "clients::servers::"]);
+        }
         // The report records the failure.
         let _ = report.step(name, || {
             run_reading(&mut command, |line| ran += usize::from(has_run(line)))?;

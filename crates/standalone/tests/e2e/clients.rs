@@ -1,8 +1,11 @@
 //! Runs the examples of `docs/oauth` unchanged and to their end, each with a user who consents, and the example of
 //! `docs/events`, with events that happen.
 
+mod application;
+mod applications;
 mod events;
 mod openapi;
+mod servers;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -115,12 +118,7 @@ async fn check_example(program: &mut Command) {
 async fn check_device(program: &mut Command) {
     let site = site().await;
     let client = client(&site, &["--public"]);
-    let mut running = started(&site, program, &client);
-    let (mut lines, line) = address_of(&mut running);
-    let (address, code) = line.split_once(" and enter: ").unwrap();
-    let mut mia = Person::signed_in(&site, "mia").await;
-    mia.allow_device(address, code).await;
-    let said = Said(rest_of(&mut lines, running));
+    let said = device_visited(&site, program, &client).await;
     said.has("Granted:", "sessions:write");
     said.has("User:", "mia");
 }
@@ -131,6 +129,16 @@ async fn visited(site: &Site, program: &mut Command, client: &Client) -> Said {
     let (mut lines, address) = address_of(&mut running);
     let mut mia = Person::signed_in(site, "mia").await;
     mia.allow(&address).await;
+    Said(rest_of(&mut lines, running))
+}
+
+/// Runs a program to its end, while mia enters the code that it prints and allows everything.
+async fn device_visited(site: &Site, program: &mut Command, client: &Client) -> Said {
+    let mut running = started(site, program, client);
+    let (mut lines, line) = address_of(&mut running);
+    let (address, code) = line.split_once(" and enter: ").unwrap();
+    let mut mia = Person::signed_in(site, "mia").await;
+    mia.allow_device(address, code).await;
     Said(rest_of(&mut lines, running))
 }
 

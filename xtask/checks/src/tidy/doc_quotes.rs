@@ -50,10 +50,15 @@ fn quotes(document: &str) -> Vec<Quote> {
 fn complaint(document: &Source, quote: &Quote, files: &[Source]) -> Option<String> {
     let Quote { line, file, text } = quote;
     let place = format!("{}:{line}", document.path);
-    let folder = document
-        .path
-        .rsplit_once('/')
-        .map_or("", |(folder, _)| folder);
+    let parent = |path: &str| {
+        path.rsplit_once('/')
+            .map_or("", |(folder, _)| folder)
+            .to_owned()
+    };
+    let (mut folder, mut file) = (parent(&document.path), file.as_str());
+    while let Some(rest) = file.strip_prefix("../") {
+        (folder, file) = (parent(&folder), rest);
+    }
     let path = format!("{folder}/{file}");
     let path = path.trim_start_matches('/');
     match files.iter().find(|source| source.path == path) {
@@ -91,6 +96,7 @@ mod tests {
             "```python a/b.py\nc.go()\nc.stop()\n```",
             "```python\nanything\n```",
             "```sh tour\nanything\n```",
+            "```python ../docs/a/b.py\nc.go()\n```",
         ] {
             assert!(complaints(good).is_empty(), "{good}");
         }

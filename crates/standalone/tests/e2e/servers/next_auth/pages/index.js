@@ -1,0 +1,3 @@
+const Home = () => 'Holdfast'
+
+export default Home

@@ -144,7 +144,7 @@ pub(super) fn name_synapse_in(command: &mut Command) -> Result {
     Ok(())
 }
 
-/// Sets up a browser, its driver, and the accessibility checker.
+/// Sets up a browser, its driver, and the scripts that run in it.
 pub(super) fn name_browser_in(command: &mut Command) -> Result {
     let [chromium, driver] = obtain([&CHROMIUM, &DRIVER], &["fonts-dejavu-core"])?;
     let axe = env_vars::root().join("crates/standalone/tests/e2e/axe");
@@ -155,6 +155,10 @@ pub(super) fn name_browser_in(command: &mut Command) -> Result {
         .env(
             "HOLDFAST_E2E_AXE",
             axe.join("node_modules/axe-core/axe.min.js"),
+        )
+        .env(
+            "HOLDFAST_E2E_OIDC_CLIENT_TS",
+            axe.join("node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js"),
         )
         .env("HOLDFAST_E2E_SCREENSHOTS", super::screenshots());
     Ok(())

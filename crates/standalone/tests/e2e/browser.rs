@@ -212,6 +212,15 @@ impl Browser {
         }
     }
 
+    /// Waits for a window besides this one, such as a popup.
+    pub async fn other_window(&self, window: &str) -> String {
+        wait_until("another window", PATIENCE, async || {
+            let windows = self.client.windows().await.ok()?;
+            windows.into_iter().find(|other| other != window)
+        })
+        .await
+    }
+
     /// Runs a script in the page; returns its result.
     pub async fn script(&self, script: &str, args: &[Value]) -> Value {
         self.client.script(script, args).await.unwrap()
@@ -226,7 +235,7 @@ impl Browser {
     }
 }
 
-fn given(tool: &str) -> String {
+pub fn given(tool: &str) -> String {
     let name = format!("HOLDFAST_E2E_{tool}");
     setting(&name).unwrap_or_else(|| panic!("{name} is not set: `cargo xtask e2e` sets it"))
 }

@@ -1,6 +1,7 @@
 //! What users do in their browsers, from the first page to the last.
 
 mod dashboard;
+mod pages;
 
 use serde_json::Value;
 use service_kit::Clock;

@@ -90,6 +90,21 @@ impl WebDriver {
             .await
     }
 
+    /// Returns the window that commands go to.
+    pub async fn window(&self) -> Answer<String> {
+        self.get("/window").await
+    }
+
+    /// Returns all windows.
+    pub async fn windows(&self) -> Answer<Vec<String>> {
+        let found = value(self.client.get(self.url("/window/handles"))).await?;
+        Ok(serde_json::from_value(found).unwrap())
+    }
+
+    pub async fn switch_to(&self, window: &str) -> Answer {
+        self.post("/window", json!({"handle": window})).await
+    }
+
     pub async fn cookies(&self) -> Answer {
         value(self.client.get(self.url("/cookie"))).await
     }

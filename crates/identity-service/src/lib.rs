@@ -11,6 +11,7 @@ mod audit;
 mod auth;
 mod change_feed;
 mod cli;
+mod closed_sets;
 mod columns;
 mod config;
 mod cookies;

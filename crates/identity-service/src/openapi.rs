@@ -1,6 +1,6 @@
 //! The OpenAPI description of the service, generated from its handlers.
 
-use service_kit::openapi::{add_bearer, may_answer, operations, refuses_misfits};
+use service_kit::openapi::{add_bearer, complete, may_answer, operations, refuses_misfits};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -13,7 +13,22 @@ use crate::{
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Holdfast identity", version = "1.0.0", description = "Accounts, tokens, OAuth 2.0 and OpenID Connect, profile photos and teams.", license(name = "MIT OR Apache-2.0")),
+    info(title = "Holdfast identity", description = "Accounts, tokens, OAuth 2.0 and OpenID Connect, profile photos and teams."),
+    tags(
+        (name = "accounts", description = "Registration, profiles, export and deletion"),
+        (name = "administration", description = "For SUPERADMINs: accounts, OAuth clients and the audit log"),
+        (name = "credentials", description = "Passwords and e-mail addresses"),
+        (name = "invitations", description = "Invitations to teams"),
+        (name = "oauth", description = "OAuth 2.0 and OpenID Connect"),
+        (name = "photos", description = "Profile photos"),
+        (name = "second factor", description = "Codes of an authenticator app"),
+        (name = "services", description = "For the other services of the product"),
+        (name = "sessions", description = "Sign-in, refresh, validation and sign-out"),
+        (name = "sso", description = "Single sign-on for web applications without OAuth"),
+        (name = "status", description = "The state of the service"),
+        (name = "teams", description = "Teams and their members"),
+        (name = "tokens", description = "The keys that verify tokens"),
+    ),
     paths(
         accounts::routes::register,
         accounts::routes::me,
@@ -190,5 +205,7 @@ impl Modify for Refusals {
 /// Returns the OpenAPI description of the identity service.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    Description::openapi()
+    let mut description = Description::openapi();
+    complete(&mut description, include_str!("openapi_examples.json"));
+    description
 }

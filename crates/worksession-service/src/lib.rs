@@ -11,6 +11,7 @@ mod auth;
 mod background_job;
 mod chat_settings;
 mod cli;
+mod closed_sets;
 mod columns;
 mod config;
 mod dashboard;

@@ -1,6 +1,6 @@
 //! The OpenAPI description, generated from the code. It lists every handler once.
 
-use service_kit::openapi::{add_bearer, may_answer, operations, refuses_misfits};
+use service_kit::openapi::{add_bearer, complete, may_answer, operations, refuses_misfits};
 use utoipa::{Modify, OpenApi};
 
 use crate::{
@@ -14,6 +14,17 @@ use crate::{
         title = "Holdfast work-session service",
         description = "Projects, focus sessions, points and statistics. Bodies are JSON, times RFC 3339 in UTC. \
                        A token of the identity service is sent as `Authorization: Bearer …`."
+    ),
+    tags(
+        (name = "chat", description = "The chats of team projects"),
+        (name = "health", description = "The state of the service"),
+        (name = "live", description = "Changes as they happen"),
+        (name = "login", description = "Sign-in through the identity service"),
+        (name = "projects", description = "Personal projects"),
+        (name = "sessions", description = "Focus sessions: start, submit, history and export"),
+        (name = "team projects", description = "Projects of teams, and what their members do"),
+        (name = "user", description = "Points, statistics, preferences and the leaderboard"),
+        (name = "webhooks", description = "Calls to other programs when something happens"),
     ),
     paths(
         projects::routes::list,
@@ -62,6 +73,8 @@ use crate::{
         webhooks::deliveries::routes::test,
         health::routes::report,
     ),
+    // Nothing collects the schemas of shared responses.
+    components(schemas(sessions::wire::StartResponse)),
     modifiers(&ErrorResponses)
 )]
 struct Description;
@@ -77,6 +90,12 @@ impl Modify for ErrorResponses {
         for (_, _, operation) in operations(openapi) {
             if operation.request_body.is_some() {
                 may_answer(operation, "400", "The body is invalid", "ErrorBody");
+                may_answer(
+                    operation,
+                    "413",
+                    "The request body is too large",
+                    "ErrorBody",
+                );
             }
         }
         let protected =
@@ -95,7 +114,9 @@ impl Modify for ErrorResponses {
 /// Returns the OpenAPI description of this service.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    Description::openapi()
+    let mut description = Description::openapi();
+    complete(&mut description, include_str!("openapi_examples.json"));
+    description
 }
 
 /// Returns the OpenAPI description as it is committed: pretty-printed JSON with a trailing newline.

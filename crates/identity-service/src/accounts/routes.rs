@@ -48,7 +48,7 @@ async fn register(
 
 /// Returns the caller's own account.
 #[utoipa::path(
-    get, path = "/api/auth/me", tag = "accounts", security(("bearer" = [])),
+    get, path = "/api/auth/me", operation_id = "getOwnUser", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 200, description = "The account", body = UserResponse),
     )
@@ -82,7 +82,7 @@ async fn get_user(
 
 /// Returns whether the service works, and the number of active accounts.
 #[utoipa::path(
-    get, path = "/api/status", tag = "status",
+    get, path = "/api/status", operation_id = "getStatus", tag = "status",
     responses(
         (status = 200, description = "The service works.", body = StatusResponse),
     )

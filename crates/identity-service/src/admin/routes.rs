@@ -54,7 +54,7 @@ async fn search_users(
 
 /// Returns an account, active or not.
 #[utoipa::path(
-    get, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    get, path = "/api/admin/users/{user_id}", operation_id = "getUserAsAdmin", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
         (status = 200, description = "The account", body = AdminUserResponse),
         (status = 404, description = "`user_not_found`", body = IdentityError),
@@ -98,7 +98,7 @@ async fn create_user(
 
 /// Changes role, plan or active state. Deactivating an account ends all its sessions at once.
 #[utoipa::path(
-    patch, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)),
+    patch, path = "/api/admin/users/{user_id}", operation_id = "updateUserAsAdmin", tag = "administration", params(("user_id" = UserId, Path)),
     request_body = UpdateUserRequest, security(("bearer" = [])),
     responses(
         (status = 200, description = "The updated account", body = AdminUserResponse),
@@ -123,7 +123,7 @@ async fn update_user(
 
 /// Sets a new password and ends all sessions of the account.
 #[utoipa::path(
-    post, path = "/api/admin/users/{user_id}/reset-password", tag = "administration", params(("user_id" = UserId, Path)),
+    post, path = "/api/admin/users/{user_id}/reset-password", operation_id = "resetUserPassword", tag = "administration", params(("user_id" = UserId, Path)),
     request_body = Option<ResetPasswordRequest>, security(("bearer" = [])),
     responses(
         (status = 200, description = "The account, with its generated password if the request contained none", body = PasswordResponse),
@@ -149,7 +149,7 @@ async fn reset_password(
 
 /// Ends all sessions of an account.
 #[utoipa::path(
-    post, path = "/api/admin/users/{user_id}/revoke-sessions", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    post, path = "/api/admin/users/{user_id}/revoke-sessions", operation_id = "revokeUserSessions", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
         (status = 200, description = "All sessions of the account were ended.", body = RevokedResponse),
         (status = 404, description = "`user_not_found`", body = IdentityError),

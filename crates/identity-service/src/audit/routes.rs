@@ -15,7 +15,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 
 /// Returns the audit log, newest first.
 #[utoipa::path(
-    get, path = "/api/admin/audit", tag = "administration", params(AuditQuery), security(("bearer" = [])),
+    get, path = "/api/admin/audit", operation_id = "listAuditEntries", tag = "administration", params(AuditQuery), security(("bearer" = [])),
     responses(
         (status = 200, description = "A page of the audit log", body = AuditList),
         (status = 400, description = "`validation_failed`", body = IdentityError),

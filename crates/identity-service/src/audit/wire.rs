@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::closed_sets::AuditSource;
+
 /// Filters for audit entries; an entry must match all of them.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -47,6 +49,7 @@ pub(crate) struct AuditEntry {
     /// The acting account; null for callers without a sign-in, the command line and the service itself.
     pub(crate) actor: Option<Person>,
     /// `http`, `command` or `system`.
+    #[schema(value_type = AuditSource)]
     pub(crate) via: String,
     pub(crate) session_id: Option<String>,
     /// The network address of the request.

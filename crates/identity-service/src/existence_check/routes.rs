@@ -13,7 +13,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// Returns whether an account, team or membership exists. For the product's own services only: the request is sealed
 /// with the key that they share.
 #[utoipa::path(
-    post, path = "/api/auth/existence", tag = "services", request_body = ExistenceRequest,
+    post, path = "/api/auth/existence", operation_id = "checkExistence", tag = "services", request_body = ExistenceRequest,
     responses(
         (status = 200, description = "The result", body = ExistenceAnswer),
         (status = 403, description = "`forbidden`: the request was not sealed by a service of this product", body = IdentityError),

@@ -17,7 +17,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 
 /// Returns all stored data about the caller as a file to save. Limited to ten requests an hour.
 #[utoipa::path(
-    get, path = "/api/auth/export", tag = "accounts", security(("bearer" = [])),
+    get, path = "/api/auth/export", operation_id = "exportAccount", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 200, description = "The JSON document, with `Content-Disposition: attachment`", body = ExportResponse),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),

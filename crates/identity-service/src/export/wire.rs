@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::closed_sets::{AuditSource, SessionKind};
+use crate::invitations::wire::InvitationStatus;
 use crate::schema::{invitations, sessions, team_departures, teams, users};
 
 /// The stored data of an account, without password and token hashes and the second factor's secret, which say nothing
@@ -54,6 +56,7 @@ pub(crate) struct ExportedSession {
     pub(crate) address: Option<String>,
     pub(crate) user_agent: Option<String>,
     /// `first_party`, `browser`, `sso` or `client`.
+    #[schema(value_type = SessionKind)]
     pub(crate) kind: String,
     /// The label of the site that it was handed over to.
     pub(crate) service: Option<String>,
@@ -110,6 +113,7 @@ pub(crate) struct ExportedInvitation {
     pub(crate) email: String,
     pub(crate) role: String,
     /// The stored status; an expired invitation still reads `pending`.
+    #[schema(value_type = InvitationStatus)]
     pub(crate) status: String,
     /// The username of the inviter, if that account still exists.
     #[diesel(select_expression = users::username.nullable())]
@@ -134,6 +138,7 @@ pub(crate) struct ExportedEntry {
     /// The network address of the request; null if another account acted, to protect its owner.
     pub(crate) address: Option<String>,
     /// `http`, `command` or `system`.
+    #[schema(value_type = AuditSource)]
     pub(crate) via: String,
     pub(crate) details: Option<Value>,
 }

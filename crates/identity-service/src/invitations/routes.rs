@@ -30,7 +30,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// Invites an address to the team by mail; for admins and the owner. Inviting it again renews the invitation and
 /// sends another mail, and the link in the older mail stops working.
 #[utoipa::path(
-    post, path = "/api/teams/{slug}/invite", tag = "invitations", security(("bearer" = [])),
+    post, path = "/api/teams/{slug}/invite", operation_id = "inviteToTeam", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path)), request_body = InviteRequest,
     responses(
         (status = 200, description = "The invitation, which is sent by mail. The response is the same whether or not the address has an account.", body = InviteResponse),
@@ -53,7 +53,7 @@ async fn invite(
 
 /// Returns the team's invitations, newest first; for admins and the owner.
 #[utoipa::path(
-    get, path = "/api/teams/{slug}/invitations", tag = "invitations", security(("bearer" = [])),
+    get, path = "/api/teams/{slug}/invitations", operation_id = "listTeamInvitations", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path), InvitationsQuery),
     responses(
         (status = 200, description = "The invitations", body = InvitationsResponse),
@@ -73,7 +73,7 @@ async fn list_of_team(
 
 /// Withdraws an invitation; for admins and the owner.
 #[utoipa::path(
-    delete, path = "/api/teams/{slug}/invitations/{id}", tag = "invitations", security(("bearer" = [])),
+    delete, path = "/api/teams/{slug}/invitations/{id}", operation_id = "withdrawInvitation", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path), ("id" = String, Path, format = Uuid)),
     responses(
         (status = 204, description = "The invitation can no longer be accepted."),
@@ -96,7 +96,7 @@ async fn revoke(
 /// Joins a team, with the token from the mail or with the invitation's id. The id works only for an account whose
 /// verified address was invited. A member gets 200 as well, and keeps their role.
 #[utoipa::path(
-    post, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
+    post, path = "/api/invitations/{token}", operation_id = "acceptInvitation", tag = "invitations", security(("bearer" = [])),
     params(("token" = String, Path, description = "The token from the link in the mail, or the id of the invitation")),
     responses(
         (status = 200, description = "The caller is a member of the team.", body = AcceptResponse),
@@ -119,7 +119,7 @@ async fn accept(
 /// Declines an invitation, with the token from the mail or with the invitation's id. The id works only for an account
 /// whose verified address was invited.
 #[utoipa::path(
-    delete, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
+    delete, path = "/api/invitations/{token}", operation_id = "declineInvitation", tag = "invitations", security(("bearer" = [])),
     params(("token" = String, Path, description = "The id of the invitation, or the token from the link in the mail")),
     responses(
         (status = 204, description = "The invitation can no longer be accepted."),
@@ -140,7 +140,7 @@ async fn decline(
 
 /// Returns the pending invitations for the account's e-mail address, newest first; none unless it is verified.
 #[utoipa::path(
-    get, path = "/api/user/invitations", tag = "invitations", security(("bearer" = [])), params(PageQuery),
+    get, path = "/api/user/invitations", operation_id = "listOwnInvitations", tag = "invitations", security(("bearer" = [])), params(PageQuery),
     responses(
         (status = 200, description = "The invitations, without their tokens", body = InvitationsResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::model::InvitationRow;
+use crate::closed_sets::NewMemberRole;
 use crate::error::Error;
 use crate::pagination::{MAX_PAGE, bounds};
 use crate::schema::{teams, users};
@@ -92,6 +93,7 @@ pub(crate) struct InviteRequest {
     #[schema(format = Email)]
     pub(crate) email: String,
     /// `member` (the default) or `admin`, ignoring case.
+    #[schema(value_type = Option<NewMemberRole>)]
     pub(crate) role: Option<String>,
 }
 

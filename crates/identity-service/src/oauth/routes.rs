@@ -43,7 +43,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 
 /// Returns the metadata of this OpenID provider (OpenID Connect Discovery).
 #[utoipa::path(
-    get, path = "/.well-known/openid-configuration", tag = "oauth",
+    get, path = "/.well-known/openid-configuration", operation_id = "getOpenidConfiguration", tag = "oauth",
     responses((status = 200, description = "The metadata, which may be cached for 5 minutes", body = MetadataResponse))
 )]
 async fn openid_configuration(app: Data<App>) -> HttpResponse {
@@ -52,7 +52,7 @@ async fn openid_configuration(app: Data<App>) -> HttpResponse {
 
 /// Returns the metadata of this authorization server (RFC 8414), the same document as for OpenID Connect Discovery.
 #[utoipa::path(
-    get, path = "/.well-known/oauth-authorization-server", tag = "oauth",
+    get, path = "/.well-known/oauth-authorization-server", operation_id = "getOauthMetadata", tag = "oauth",
     responses((status = 200, description = "The metadata, which may be cached for 5 minutes", body = MetadataResponse))
 )]
 async fn oauth_metadata(app: Data<App>) -> HttpResponse {
@@ -70,7 +70,7 @@ fn published(app: &App) -> HttpResponse {
 /// Returns the state of a token (RFC 7662). The client authenticates with its secret. It may ask about its own tokens, or
 /// about every token if it is registered for that.
 #[utoipa::path(
-    post, path = "/api/oauth/introspect", tag = "oauth",
+    post, path = "/api/oauth/introspect", operation_id = "introspectToken", tag = "oauth",
     request_body(content = IntrospectionRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The state of the token; `{\"active\": false}` if it is not valid, or if the client may not introspect it", body = IntrospectionResponse),
@@ -98,7 +98,7 @@ async fn introspect(
 
 /// Revokes an access or refresh token (RFC 7009): its session ends, with all of its tokens.
 #[utoipa::path(
-    post, path = "/api/oauth/revoke", tag = "oauth",
+    post, path = "/api/oauth/revoke", operation_id = "revokeToken", tag = "oauth",
     request_body(content = RevocationRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The token was revoked, or was not valid."),

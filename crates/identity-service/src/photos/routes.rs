@@ -10,7 +10,9 @@ use service_kit::http::{Json, Path, Query, UnreadBody, endpoint};
 
 use super::service::{self, PhotoFile, sees_inactive};
 use super::upload;
-use super::wire::{PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta, VersionQuery};
+use super::wire::{
+    ImageFile, PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta, VersionQuery,
+};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -36,9 +38,9 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// Replaces the caller's photo. It is encoded anew, at most 512 pixels wide and high. Everything else in the file is
 /// dropped.
 #[utoipa::path(
-    put, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    put, path = "/api/auth/user/{user_id}/profile-photo", operation_id = "uploadProfilePhoto", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     request_body(description = "The image itself, or a form with the field `photo`. The content must be JPEG, PNG, GIF or WebP, at most 5 MiB and 50 megapixels.", content(
-        (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"), (Vec<u8> = "image/webp"), (PhotoForm = "multipart/form-data")
+        (ImageFile = "image/jpeg"), (ImageFile = "image/png"), (ImageFile = "image/gif"), (ImageFile = "image/webp"), (PhotoForm = "multipart/form-data")
     )),
     responses(
         (status = 200, description = "The new photo", body = ProfilePhotoMeta),
@@ -66,7 +68,7 @@ async fn put_photo(
 
 /// Deletes the caller's photo, if there is one.
 #[utoipa::path(
-    delete, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    delete, path = "/api/auth/user/{user_id}/profile-photo", operation_id = "deleteProfilePhoto", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
         (status = 204, description = "The account has no photo."),
         (status = 403, description = "`forbidden`: the id is not the caller's own", body = IdentityError),
@@ -86,7 +88,7 @@ async fn delete_photo(
 
 /// Returns whether an account has a photo, and its address. Digits are an id, anything else is a username.
 #[utoipa::path(
-    get, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos",
+    get, path = "/api/auth/user/{user_id}/profile-photo", operation_id = "getProfilePhoto", tag = "photos",
     params(("user_id" = String, Path, description = "The id if it consists of digits, otherwise the username, without regard to case")), security(("bearer" = [])),
     responses(
         (status = 200, description = "The photo address of the account, or null", body = ProfilePhotoMeta),
@@ -104,7 +106,7 @@ async fn get_meta(
 
 /// Returns the photo addresses of many accounts. Unknown accounts are left out, and each account appears once.
 #[utoipa::path(
-    post, path = "/api/auth/users/profile-photos", tag = "photos", request_body = PhotosRequest, security(("bearer" = [])),
+    post, path = "/api/auth/users/profile-photos", operation_id = "listProfilePhotos", tag = "photos", request_body = PhotosRequest, security(("bearer" = [])),
     responses(
         (status = 200, description = "The photo addresses of the accounts that exist", body = PhotosResponse),
         (status = 400, description = "`validation_failed`: more than 200 ids and names together, or not lists of ids and names", body = IdentityError),
@@ -121,10 +123,10 @@ async fn list_meta(
 
 /// Returns an account's photo.
 #[utoipa::path(
-    get, path = "/api/auth/user/{user_id}/profile-photo/file", tag = "photos",
+    get, path = "/api/auth/user/{user_id}/profile-photo/file", operation_id = "getProfilePhotoFile", tag = "photos",
     params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version of the photo. A response to the current version may be cached for a year.")), security(("bearer" = [])),
     responses(
-        (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
+        (status = 200, description = "The photo", content((ImageFile = "image/jpeg"), (ImageFile = "image/png"), (ImageFile = "image/gif"))),
         (status = 304, description = "The caller has the current photo, according to `If-None-Match`."),
         (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
     )
@@ -145,7 +147,7 @@ async fn get_file(
 
 /// Returns whether an account has a photo, and its address. No sign-in is required.
 #[utoipa::path(
-    get, path = "/api/public/user/{user_id}/profile-photo", tag = "photos",
+    get, path = "/api/public/user/{user_id}/profile-photo", operation_id = "getPublicProfilePhoto", tag = "photos",
     params(("user_id" = String, Path, description = "The id if it consists of digits, otherwise the username, without regard to case")),
     responses(
         (status = 200, description = "The photo address of the account, or null", body = ProfilePhotoMeta),
@@ -159,10 +161,10 @@ async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpRe
 
 /// Returns an account's photo. No sign-in is required. `profile_photo_url` is the address of this endpoint.
 #[utoipa::path(
-    get, path = "/api/public/user/{user_id}/profile-photo/file", tag = "photos",
+    get, path = "/api/public/user/{user_id}/profile-photo/file", operation_id = "getPublicProfilePhotoFile", tag = "photos",
     params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version of the photo. A response to the current version may be cached for a year.")),
     responses(
-        (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
+        (status = 200, description = "The photo", content((ImageFile = "image/jpeg"), (ImageFile = "image/png"), (ImageFile = "image/gif"))),
         (status = 304, description = "The caller has the current photo, according to `If-None-Match`."),
         (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
     )

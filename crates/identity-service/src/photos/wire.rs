@@ -28,6 +28,12 @@ pub(crate) struct PhotosResponse {
     pub(crate) total: usize,
 }
 
+/// The bytes of an image.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "describes a body that is read as a stream")]
+pub(crate) struct ImageFile(Vec<u8>);
+
 /// A form with a photo.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes a form that is read as a stream")]

@@ -6,18 +6,17 @@ use crate::double_option::double_option;
 /// The changes of a profile. An absent field stays as it is; null clears it. Other fields (`role`, `premium_tier` …) are
 /// ignored.
 #[derive(Default, Deserialize, ToSchema)]
-#[serde(default)]
 pub(crate) struct UpdateProfileRequest {
     /// The name that people read: 1 to 100 visible characters. It need not be unique.
     #[serde(deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 100)]
     pub(crate) display_name: Option<Option<String>>,
     /// Up to 2,000 characters.
-    #[serde(deserialize_with = "double_option")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, max_length = 2000)]
     pub(crate) bio: Option<Option<String>>,
     /// An http or https address of up to 2,048 characters.
-    #[serde(deserialize_with = "double_option")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, max_length = 2048)]
     pub(crate) website_url: Option<Option<String>>,
     /// The language, as a BCP 47 tag of at most 35 characters. It is stored in its usual spelling.
@@ -30,11 +29,11 @@ pub(crate) struct UpdateProfileRequest {
     pub(crate) zoneinfo: Option<Option<String>>,
     /// A `data:` URL with a JPEG, PNG, GIF or WebP in base64, or an https address from which one is fetched. Null removes
     /// the photo; the current address changes nothing.
-    #[serde(deserialize_with = "double_option")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<String>)]
     pub(crate) profile_photo_url: Option<Option<String>>,
     /// Allowed only while the account has a placeholder address.
-    #[serde(deserialize_with = "some")]
+    #[serde(default, deserialize_with = "some")]
     #[schema(value_type = String, format = Email, required = false)]
     pub(crate) email: Option<String>,
 }

@@ -71,7 +71,7 @@ async fn logout(
 
 /// Ends all sessions of the caller, then redirects the browser if the target's origin is on the allow-list.
 #[utoipa::path(
-    get, path = "/api/auth/global-logout", tag = "sessions", security(("bearer" = [])),
+    get, path = "/api/auth/global-logout", operation_id = "endAllSessions", tag = "sessions", security(("bearer" = [])),
     params(("redirect_uri" = String, Query, description = "A URL whose origin is on the allow-list; exactly once")),
     responses(
         (status = 302, description = "The sessions were ended. `Location` is the normalized `redirect_uri`."),
@@ -117,7 +117,7 @@ async fn list_sessions(
 
 /// Ends all sessions of the caller except the current one.
 #[utoipa::path(
-    delete, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])),
+    delete, path = "/api/auth/sessions", operation_id = "endOtherSessions", tag = "sessions", security(("bearer" = [])),
     responses(
         (status = 204, description = "The other sessions were ended."),
     )
@@ -156,7 +156,7 @@ async fn end_session(
 /// A token works once. Presented again within 30 seconds, while its successor is unused, it returns the same
 /// successor. Any later reuse ends the session.
 #[utoipa::path(
-    post, path = "/api/auth/refresh", tag = "sessions", request_body = RefreshRequest,
+    post, path = "/api/auth/refresh", operation_id = "refreshTokens", tag = "sessions", request_body = RefreshRequest,
     responses(
         (status = 200, description = "The new token pair", body = TokenPair),
         (status = 401, description = "`invalid_refresh_token` or `refresh_token_reused`", body = IdentityError),
@@ -174,7 +174,7 @@ async fn rotate(
 
 /// Checks whether an access token is valid, and returns its account. POST does the same, for older clients.
 #[utoipa::path(
-    method(get, post), path = "/api/auth/validate", tag = "sessions", params(ValidateQuery), security(("bearer" = [])),
+    method(get, post), path = "/api/auth/validate", operation_id = "validateToken", tag = "sessions", params(ValidateQuery), security(("bearer" = [])),
     responses(
         (status = 200, description = "The token is valid.", body = ValidateResponse),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`, with `valid: false`", body = IdentityError),

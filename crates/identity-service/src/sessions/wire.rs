@@ -2,6 +2,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::closed_sets::SessionKind;
+
 /// Credentials of a sign-in.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct LoginRequest {
@@ -90,7 +92,7 @@ pub(crate) struct SessionEntry {
     pub(crate) expires_at: DateTime<Utc>,
     /// `first_party` is a sign-in to the product, `browser` one at its hosted pages. `sso` is a session given to the
     /// site `service`, `client` the access of an application.
-    #[schema(example = "first_party")]
+    #[schema(value_type = SessionKind, example = "first_party")]
     pub(crate) kind: String,
     pub(crate) service: Option<String>,
     /// The application that holds the session.

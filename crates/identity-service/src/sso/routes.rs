@@ -25,7 +25,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// Hands a sign-in over to another site, with a token in the address. The caller is known by a bearer token or by the
 /// cookie of the sign-in page. A browser without either goes to the sign-in page first.
 #[utoipa::path(
-    get, path = "/api/auth/sso/authorize", tag = "sso", params(AuthorizeQuery), security((), ("bearer" = [])),
+    get, path = "/api/auth/sso/authorize", operation_id = "authorizeSso", tag = "sso", params(AuthorizeQuery), security((), ("bearer" = [])),
     responses(
         (status = 302, description = "`Location` is `redirect_uri` with `token`, `access_token`, `user_id`, `username` and, if the account has a photo, `profile_photo_url` and `has_profile_photo`; or it is the sign-in page"),
         (status = 400, description = "`redirect_not_allowed` or `validation_failed`", body = IdentityError),
@@ -85,7 +85,7 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
 
 /// Opens a new session for the caller, and returns its tokens.
 #[utoipa::path(
-    post, path = "/api/auth/sso/token", tag = "sso", security(("bearer" = [])),
+    post, path = "/api/auth/sso/token", operation_id = "createSsoToken", tag = "sso", security(("bearer" = [])),
     responses(
         (status = 200, description = "The tokens of the new session, which is an SSO session if an SSO session opened it", body = TokenPair),
         (status = 403, description = "`insufficient_scope`: the token belongs to an OAuth client", body = IdentityError),
@@ -102,7 +102,7 @@ async fn token(
 
 /// Checks whether the parameters with which a mini-app was called are genuine.
 #[utoipa::path(
-    get, path = "/api/auth/sso/callback", tag = "sso", params(CallbackQuery),
+    get, path = "/api/auth/sso/callback", operation_id = "verifySsoCallback", tag = "sso", params(CallbackQuery),
     responses(
         (status = 200, description = "The token is valid, belongs to the account that the other parameters name, and was handed over to the origin that they name.", body = CallbackResponse),
         (status = 401, description = "`invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),

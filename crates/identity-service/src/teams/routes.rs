@@ -127,7 +127,7 @@ async fn delete_team(
 
 /// Leaves a team. Equivalent to deleting the caller's own membership.
 #[utoipa::path(
-    post, path = "/api/teams/{slug}/leave", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
+    post, path = "/api/teams/{slug}/leave", operation_id = "leaveTeam", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
         (status = 204, description = "The account is no longer a member."),
         (status = 409, description = "`last_owner`", body = IdentityError),
@@ -144,7 +144,7 @@ async fn leave(
 
 /// Lists the members of a team in the order in which they joined.
 #[utoipa::path(
-    get, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path), PageQuery),
+    get, path = "/api/teams/{slug}/members", operation_id = "listTeamMembers", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path), PageQuery),
     responses(
         (status = 200, description = "The members", body = MembersResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
@@ -165,7 +165,7 @@ async fn list_members(
 /// A member who left on their own must be invited. Everybody must be, if the operator sets `IDENTITY__TEAMS__DIRECT_ADD`
 /// to false.
 #[utoipa::path(
-    post, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
+    post, path = "/api/teams/{slug}/members", operation_id = "addTeamMember", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     request_body = AddMemberRequest,
     responses(
         (status = 201, description = "The account was added to the team.", body = MemberResponse),
@@ -186,7 +186,7 @@ async fn add_member(
 
 /// Changes a member's role. Requires an admin or the owner; only the owner can hand the team over with the role `owner`.
 #[utoipa::path(
-    put, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
+    put, path = "/api/teams/{slug}/members/{username}", operation_id = "changeTeamRole", tag = "teams", security(("bearer" = [])),
     params(("slug" = String, Path), ("username" = String, Path)), request_body = ChangeRoleRequest,
     responses(
         (status = 200, description = "The updated member", body = MemberResponse),
@@ -210,7 +210,7 @@ async fn change_role(
 
 /// Removes a member, or leaves if the username is the caller's own. The owner can neither leave nor be removed.
 #[utoipa::path(
-    delete, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
+    delete, path = "/api/teams/{slug}/members/{username}", operation_id = "removeTeamMember", tag = "teams", security(("bearer" = [])),
     params(("slug" = String, Path), ("username" = String, Path)),
     responses(
         (status = 204, description = "The account is no longer a member."),

@@ -3,6 +3,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::closed_sets::NewMemberRole;
 use crate::double_option::double_option;
 use crate::error::Error;
 use crate::pagination::{MAX_PAGE, bounds};
@@ -100,6 +101,7 @@ pub(crate) struct ChangeTeamRequest {
 pub(crate) struct AddMemberRequest {
     pub(crate) username: String,
     /// `member` (the default) or `admin`, case-insensitive.
+    #[schema(value_type = Option<NewMemberRole>)]
     pub(crate) role: Option<String>,
 }
 
@@ -107,6 +109,7 @@ pub(crate) struct AddMemberRequest {
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ChangeRoleRequest {
     /// `member`, `admin`, or `owner`, which hands the team over; case-insensitive.
+    #[schema(value_type = TeamRole)]
     pub(crate) role: String,
 }
 

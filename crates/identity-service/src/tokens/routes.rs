@@ -28,7 +28,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 ///
 /// A token names its key in `kid`. If that key is not in a cached copy, request this document again.
 #[utoipa::path(
-    get, path = "/.well-known/jwks.json", tag = "tokens",
+    get, path = "/.well-known/jwks.json", operation_id = "getJwks", tag = "tokens",
     responses(
         (status = 200, description = "The keys, which may be cached for 5 minutes", body = JwksResponse),
     )

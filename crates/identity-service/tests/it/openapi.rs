@@ -14,6 +14,34 @@ fn the_committed_openapi_document_matches_the_code() {
     );
 }
 
+/// Client generators name functions after operations. They drop an operation whose name another one of its tag has.
+#[test]
+fn every_operation_has_a_name_of_its_own_in_camel_case_and_an_example_of_its_request() {
+    let description = serde_json::to_value(identity_service::openapi()).unwrap();
+    let mut names = std::collections::BTreeSet::new();
+    for operation in description["paths"].as_object().unwrap().values() {
+        for operation in operation.as_object().unwrap().values() {
+            let name = operation["operationId"].as_str().unwrap();
+            assert!(name.starts_with(|letter: char| letter.is_ascii_lowercase()));
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric()), "{name}");
+            assert!(names.insert(name), "{name} is the name of two operations");
+            let bodies = operation["requestBody"]["content"].as_object();
+            for (kind, body) in bodies.into_iter().flatten() {
+                let is_text = kind.starts_with("application/");
+                assert_eq!(body["example"].is_object(), is_text, "{name} {kind}");
+            }
+        }
+    }
+    for name in [
+        "listTeams",
+        "uploadProfilePhoto",
+        "validateToken",
+        "validateTokenByPost",
+    ] {
+        assert!(names.contains(name), "{name}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_openapi_document_and_its_page_are_served() {
     let identity = crate::support::Identity::start().await;

@@ -17,7 +17,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Returns the caller's work in a range of local dates, divided by day, week, hour, category or project.
 #[utoipa::path(
-    get, path = "/api/analytics/tracking", tag = "user", params(TrackingQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/analytics/tracking", operation_id = "getTracking", tag = "user", params(TrackingQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The totals of the range, and of each part", body = TrackingResponse),
         (status = 400, description = "The range or group is invalid", body = ErrorBody),

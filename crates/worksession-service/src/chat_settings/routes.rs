@@ -23,7 +23,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Returns the state of a team project's chat; for members of the team.
 #[utoipa::path(
-    get, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
+    get, path = "/api/team-projects/{id}/chat", operation_id = "getChat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The state of the chat, without its address", body = ChatResponse),
@@ -43,7 +43,7 @@ pub(crate) async fn get(
 
 /// Configures the chat of a team project; for owners and admins of the team.
 #[utoipa::path(
-    put, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
+    put, path = "/api/team-projects/{id}/chat", operation_id = "setChat", tag = "chat", params(("id" = TeamProjectId, Path)),
     request_body = PutChatRequest, security(("bearer" = ["integrations:write", "sessions:read", "teams"])),
     responses(
         (status = 200, description = "The state of the chat, without its address", body = ChatResponse),
@@ -65,7 +65,7 @@ pub(crate) async fn put(
 
 /// Removes the chat of a team project; for owners and admins of the team.
 #[utoipa::path(
-    delete, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
+    delete, path = "/api/team-projects/{id}/chat", operation_id = "removeChat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["integrations:write"])),
     responses(
         (status = 204, description = "The chat was removed."),
@@ -85,7 +85,7 @@ pub(crate) async fn delete(
 
 /// Requests a test message to the chat of a team project; for owners and admins of the team.
 #[utoipa::path(
-    post, path = "/api/team-projects/{id}/chat/test", tag = "chat", params(("id" = TeamProjectId, Path)),
+    post, path = "/api/team-projects/{id}/chat/test", operation_id = "testChat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["integrations:write"])),
     responses(
         (status = 202, description = "The test message was queued. `last_test` shows its result.", body = ChatResponse),
@@ -107,7 +107,7 @@ pub(crate) async fn test(
 
 /// Adopts a paused chat: it becomes the caller's and receives notifications again. A chat that is not paused stays as it is.
 #[utoipa::path(
-    post, path = "/api/team-projects/{id}/chat/adopt", tag = "chat", params(("id" = TeamProjectId, Path)),
+    post, path = "/api/team-projects/{id}/chat/adopt", operation_id = "adoptChat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["account", "integrations:write"])),
     responses(
         (status = 200, description = "The state of the chat, without its address", body = ChatResponse),

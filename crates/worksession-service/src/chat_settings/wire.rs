@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use super::model::ChatRow;
+use crate::closed_sets::{DeliveryState, IntegrationStatus};
 
 /// The chat of a team project, and its notifications. The address is write-only: no response contains it.
 #[derive(Deserialize, ToSchema)]
@@ -40,6 +41,7 @@ pub(crate) struct Chat {
     /// The project's `chat_channel`.
     channel: String,
     /// `active`, `paused` (its creator lost access; see `adopt`) or `off`.
+    #[schema(value_type = IntegrationStatus)]
     status: String,
     /// Why it is paused, or why it is off after the chat permanently rejected messages.
     reason: Option<String>,
@@ -57,6 +59,7 @@ pub(crate) struct Chat {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChatTest {
     /// `pending`, `delivered`, `failed` or `skipped`.
+    #[schema(value_type = DeliveryState)]
     outcome: String,
     /// Why it was not delivered.
     reason: Option<String>,

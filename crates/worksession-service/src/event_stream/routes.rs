@@ -32,7 +32,7 @@ struct LiveEvent {
 /// Streams changes of the caller and, with the scope `teams`, of the caller's teams as server-sent events: `hello`, `timer`,
 /// `points`, `team`, `reset` and `end`.
 #[utoipa::path(
-    get, path = "/api/events", tag = "live", security(("bearer" = ["sessions:read"])),
+    get, path = "/api/events", operation_id = "streamEvents", tag = "live", security(("bearer" = ["sessions:read"])),
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last received event, to resume the stream after it")),
     responses(
         (status = 200, description = "Events until the stream ends; see docs/live.md", content_type = "text/event-stream", body = LiveEvent),

@@ -11,7 +11,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Reports whether the service and everything that it needs work, including other services.
 #[utoipa::path(
-    get, path = "/api/health", tag = "health",
+    get, path = "/api/health", operation_id = "getHealth", tag = "health",
     responses(
         (status = 200, description = "Everything works; a part may be degraded.", body = HealthyReport),
         (status = 503, description = "A part is down.", body = UnhealthyReport),

@@ -15,7 +15,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Returns a leaderboard: of everybody who opted in or, with the scope `teams`, of a team. Suspect sessions do not count.
 #[utoipa::path(
-    get, path = "/api/leaderboard", tag = "user", params(LeaderboardQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/leaderboard", operation_id = "getLeaderboard", tag = "user", params(LeaderboardQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "A page of the leaderboard", body = LeaderboardResponse),
         (status = 400, description = "The period, limit or cursor is invalid", body = ErrorBody),

@@ -15,11 +15,10 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Signs in at the identity service and returns its tokens, which both services accept.
 #[utoipa::path(
-    post, path = "/api/login", tag = "login", request_body = LoginRequest,
+    post, path = "/api/login", operation_id = "signIn", tag = "login", request_body = LoginRequest,
     responses(
         (status = 200, description = "The tokens of a new session, as the identity service returned them", body = TokenPair),
         (status = 401, description = "Invalid credentials, or TOTP code required if only the code is missing", body = ErrorBody),
-        (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
         (status = 503, description = "Authentication service unavailable; see Retry-After", body = ErrorBody),
     )

@@ -13,7 +13,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Changes the caller's preferences.
 #[utoipa::path(
-    put, path = "/api/user/preferences", tag = "user", request_body = PutPreferencesRequest,
+    put, path = "/api/user/preferences", operation_id = "updatePreferences", tag = "user", request_body = PutPreferencesRequest,
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "The updated preferences", body = PreferencesResponse),

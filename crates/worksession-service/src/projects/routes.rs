@@ -25,7 +25,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Lists the caller's personal projects.
 #[utoipa::path(
-    get, path = "/api/projects", tag = "projects", params(ProjectListQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/projects", operation_id = "listProjects", tag = "projects", params(ProjectListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The projects, oldest first", body = ProjectsResponse),
     )
@@ -44,7 +44,7 @@ pub(crate) async fn list(
 
 /// Creates a personal project.
 #[utoipa::path(
-    post, path = "/api/projects", tag = "projects", request_body = CreateProjectRequest,
+    post, path = "/api/projects", operation_id = "createProject", tag = "projects", request_body = CreateProjectRequest,
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 201, description = "The project was created.", body = ProjectResponse),
@@ -62,7 +62,7 @@ pub(crate) async fn create(
 
 /// Returns one of the caller's personal projects.
 #[utoipa::path(
-    get, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
+    get, path = "/api/projects/{id}", operation_id = "getProject", tag = "projects", params(("id" = ProjectId, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The project", body = ProjectResponse),
@@ -80,7 +80,7 @@ pub(crate) async fn detail(
 
 /// Changes a personal project.
 #[utoipa::path(
-    put, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
+    put, path = "/api/projects/{id}", operation_id = "updateProject", tag = "projects", params(("id" = ProjectId, Path)),
     request_body = UpdateProjectRequest, security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "The updated project", body = ProjectResponse),
@@ -99,7 +99,7 @@ pub(crate) async fn update(
 
 /// Archives a personal project: it leaves the default lists and accepts no more starts, but stays readable.
 #[utoipa::path(
-    delete, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
+    delete, path = "/api/projects/{id}", operation_id = "archiveProject", tag = "projects", params(("id" = ProjectId, Path)),
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 204, description = "The project was archived."),
@@ -117,7 +117,7 @@ pub(crate) async fn archive(
 
 /// Lists the projects on which the caller can start a session.
 #[utoipa::path(
-    get, path = "/api/all-projects", tag = "projects", params(ProjectListQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/all-projects", operation_id = "listAllProjects", tag = "projects", params(ProjectListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The personal projects, then those of the caller's teams", body = AllProjectsResponse),
     )

@@ -6,7 +6,9 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::start::{self, StartOrder};
 use super::submit;
-use super::wire::{PreSessionResponse, StartRequest, StartResponse, SubmitRequest, SubmitResponse};
+use super::wire::{
+    PreSessionResponse, StartRequest, StartResponse, StartResponses, SubmitRequest, SubmitResponse,
+};
 use super::{edit, export, history, model, queries};
 use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead, SessionsWrite};
@@ -42,18 +44,10 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Starts the timer of desktop client A: locks the plan, and ends the session that ran before.
 #[utoipa::path(
-    post, path = "/api/clienta_timer_start", tag = "sessions", request_body = StartRequest,
+    post, path = "/api/clienta_timer_start", operation_id = "startSessionInClientA", tag = "sessions", request_body = StartRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours returns the same session")),
     security(("bearer" = ["sessions:write"])),
-    responses(
-        (status = 201, description = "The session was started.", body = StartResponse),
-        (status = 200, description = "The same request has already started this session.", body = StartResponse),
-        (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
-        (status = 404, description = "Team project not found, or Project not found", body = ErrorBody),
-        (status = 409, description = "Project is archived", body = ErrorBody),
-        (status = 422, description = "Idempotency-Key was used with another request", body = ErrorBody),
-        (status = 429, description = "Too many starts; see Retry-After", body = ErrorBody),
-    )
+    responses(StartResponses)
 )]
 pub(crate) async fn start_client_a(arguments: StartArguments) -> Result<HttpResponse, Error> {
     start("client_a", arguments).await
@@ -61,14 +55,10 @@ pub(crate) async fn start_client_a(arguments: StartArguments) -> Result<HttpResp
 
 /// Starts the timer of desktop client B, exactly as for client A.
 #[utoipa::path(
-    post, path = "/api/clientb_timer_start", tag = "sessions", request_body = StartRequest,
+    post, path = "/api/clientb_timer_start", operation_id = "startSessionInClientB", tag = "sessions", request_body = StartRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours returns the same session")),
     security(("bearer" = ["sessions:write"])),
-    responses(
-        (status = 201, description = "The session was started.", body = StartResponse),
-        (status = 200, description = "The same request has already started this session.", body = StartResponse),
-        (status = "4XX", description = "As for client A", body = ErrorBody),
-    )
+    responses(StartResponses)
 )]
 pub(crate) async fn start_client_b(arguments: StartArguments) -> Result<HttpResponse, Error> {
     start("client_b", arguments).await
@@ -79,11 +69,7 @@ pub(crate) async fn start_client_b(arguments: StartArguments) -> Result<HttpResp
     post, path = "/api/session/start", tag = "sessions", request_body = StartRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours returns the same session")),
     security(("bearer" = ["sessions:write"])),
-    responses(
-        (status = 201, description = "The session was started.", body = StartResponse),
-        (status = 200, description = "The same request has already started this session.", body = StartResponse),
-        (status = "4XX", description = "As for client A", body = ErrorBody),
-    )
+    responses(StartResponses)
 )]
 pub(crate) async fn start_session(arguments: StartArguments) -> Result<HttpResponse, Error> {
     start("session", arguments).await
@@ -113,7 +99,7 @@ pub(crate) async fn get_presession(
 
 /// Submits a session, which is credited once, by the server's clock.
 #[utoipa::path(
-    post, path = "/api/pomodoro/submit", tag = "sessions", request_body = SubmitRequest,
+    post, path = "/api/pomodoro/submit", operation_id = "submitSession", tag = "sessions", request_body = SubmitRequest,
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "The session was submitted, now or before with the same values.", body = SubmitResponse),

@@ -1,10 +1,11 @@
 use chrono::{DateTime, NaiveDateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
 use service_kit::names::is_readable;
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 
 use super::model::{SessionRow, SessionStatus};
-use crate::error::Error;
+use crate::closed_sets::SessionProjectKind;
+use crate::error::{Error, ErrorBody};
 use crate::projects::ProjectRef;
 use crate::projects::text::READABLE;
 use crate::rollups::{PointsSummary, StreakSummary};
@@ -184,6 +185,7 @@ pub(crate) struct PreSessionProject {
     name: String,
     /// `team`, `personal` or `none`.
     #[serde(rename = "type")]
+    #[schema(value_type = SessionProjectKind)]
     kind: String,
 }
 
@@ -232,6 +234,33 @@ impl From<&SessionRow> for StartResponse {
             expected_end_at: row.expected_end_at.and_utc(),
         }
     }
+}
+
+/// The responses to a start, the same for all clients.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "describes the responses of three handlers")]
+pub(crate) enum StartResponses {
+    /// The session was started.
+    #[response(status = 201)]
+    Started(StartResponse),
+    /// The same request has already started this session.
+    #[response(status = 200)]
+    Repeated(StartResponse),
+    /// Not authorized to access this team project
+    #[response(status = 403)]
+    Forbidden(ErrorBody),
+    /// Team project not found, or Project not found
+    #[response(status = 404)]
+    NotFound(ErrorBody),
+    /// Project is archived
+    #[response(status = 409)]
+    Archived(ErrorBody),
+    /// Idempotency-Key was used with another request
+    #[response(status = 422)]
+    KeyReused(ErrorBody),
+    /// Too many starts; see Retry-After
+    #[response(status = 429)]
+    TooMany(ErrorBody),
 }
 
 /// The plan and the status of a session.

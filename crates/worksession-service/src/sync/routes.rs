@@ -15,7 +15,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Returns what changed for the caller since a cursor, and the running session.
 #[utoipa::path(
-    get, path = "/api/sync/status", tag = "live", params(StatusQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/sync/status", operation_id = "getSyncStatus", tag = "live", params(StatusQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The changes since the cursor, and the running session", body = SyncStatus),
         (status = 400, description = "since is not a cursor", body = ErrorBody),

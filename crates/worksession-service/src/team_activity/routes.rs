@@ -14,7 +14,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Returns a team's running sessions and what each user lately planned and finished on its projects; for members.
 #[utoipa::path(
-    get, path = "/api/team-activity", tag = "team projects", params(TeamActivityQuery),
+    get, path = "/api/team-activity", operation_id = "getTeamActivity", tag = "team projects", params(TeamActivityQuery),
     security(("bearer" = ["sessions:read", "teams"])),
     responses(
         (status = 200, description = "The running sessions and the totals of each user", body = TeamActivityResponse),

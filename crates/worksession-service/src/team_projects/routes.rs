@@ -26,7 +26,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Lists the projects of the teams in which the caller is an active member.
 #[utoipa::path(
-    get, path = "/api/team-projects", tag = "team projects", params(ProjectListQuery),
+    get, path = "/api/team-projects", operation_id = "listTeamProjects", tag = "team projects", params(ProjectListQuery),
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The projects, oldest first", body = TeamProjectsResponse),
@@ -44,7 +44,7 @@ pub(crate) async fn list(
 
 /// Creates a team project; for owners and admins of the team.
 #[utoipa::path(
-    post, path = "/api/team-projects", tag = "team projects", request_body = CreateTeamProjectRequest,
+    post, path = "/api/team-projects", operation_id = "createTeamProject", tag = "team projects", request_body = CreateTeamProjectRequest,
     security(("bearer" = ["teams:write"])),
     responses(
         (status = 201, description = "The project was created.", body = TeamProjectDetail),
@@ -65,7 +65,7 @@ pub(crate) async fn create(
 
 /// Returns a team project to members of its team, and a public one to every signed-in user.
 #[utoipa::path(
-    get, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
+    get, path = "/api/team-projects/{id}", operation_id = "getTeamProject", tag = "team projects", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The project", body = TeamProjectDetail),
@@ -85,7 +85,7 @@ pub(crate) async fn detail(
 
 /// Changes a team project; for owners and admins of the team.
 #[utoipa::path(
-    put, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
+    put, path = "/api/team-projects/{id}", operation_id = "updateTeamProject", tag = "team projects", params(("id" = TeamProjectId, Path)),
     request_body = UpdateTeamProjectRequest, security(("bearer" = ["teams:write"])),
     responses(
         (status = 200, description = "The updated project", body = TeamProjectDetail),
@@ -106,7 +106,7 @@ pub(crate) async fn update(
 
 /// Archives a team project; for owners and admins of the team.
 #[utoipa::path(
-    delete, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
+    delete, path = "/api/team-projects/{id}", operation_id = "archiveTeamProject", tag = "team projects", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["teams:write"])),
     responses(
         (status = 204, description = "The project was archived."),

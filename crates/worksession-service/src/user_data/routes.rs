@@ -12,7 +12,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Returns the caller's profile, points, streaks, badges, preferences and statistics.
 #[utoipa::path(
-    get, path = "/api/user/data", tag = "user", security(("bearer" = ["sessions:read"])),
+    get, path = "/api/user/data", operation_id = "getUserData", tag = "user", security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The data of the caller", body = UserData),
         (status = 401, description = "Invalid or expired token", body = ErrorBody),

@@ -27,7 +27,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 
 /// Lists the caller's webhooks and, with the scope `teams`, those of the teams that the caller owns or administers.
 #[utoipa::path(
-    get, path = "/api/webhooks", tag = "webhooks", security(("bearer" = ["sessions:read"])),
+    get, path = "/api/webhooks", operation_id = "listWebhooks", tag = "webhooks", security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The webhooks: first the caller's own, then those of teams, each group oldest first", body = WebhooksResponse),
     )
@@ -42,7 +42,7 @@ pub(crate) async fn list(
 /// Creates a webhook of the caller or, with `team_id` and the scope `teams`, of a team that the caller owns or
 /// administers.
 #[utoipa::path(
-    post, path = "/api/webhooks", tag = "webhooks", request_body = CreateWebhookRequest,
+    post, path = "/api/webhooks", operation_id = "createWebhook", tag = "webhooks", request_body = CreateWebhookRequest,
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 201, description = "The webhook was created. The secret is shown only in this response.", body = WebhookSecretResponse),
@@ -63,7 +63,7 @@ pub(crate) async fn create(
 
 /// Returns a webhook to those who manage it.
 #[utoipa::path(
-    get, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
+    get, path = "/api/webhooks/{id}", operation_id = "getWebhook", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The webhook, without its address and secret", body = WebhookResponse),
@@ -82,7 +82,7 @@ pub(crate) async fn get(
 
 /// Changes a webhook, and activates a disabled one.
 #[utoipa::path(
-    put, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
+    put, path = "/api/webhooks/{id}", operation_id = "updateWebhook", tag = "webhooks", params(("id" = WebhookId, Path)),
     request_body = UpdateWebhookRequest, security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 200, description = "The updated webhook", body = WebhookResponse),
@@ -104,7 +104,7 @@ pub(crate) async fn update(
 
 /// Deletes a webhook and the log of its deliveries.
 #[utoipa::path(
-    delete, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
+    delete, path = "/api/webhooks/{id}", operation_id = "deleteWebhook", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 204, description = "The webhook was deleted."),
@@ -124,7 +124,7 @@ pub(crate) async fn delete(
 
 /// Creates a new secret; the previous one signs for 24 more hours.
 #[utoipa::path(
-    post, path = "/api/webhooks/{id}/rotate-secret", tag = "webhooks", params(("id" = WebhookId, Path)),
+    post, path = "/api/webhooks/{id}/rotate-secret", operation_id = "rotateWebhookSecret", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 200, description = "The webhook with its new secret, which is shown only in this response", body = WebhookSecretResponse),
@@ -144,7 +144,7 @@ pub(crate) async fn rotate_secret(
 
 /// Activates a webhook that was paused because its creator lost access, with the caller as its creator. Any other stays as it is.
 #[utoipa::path(
-    post, path = "/api/webhooks/{id}/adopt", tag = "webhooks", params(("id" = WebhookId, Path)),
+    post, path = "/api/webhooks/{id}/adopt", operation_id = "adoptWebhook", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["account", "integrations:write"])),
     responses(
         (status = 200, description = "The updated webhook", body = WebhookResponse),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::model::{EVENTS, WebhookRow};
+use crate::closed_sets::IntegrationStatus;
 use crate::error::Error;
 use crate::integrations::{ACTIVE, WebhookId};
 use crate::projects::text::parse_line;
@@ -48,6 +49,7 @@ pub(crate) struct Webhook {
     events: Vec<String>,
     description: String,
     /// `active`, `paused` (its creator lost access; see `adopt`) or `off`.
+    #[schema(value_type = IntegrationStatus)]
     status: String,
     /// Why it is paused or off; null while it is active.
     reason: Option<String>,

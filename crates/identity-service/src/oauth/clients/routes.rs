@@ -30,7 +30,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 
 /// Lists all OAuth clients, oldest first.
 #[utoipa::path(
-    get, path = "/api/admin/oauth-clients", tag = "administration", security(("bearer" = [])),
+    get, path = "/api/admin/oauth-clients", operation_id = "listOauthClients", tag = "administration", security(("bearer" = [])),
     responses(
         (status = 200, description = "The clients", body = OAuthClientList),
     )
@@ -44,7 +44,7 @@ async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Err
 
 /// Registers an OAuth client. Only this response contains its secret.
 #[utoipa::path(
-    post, path = "/api/admin/oauth-clients", tag = "administration", request_body = CreateOAuthClientRequest, security(("bearer" = [])),
+    post, path = "/api/admin/oauth-clients", operation_id = "createOauthClient", tag = "administration", request_body = CreateOAuthClientRequest, security(("bearer" = [])),
     responses(
         (status = 201, description = "The client, with its secret if it is confidential", body = OAuthClientSecretResponse),
     )
@@ -62,7 +62,7 @@ async fn create_client(
 
 /// Returns an OAuth client.
 #[utoipa::path(
-    get, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
+    get, path = "/api/admin/oauth-clients/{client_id}", operation_id = "getOauthClient", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
         (status = 200, description = "The client", body = OAuthClientResponse),
         (status = 404, description = "`not_found`", body = IdentityError),
@@ -80,7 +80,7 @@ async fn get_client(
 
 /// Deletes an OAuth client. All of its sessions end at once.
 #[utoipa::path(
-    delete, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
+    delete, path = "/api/admin/oauth-clients/{client_id}", operation_id = "deleteOauthClient", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
         (status = 204, description = "The client was deleted."),
         (status = 403, description = "`forbidden`: the caller is not a SUPERADMIN or signed in more than 12 hours ago, or the client is defined in the configuration file", body = IdentityError),
@@ -101,7 +101,7 @@ async fn delete_client(
 /// Replaces the secret of an OAuth client. Only this response contains the new one. The old secret stops working at once;
 /// tokens stay valid.
 #[utoipa::path(
-    post, path = "/api/admin/oauth-clients/{client_id}/rotate-secret", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
+    post, path = "/api/admin/oauth-clients/{client_id}/rotate-secret", operation_id = "rotateOauthClientSecret", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
         (status = 200, description = "The client, with its new secret", body = OAuthClientSecretResponse),
         (status = 400, description = "`validation_failed`: the client is public", body = IdentityError),

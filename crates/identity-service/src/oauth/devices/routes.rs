@@ -17,7 +17,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 
 /// Starts a device authorization (RFC 8628). The device shows one code, and polls the token endpoint with the other.
 #[utoipa::path(
-    post, path = "/api/oauth/device_authorization", tag = "oauth", security(("client" = [])),
+    post, path = "/api/oauth/device_authorization", operation_id = "authorizeDevice", tag = "oauth", security(("client" = [])),
     request_body(content = DeviceAuthorizationRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The device code and the user code", body = DeviceAuthorizationResponse),

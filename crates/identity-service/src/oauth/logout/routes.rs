@@ -40,7 +40,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// unless `id_token_hint` was issued to the client for the sign-in of this browser. Afterwards, the browser goes to
 /// `post_logout_redirect_uri`, or to a page that says that the user is signed out.
 #[utoipa::path(
-    get, path = "/api/oauth/logout", tag = "oauth",
+    get, path = "/api/oauth/logout", operation_id = "requestLogout", tag = "oauth",
     params(
         ("id_token_hint" = Option<String>, Query, description = "An ID token that the client received; it may have expired"),
         ("client_id" = Option<String>, Query, description = "Must be the audience of `id_token_hint`, if both are given"),
@@ -74,7 +74,7 @@ async fn log_out(
 
 /// The same with a form. The browser repeats the request as GET, because it sends no cookie with a form of another site.
 #[utoipa::path(
-    post, path = "/api/oauth/logout", tag = "oauth",
+    post, path = "/api/oauth/logout", operation_id = "requestLogoutByPost", tag = "oauth",
     request_body(content = LogoutForm, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 303, description = "Redirects to the same path, with the fields as query parameters"),

@@ -19,7 +19,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// Exchanges an authorization code, a refresh token or the device code of an approved device for tokens. Each works once.
 /// An authorization code that is presented again ends the session that it opened.
 #[utoipa::path(
-    post, path = "/api/oauth/token", tag = "oauth", security(("client" = [])),
+    post, path = "/api/oauth/token", operation_id = "requestToken", tag = "oauth", security(("client" = [])),
     request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The tokens", body = TokenResponse),

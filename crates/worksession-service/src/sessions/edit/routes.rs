@@ -12,7 +12,7 @@ use crate::sessions::model;
 
 /// Changes the execution note, the rating or the tags of a submitted session.
 #[utoipa::path(
-    patch, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
+    patch, path = "/api/sessions/{id}", operation_id = "editSession", tag = "sessions", params(("id" = String, Path)),
     request_body = EditRequest, security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "The updated session", body = SessionResponse),

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorBody};
 /// cell begins with one of `= + - @`, a tab or a line break, also after apostrophes. Without the apostrophe it is the
 /// original text.
 #[utoipa::path(
-    get, path = "/api/sessions/export", tag = "sessions", params(ExportQuery), security(("bearer" = ["account"])),
+    get, path = "/api/sessions/export", operation_id = "exportSessions", tag = "sessions", params(ExportQuery), security(("bearer" = ["account"])),
     responses(
         (status = 200, description = "The file, with `Content-Disposition: attachment`", content(
             (ExportedSessions = "application/json"), (String = "text/csv"), (String = "text/calendar"),

@@ -11,7 +11,7 @@ use crate::sessions::model;
 
 /// Lists the caller's sessions, newest first.
 #[utoipa::path(
-    get, path = "/api/sessions", tag = "sessions", params(SessionListQuery), security(("bearer" = ["sessions:read"])),
+    get, path = "/api/sessions", operation_id = "listSessions", tag = "sessions", params(SessionListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "A page of the sessions", body = SessionsResponse),
         (status = 400, description = "A parameter has an invalid value", body = ErrorBody),
@@ -28,7 +28,7 @@ pub(crate) async fn list(
 
 /// Returns one of the caller's sessions.
 #[utoipa::path(
-    get, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
+    get, path = "/api/sessions/{id}", operation_id = "getSession", tag = "sessions", params(("id" = String, Path)),
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The session", body = SessionResponse),

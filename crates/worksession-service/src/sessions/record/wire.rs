@@ -3,6 +3,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::RecordRow;
+use crate::closed_sets::{FlagKind, FlagReview, FlagSeverity, StartedBy};
 use crate::rules::points::Points;
 use crate::sessions::model::SessionStatus;
 use crate::sessions::wire::PreSessionProject;
@@ -43,6 +44,7 @@ pub(crate) struct SessionRecord {
     quality_rating: Option<i32>,
     tags: Vec<String>,
     /// The endpoint that started it: `client_a`, `client_b` or `session`.
+    #[schema(value_type = StartedBy)]
     client: String,
     /// Signs of a manipulated client, in the order in which they were raised.
     flags: Vec<Flag>,
@@ -52,12 +54,15 @@ pub(crate) struct SessionRecord {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Flag {
     /// `locked_mismatch`, `client_clock`, `future_end` or `long_day`.
+    #[schema(value_type = FlagKind)]
     pub(crate) kind: String,
     /// `info`, or `suspect`, which keeps the session off the leaderboards until it is reviewed.
+    #[schema(value_type = FlagSeverity)]
     pub(crate) severity: String,
     /// The sign as a sentence, with its measure.
     pub(crate) reason: String,
     /// `open`, or the result of a review: `cleared` or `upheld`.
+    #[schema(value_type = FlagReview)]
     pub(crate) state: String,
 }
 

@@ -12,7 +12,7 @@ use crate::team_projects::parse_id;
 
 /// Lists the newest sessions of all members on a team project; for members of its team.
 #[utoipa::path(
-    get, path = "/api/team-projects/{id}/activity", tag = "team projects",
+    get, path = "/api/team-projects/{id}/activity", operation_id = "listTeamProjectActivity", tag = "team projects",
     params(("id" = TeamProjectId, Path), ActivityQuery), security(("bearer" = ["sessions:read", "teams"])),
     responses(
         (status = 200, description = "A page of the sessions, newest first", body = ActivityResponse),

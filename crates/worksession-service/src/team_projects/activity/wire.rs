@@ -5,6 +5,7 @@ use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::closed_sets::DeliveryState;
 use crate::pagination::SessionCursor;
 use crate::sessions::SessionStatus;
 
@@ -75,6 +76,7 @@ pub(crate) struct ActivityUser {
 #[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(crate) struct ActivityNotification {
     /// `delivered`, `failed` or `skipped`.
+    #[schema(value_type = DeliveryState)]
     outcome: String,
     /// Why it was not delivered; null when it was.
     reason: Option<String>,

@@ -20,7 +20,7 @@ pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
 
 /// Lists a webhook's deliveries of the last 30 days.
 #[utoipa::path(
-    get, path = "/api/webhooks/{id}/deliveries", tag = "webhooks",
+    get, path = "/api/webhooks/{id}/deliveries", operation_id = "listWebhookDeliveries", tag = "webhooks",
     params(("id" = WebhookId, Path), DeliveryListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "A page of the deliveries, newest first", body = DeliveriesResponse),
@@ -41,7 +41,7 @@ pub(crate) async fn list(
 
 /// Sends a settled delivery again: the same id and body, a new timestamp and signature.
 #[utoipa::path(
-    post, path = "/api/webhooks/{id}/deliveries/{delivery_id}/replay", tag = "webhooks",
+    post, path = "/api/webhooks/{id}/deliveries/{delivery_id}/replay", operation_id = "replayWebhookDelivery", tag = "webhooks",
     params(("id" = WebhookId, Path), ("delivery_id" = Uuid, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
@@ -66,7 +66,7 @@ pub(crate) async fn replay(
 
 /// Sends an event `webhook.test.v1` to the webhook.
 #[utoipa::path(
-    post, path = "/api/webhooks/{id}/test", tag = "webhooks", params(("id" = WebhookId, Path)),
+    post, path = "/api/webhooks/{id}/test", operation_id = "testWebhook", tag = "webhooks", params(("id" = WebhookId, Path)),
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 202, description = "The test event was queued.", body = DeliveryResponse),

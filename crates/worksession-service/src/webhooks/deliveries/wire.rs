@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::closed_sets::DeliveryState;
 use crate::schema::webhook_deliveries;
 
 /// Which deliveries to list.
@@ -29,6 +30,7 @@ pub(crate) struct Delivery {
     /// Null for a test.
     session_id: Option<String>,
     /// `pending`, `delivered`, `failed` or `skipped`.
+    #[schema(value_type = DeliveryState)]
     state: String,
     /// How often the receiver was called.
     attempts: i64,

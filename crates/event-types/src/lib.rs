@@ -3,6 +3,8 @@
 //! Within a version, an event only gains optional fields. Any other change is a new version with a new type. This
 //! crate neither sends nor stores events; the crates `broker` and `db-kit` do.
 
+#[cfg(test)]
+mod asyncapi;
 mod chat_provider;
 mod envelope;
 mod event_list;

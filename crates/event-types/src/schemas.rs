@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::asyncapi::{example_in, section_of};
 use crate::{
     ChatTested, Event, EventData, EventError, Exchange, IntegrationDisabled, MembershipChanged,
     NotificationDelivered, NotificationFailed, NotificationSkipped, SessionAbandoned,
@@ -45,9 +46,9 @@ const PRIVATE: [&str; 8] = [
 ];
 
 /// An event that any program may subscribe to.
-struct Public {
-    name: &'static str,
-    schema: Value,
+pub(crate) struct Public {
+    pub(crate) name: &'static str,
+    pub(crate) schema: Value,
     fits: fn(&Event) -> Result<(), EventError>,
 }
 
@@ -62,7 +63,7 @@ impl Public {
     }
 }
 
-fn all() -> [Public; 14] {
+pub(crate) fn all() -> [Public; 14] {
     [
         Public::new::<SessionStarted>(),
         Public::new::<SessionSubmitted>(),
@@ -117,7 +118,7 @@ fn schema_of<T: EventData + JsonSchema>() -> Value {
     event
 }
 
-fn docs() -> PathBuf {
+pub(crate) fn docs() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs"]
         .iter()
         .collect()
@@ -127,7 +128,7 @@ fn docs() -> PathBuf {
     clippy::disallowed_methods,
     reason = "the tests have no configuration file"
 )]
-fn writes() -> bool {
+pub(crate) fn writes() -> bool {
     std::env::var_os("HOLDFAST_WRITE_SCHEMAS").is_some()
 }
 
@@ -202,18 +203,9 @@ fn is_type(text: &str) -> bool {
 fn the_events_page_documents_every_field_and_has_valid_examples() {
     let page = fs::read_to_string(docs().join("events.md")).unwrap();
     for event in all() {
-        let heading = format!("### `{}`\n", event.name);
-        let (_, section) = page
-            .split_once(&heading)
-            .unwrap_or_else(|| panic!("docs/events.md has no section {heading}"));
-        let section = section.split("\n##").next().unwrap();
-        let example = section.split_once("```json\n").unwrap().1;
-        let example = example.split_once("```").unwrap().0;
-        let data: Value = serde_json::from_str(example).unwrap();
-        let whole = json!({
-            "specversion": "1.0", "id": uuid::Uuid::nil(), "source": "docs", "type": event.name, "subject": "docs",
-            "time": "2026-11-23T09:00:00Z", "datacontenttype": "application/json", "data": data,
-        });
+        let section = section_of(&page, event.name);
+        let whole = example_in(section, event.name);
+        let data = &whole["data"];
         let read = Event::decode(whole.to_string().as_bytes()).unwrap();
         (event.fits)(&read).unwrap_or_else(|cause| panic!("{}: {cause}", event.name));
         for (field, shown) in fields(&event.schema, &event.schema["properties"]["data"], "") {

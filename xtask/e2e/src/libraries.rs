@@ -37,14 +37,11 @@ const PYTHONS: [(&str, &str, &str); 4] = [
         "schemas",
         "crates/standalone/tests/e2e/schemas",
     ),
-    // Calls both APIs as their OpenAPI documents describe them.
-    (
-        "HOLDFAST_E2E_OPENAPI_PYTHON",
-        "openapi",
-        "crates/standalone/tests/e2e/openapi",
-    ),
+    ("HOLDFAST_E2E_OPENAPI_PYTHON", "openapi", GENERATORS),
 ];
 const E2E: &str = "crates/standalone/tests/e2e";
+/// Calls both APIs as their OpenAPI documents describe them, and generates clients.
+const GENERATORS: &str = "crates/standalone/tests/e2e/openapi";
 /// The client that accepts only strict conformance. It is not an example, so it is not in docs.
 const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
 /// Applications that the client tests run: the quick ones first.
@@ -73,10 +70,16 @@ pub(super) fn name_clients_in(command: &mut Command, all: bool) -> Result {
     if output(Command::new(&node).arg("--version"))?.starts_with("v18.") {
         command.env("NODE_OPTIONS", "--experimental-global-webcrypto");
     }
+    let (_, generators) = node_with("generators", &root.join(GENERATORS))?;
     command
         .env("HOLDFAST_E2E_NODE", node)
         .env("HOLDFAST_E2E_JAVASCRIPT", scripts)
-        .env("HOLDFAST_E2E_RUST", rust()?);
+        .env("HOLDFAST_E2E_GENERATORS", generators)
+        .env(
+            "HOLDFAST_E2E_OPENAPI_RUST",
+            rust("openapi-rust", GENERATORS)?,
+        )
+        .env("HOLDFAST_E2E_RUST", rust("rust", "docs/oauth")?);
     Ok(())
 }
 
@@ -122,12 +125,13 @@ fn install_missing(packages: &str) -> Result {
     }
 }
 
-/// Builds the Rust example as its own workspace, as a reader who has copied the folder would.
-fn rust() -> Result<PathBuf> {
-    let target = folder().join("rust");
+/// Builds the folder `rust` in `parent` as its own workspace, as a reader who has copied it would.
+fn rust(name: &str, parent: &str) -> Result<PathBuf> {
+    let (root, target) = (env_vars::root(), folder().join(name));
     run(cargo()
-        .current_dir(env_vars::root().join("docs/oauth/rust"))
+        .current_dir(root.join(parent).join("rust"))
         .args(["build", "--locked"])
+        .env("HOLDFAST_E2E_OPENAPI", root.join("docs/openapi"))
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_PROFILE_DEV_DEBUG", "false"))?;
     Ok(target.join("debug"))

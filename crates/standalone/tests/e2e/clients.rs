@@ -4,6 +4,7 @@
 mod application;
 mod applications;
 mod events;
+mod generated;
 mod openapi;
 mod servers;
 

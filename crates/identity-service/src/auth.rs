@@ -5,15 +5,16 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 use auth_types::{AccountRole, BearerError, bearer_token};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
+use crate::oauth::clients::lookup::find_known_client;
 use crate::request_context::{RequestContext, SessionCheck};
 use crate::sessions;
 use crate::sessions::model::SessionState;
-use crate::token_access;
+use crate::token_access::{self, ClientAccess, TokenAccess};
 use crate::tokens::access_token::VerifiedToken;
 use crate::totp;
 
@@ -92,13 +93,44 @@ pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
 /// Verifies an access token, then checks that its session and account are still valid. Does not check what the token may
 /// be used for; callers of this function do.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
-    let token = app.tokens.verify(token, app.clock.now()).await?;
+    let token = verify_token(app, token, app.clock.now()).await?;
     let (session, account) = live_session(app, &token).await?;
     Ok(CurrentUser {
         account,
         session,
         token,
     })
+}
+
+/// Verifies an access token, and takes from it what its client may no longer have.
+///
+/// # Errors
+/// [`Error::TokenRevoked`] if the client is deleted, and those of [`AccessTokens::verify`].
+///
+/// [`AccessTokens::verify`]: crate::tokens::access_token::AccessTokens::verify
+pub(crate) async fn verify_token(
+    app: &App,
+    token: &str,
+    now: DateTime<Utc>,
+) -> Result<Arc<VerifiedToken>, Error> {
+    let token = app.tokens.verify(token, now).await?;
+    let TokenAccess::Client(access) = &token.access else {
+        return Ok(token);
+    };
+    let client = find_known_client(app, &access.client_id).await?;
+    let client = client.ok_or(Error::TokenRevoked)?;
+    let allowed = ClientAccess {
+        client_id: access.client_id.clone(),
+        scope: access.scope.intersection(client.allowed_scope()),
+        is_first_party: access.is_first_party && client.is_first_party,
+    };
+    if allowed == *access {
+        return Ok(token);
+    }
+    Ok(Arc::new(VerifiedToken {
+        access: TokenAccess::Client(allowed),
+        ..(*token).clone()
+    }))
 }
 
 /// Returns session and account of a verified token, if neither has been ended or deactivated. Reads the cache while

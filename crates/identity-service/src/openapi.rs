@@ -102,6 +102,7 @@ use crate::{
         oauth::clients::routes::list_clients,
         oauth::clients::routes::create_client,
         oauth::clients::routes::get_client,
+        oauth::clients::routes::update_client,
         oauth::clients::routes::delete_client,
         oauth::clients::routes::rotate_secret,
         oauth::authorize::routes::authorize,

@@ -115,9 +115,15 @@ admin-client-introspection = Introspection
 admin-client-introspection-any = Tokens of all clients
 admin-client-introspection-own = Its own tokens
 admin-client-registered = Registered
+admin-client-post-logout-redirect-uris = Post-logout redirect URIs
+admin-client-backchannel-logout-uri = Back-channel logout URI
+admin-client-groups = Claim groups
+admin-client-response-types = Response types
+admin-client-pages = Pages
 admin-client-in-configuration = This client is defined in the configuration file. Change it there.
 
-# A new secret, and the deletion. The first two are links, titles and buttons.
+# Change, new secret and deletion. The first three are links and titles, the last two of them also buttons.
+admin-client-edit = Edit client
 admin-client-rotate = Rotate secret
 admin-client-delete = Delete client
 admin-client-rotate-meaning = The current secret of { $client } stops working immediately. Users stay signed in.
@@ -135,12 +141,26 @@ admin-client-scopes-hint = Separated by spaces. Default: openid profile email (f
 admin-client-grant-code = Authorization code: users sign in with their browser
 admin-client-grant-refresh = Refresh token: users stay signed in
 admin-client-grant-device = Device flow: users enter a code in a browser on another device
+admin-client-response-code = Code: the client gets a code, and exchanges it for tokens
+admin-client-response-id-token = ID token: the client gets an ID token in a form post, and no access token
+admin-client-sign-out = Sign-out
+admin-client-post-logout-hint = Where users may return after they sign out. One per line, compared exactly.
+admin-client-backchannel-logout-hint = Called when a session of the client ends.
+# The content of the claim.
+admin-client-groups-slug = The slug of each team
+admin-client-groups-role = The slug of each team and the user’s role: slug:role
+# The consent page shows the logo and links to the other pages.
+admin-client-uri = Home page
+admin-client-logo-uri = Logo
+admin-client-policy-uri = Privacy policy
+admin-client-tos-uri = Terms of service
 admin-client-options = Options
 admin-client-is-public = Public: runs on its user’s machine and cannot keep a secret
 admin-client-is-first-party = First party: users are not asked for consent, unless the client is public and its redirect URI is not https
 admin-client-may-introspect = Can introspect the tokens of all clients
 admin-client-requires-pkce = Must send a PKCE challenge with S256
 admin-client-submit = Register client
+admin-client-save = Save client
 
 # The signing keys.
 admin-keys-intro = The key with the status Signing signs new tokens. A waiting key takes over at the time shown. Tokens that older keys signed stay valid until they expire.

@@ -56,4 +56,5 @@ identity-reset-mailed = If the account has a verified e-mail address, a link to 
 identity-plan-changed = Plan changed.
 identity-key-rotated = New key published. It will start signing tokens in a few minutes. Tokens signed with older keys stay valid until they expire.
 identity-key-pending = The next keys are already published. Nothing has changed.
+identity-client-saved = Client saved.
 identity-client-deleted = Client deleted. Everyone is signed out of it.

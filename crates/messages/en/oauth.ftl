@@ -8,6 +8,10 @@ oauth-request = “{ $client }” wants to access the account “{ $username }�
 oauth-scopes = It will be able to:
 # $host is where the browser returns to.
 oauth-continue = You will continue to “{ $host }”. You can revoke this access in your account at any time.
+# Links to pages of the application that requests access.
+oauth-client-home = Home page
+oauth-client-policy = Privacy policy
+oauth-client-terms = Terms of service
 oauth-submit-allow = Allow
 oauth-submit-deny = Deny
 

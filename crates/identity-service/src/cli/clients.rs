@@ -1,5 +1,6 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use serde_json::json;
 
 use super::context::{CommandError, Context};
 use crate::error::Error;
@@ -7,7 +8,7 @@ use crate::oauth::clients::wire::{
     CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
     OAuthClientSecretResponse,
 };
-use crate::oauth::clients::{ClientMetadata, NewClient, service};
+use crate::oauth::clients::{ClientChanges, ClientMetadata, NewClient, service};
 use service_kit::cli::output::{Column, count, minute, record, table};
 
 #[derive(Debug, Subcommand)]
@@ -15,11 +16,15 @@ pub(super) enum ClientsCommand {
     /// Register a client
     ///
     /// Its secret is generated and printed once, unless the client is public.
-    Create(CreateArgs),
+    Create(Box<CreateArgs>),
     /// List all clients, oldest first
     List,
     /// Show one client
     Show(ClientArg),
+    /// Change a client; what is not named stays as it is, and an empty value sets the default
+    ///
+    /// Users stay signed in. They are asked for consent again only if the client requests more than they have allowed.
+    Update(Box<UpdateArgs>),
     /// Replace a client's secret and print the new one once; the old one stops working at once
     RotateSecret(ClientArg),
     /// Delete a client and end all its sessions
@@ -62,6 +67,99 @@ pub(super) struct CreateArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct UpdateArgs {
+    #[command(flatten)]
+    client: ClientArg,
+    /// Name that consent pages show
+    #[arg(long)]
+    name: Option<String>,
+    /// Redirect URIs, which must match exactly; on loopback any port matches
+    #[arg(long, value_name = "URI", num_args = 1..)]
+    redirect_uri: Vec<String>,
+    /// Scopes it may request, and gets by default
+    #[arg(long, num_args = 1..)]
+    scope: Vec<String>,
+    /// Algorithm of its ID tokens: RS256 or ES256
+    #[arg(long, value_name = "ALGORITHM")]
+    id_token_signed_response_alg: Option<String>,
+    /// Grant types for the token endpoint
+    #[arg(long, num_args = 1..)]
+    grant_type: Vec<String>,
+    /// Whether it must send an S256 code challenge
+    #[arg(long)]
+    require_pkce_s256: Option<bool>,
+    /// Home page of the client
+    #[arg(long, value_name = "URI")]
+    client_uri: Option<String>,
+    /// Logo of the client
+    #[arg(long, value_name = "URI")]
+    logo_uri: Option<String>,
+    /// Privacy policy of the client
+    #[arg(long, value_name = "URI")]
+    policy_uri: Option<String>,
+    /// Terms of service of the client
+    #[arg(long, value_name = "URI")]
+    tos_uri: Option<String>,
+    /// Addresses to which a sign-out may return
+    #[arg(long, value_name = "URI", num_args = 1..)]
+    post_logout_redirect_uri: Vec<String>,
+    /// Address that is called when a session of the client ends
+    #[arg(long, value_name = "URI")]
+    backchannel_logout_uri: Option<String>,
+    /// Response types for the authorization endpoint
+    #[arg(long, num_args = 1..)]
+    response_type: Vec<String>,
+    /// Content of the claim groups: slug, or slug:role
+    #[arg(long)]
+    groups_claim: Option<String>,
+}
+
+impl UpdateArgs {
+    fn changes(self) -> ClientChanges {
+        let texts = [
+            ("name", self.name),
+            ("scope", given(self.scope).map(|scopes| scopes.join(" "))),
+            (
+                "id_token_signed_response_alg",
+                self.id_token_signed_response_alg,
+            ),
+            ("client_uri", self.client_uri),
+            ("logo_uri", self.logo_uri),
+            ("policy_uri", self.policy_uri),
+            ("tos_uri", self.tos_uri),
+            ("backchannel_logout_uri", self.backchannel_logout_uri),
+            ("groups_claim", self.groups_claim),
+        ];
+        let lists = [
+            ("redirect_uris", self.redirect_uri),
+            ("grant_types", self.grant_type),
+            ("post_logout_redirect_uris", self.post_logout_redirect_uri),
+            ("response_types", self.response_type),
+        ];
+        let mut changes = ClientChanges::default();
+        for (name, text) in texts {
+            if let Some(text) = text {
+                changes.set(name, json!(Some(text).filter(|text| !text.is_empty())));
+            }
+        }
+        for (name, list) in lists {
+            if let Some(list) = given(list) {
+                let list: Vec<_> = list.into_iter().filter(|text| !text.is_empty()).collect();
+                changes.set(name, json!(Some(list).filter(|list| !list.is_empty())));
+            }
+        }
+        if let Some(required) = self.require_pkce_s256 {
+            changes.set("requires_pkce_s256", json!(required));
+        }
+        changes
+    }
+}
+
+fn given(list: Vec<String>) -> Option<Vec<String>> {
+    Some(list).filter(|list| !list.is_empty())
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ClientArg {
     /// Id of the client, as `list` shows it
     #[arg(value_name = "CLIENT_ID")]
@@ -76,9 +174,10 @@ struct Deleted {
 
 pub(super) async fn run(context: &Context, command: ClientsCommand) -> Result<(), CommandError> {
     match command {
-        ClientsCommand::Create(args) => create(context, args).await,
+        ClientsCommand::Create(args) => create(context, *args).await,
         ClientsCommand::List => list(context).await,
         ClientsCommand::Show(client) => show(context, client).await,
+        ClientsCommand::Update(args) => update(context, *args).await,
         ClientsCommand::RotateSecret(client) => rotate_secret(context, client).await,
         ClientsCommand::Delete(client) => delete(context, client).await,
     }
@@ -114,6 +213,16 @@ async fn list(context: &Context) -> Result<(), CommandError> {
 async fn show(context: &Context, ClientArg { client_id }: ClientArg) -> Result<(), CommandError> {
     let found = service::get(&context.app, &client_id).await;
     let client = found.map_err(|error| named(context, &client_id, error))?;
+    let client = client.into();
+    context.show(&OAuthClientResponse { client }, |shown| {
+        described(&shown.client)
+    })
+}
+
+async fn update(context: &Context, args: UpdateArgs) -> Result<(), CommandError> {
+    let client_id = args.client.client_id.clone();
+    let changed = service::update(&context.app, &client_id, args.changes(), &context.request).await;
+    let client = changed.map_err(|error| named(context, &client_id, error))?;
     let client = client.into();
     context.show(&OAuthClientResponse { client }, |shown| {
         described(&shown.client)

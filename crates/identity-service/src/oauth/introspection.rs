@@ -98,7 +98,7 @@ async fn of_access_token(
     token: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<IntrospectionResponse>, Error> {
-    let Some(token) = good(app.tokens.verify(token, now).await)? else {
+    let Some(token) = good(auth::verify_token(app, token, now).await)? else {
         return Ok(None);
     };
     let access = &token.access;

@@ -103,7 +103,7 @@ fn shortened(text: &str, field: Option<&str>) -> String {
 }
 
 /// The messages of forms that succeeded.
-const DONE: [(&str, &str); 31] = [
+const DONE: [(&str, &str); 32] = [
     ("profile", "identity-profile-saved"),
     ("photo", "identity-photo-saved"),
     ("photo-removed", "identity-photo-removed"),
@@ -134,6 +134,7 @@ const DONE: [(&str, &str); 31] = [
     ("mail-reset", "identity-reset-mailed"),
     ("rotated", "identity-key-rotated"),
     ("key-waits", "identity-key-pending"),
+    ("client-saved", "identity-client-saved"),
     ("client-deleted", "identity-client-deleted"),
 ];
 

@@ -123,7 +123,7 @@ impl Visitor {
     /// Renders a page with another content security policy than the usual one.
     pub(crate) fn show_under(
         &self,
-        policy: &'static str,
+        policy: &str,
         status: StatusCode,
         page: &impl Template,
     ) -> HttpResponse {

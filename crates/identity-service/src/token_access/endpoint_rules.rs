@@ -111,7 +111,7 @@ pub(crate) const TABLE: &[(&str, &str, EndpointRule)] = &[
     ("GET", "/api/admin/audit", SIGN_IN),
     ("GET POST", "/api/admin/oauth-clients", SIGN_IN),
     (
-        "GET DELETE",
+        "GET PATCH DELETE",
         "/api/admin/oauth-clients/{client_id}",
         SIGN_IN,
     ),

@@ -207,7 +207,8 @@ async fn invitations_are_listed_for_a_verified_address_shown_to_clients_only_wit
     } = fixture;
     let admin = crate::admin_api::superadmin(&identity, "root").await;
     let provider = Provider { identity, admin };
-    let client = provider.confidential().await;
+    let client = json!({ "name": "App", "scope": "teams email" });
+    let client = provider.register(client).await;
     for (scope, email) in [
         ("teams", Value::Null),
         ("teams email", json!("sam@example.com")),

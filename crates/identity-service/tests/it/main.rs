@@ -16,6 +16,7 @@ mod admin_pages;
 mod audit;
 mod bad_input;
 mod browser;
+mod client_changes;
 mod commands;
 mod cost;
 mod credential_helpers;

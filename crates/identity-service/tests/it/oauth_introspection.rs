@@ -8,7 +8,8 @@ use crate::support::{beginning, signed_in};
 #[tokio::test(flavor = "multi_thread")]
 async fn introspection_describes_the_clients_own_tokens() {
     let provider = Provider::start().await;
-    let client = provider.confidential().await;
+    let client = json!({ "name": "App", "scope": "openid teams" });
+    let client = provider.register(client).await;
     let ada = provider.identity.register("Ada").await;
     let given = provider.given("Ada", &client, "openid teams").await;
     let base = provider.identity.running.base_url();

@@ -17,6 +17,7 @@ use super::service::{self, AuthorizeOutcome, ValidRequest};
 use crate::app::App;
 use crate::auth;
 use crate::error::Error;
+use crate::oauth::clients::ClientMetadata;
 use crate::oauth::consents;
 use crate::oauth::scopes::{self, ScopeDescription};
 use crate::pages::form::Form;
@@ -128,6 +129,7 @@ struct ConsentPage<'a> {
     /// The host to which the browser returns, or the scheme if there is no host.
     host: &'a str,
     lines: Vec<ScopeDescription>,
+    metadata: &'a ClientMetadata,
     request: String,
 }
 
@@ -150,9 +152,14 @@ async fn ask(
         username: user.map_or("", |user| &user.account.username),
         host: url.host_str().unwrap_or(url.scheme()),
         lines: scopes::lines(valid.request.scope, before.unwrap_or_default()),
+        metadata: &valid.client.metadata,
         request: parameters.query(),
     };
-    Ok(visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))
+    let policy = match valid.client.metadata.logo_source() {
+        Some(logo) => FORMS_LEAD_ELSEWHERE.replace("img-src", &format!("img-src {logo}")),
+        None => FORMS_LEAD_ELSEWHERE.to_owned(),
+    };
+    Ok(visitor.show_under(&policy, StatusCode::OK, &page))
 }
 
 /// Returns the address of the sign-in page, which leads back here. A signed-in user has to sign in again.

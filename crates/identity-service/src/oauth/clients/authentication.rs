@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use url::form_urlencoded;
 
+use super::lookup::{find_client, known_client};
 use super::model::OAuthClient;
-use super::service::{find_client, known_client};
 use crate::app::App;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde_json::json;
 use service_kit::config::{CommaList, ConfigError, SecretText};
 
 use super::NewClient;
@@ -46,6 +47,22 @@ pub struct OAuthClientConfig {
     /// `urn:ietf:params:oauth:grant-type:device_code` (or `device_code`). If empty, an existing client keeps its grant
     /// types, and a new one gets the first two.
     pub grant_types: CommaList<String>,
+    /// The response types that the client may request: `code` (the default) and `id_token`.
+    pub response_types: CommaList<String>,
+    /// The addresses to which a sign-out may return. They must match exactly, like redirect URIs.
+    pub post_logout_redirect_uris: CommaList<String>,
+    /// The address that is called when a session of the client ends (OpenID Connect Back-Channel Logout).
+    pub backchannel_logout_uri: Option<String>,
+    /// The content of the claim `groups`: `slug` (the default) or `slug:role`.
+    pub groups_claim: Option<String>,
+    /// The https address of the client's home page. The consent page links to it.
+    pub client_uri: Option<String>,
+    /// The https address of the client's logo, which the consent page shows.
+    pub logo_uri: Option<String>,
+    /// The https address of the client's privacy policy. The consent page links to it.
+    pub policy_uri: Option<String>,
+    /// The https address of the client's terms of service. The consent page links to them.
+    pub tos_uri: Option<String>,
 }
 
 /// A client of the configuration, validated.
@@ -96,7 +113,7 @@ impl OAuthClientConfig {
             id_token_signed_response_alg: self.id_token_signed_response_alg.clone(),
             requires_pkce_s256: self.require_pkce_s256,
             grant_types: self.grant_types.0.clone(),
-            metadata: ClientMetadata::default(),
+            metadata: self.metadata()?,
         };
         Ok(ConfiguredClient {
             id: id.clone(),
@@ -105,6 +122,24 @@ impl OAuthClientConfig {
                 .try_into()
                 .map_err(|error: Error| error.to_string())?,
         })
+    }
+
+    fn metadata(&self) -> Result<ClientMetadata, String> {
+        let response_types = match self.response_types.0.as_slice() {
+            [] => json!(ClientMetadata::default().response_types),
+            given => json!(given),
+        };
+        let fields = json!({
+            "client_uri": self.client_uri,
+            "logo_uri": self.logo_uri,
+            "policy_uri": self.policy_uri,
+            "tos_uri": self.tos_uri,
+            "post_logout_redirect_uris": self.post_logout_redirect_uris.0,
+            "backchannel_logout_uri": self.backchannel_logout_uri,
+            "response_types": response_types,
+            "groups_claim": self.groups_claim,
+        });
+        serde_json::from_value(fields).map_err(|error| error.to_string())
     }
 
     fn secret(&self) -> Result<Option<SecretText>, String> {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::config::ConfiguredClient;
 use super::grant_types::GrantTypes;
-use super::model::{ClientRow, OAuthClient};
+use super::model::ClientRow;
 use super::queries;
 use super::{NewClient, deletion};
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::tokens::SigningAlgorithm;
 use crate::transaction::Transaction;
 
 /// Makes the clients match the configuration, and deletes those that it no longer has. The sessions of a deleted client
-/// end. So do those of a client that loses scopes or changes its first-party status, because their tokens carry both.
+/// end. So do those of a client that changes its first-party status, because nobody has consented to them, or need to.
 pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(), Error> {
     let context = RequestContext::local(RequestChannel::System);
     let is_rsa = |it: &ConfiguredClient| it.client.id_token_alg == SigningAlgorithm::Rs256;
@@ -81,9 +81,5 @@ fn upsert(tx: &mut Transaction<'_>, configured: &ConfiguredClient) -> Result<boo
         None => AuditAction::CLIENT_CREATED,
     };
     tx.audit(&NewAuditEntry::new(action).details(json!({ "client_id": row.id })))?;
-    let before = before.map(OAuthClient::try_from).transpose()?;
-    Ok(before.is_some_and(|before| {
-        // The client's tokens carry its scopes and its first-party status.
-        before.is_first_party != client.is_first_party || !client.scope.includes(before.scope)
-    }))
+    Ok(before.is_some_and(|before| before.is_first_party != client.is_first_party))
 }

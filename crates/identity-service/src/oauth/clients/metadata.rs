@@ -120,6 +120,16 @@ impl ClientMetadata {
     }
 }
 
+impl ClientMetadata {
+    /// Returns the logo as a source expression of a Content-Security-Policy (CSP 3 section 2.3.1), which has no query.
+    pub(crate) fn logo_source(&self) -> Option<String> {
+        let url = Url::parse(self.logo_uri.as_deref()?).ok()?;
+        // These two separate the parts of a policy.
+        let path = url.path().replace(';', "%3B").replace(',', "%2C");
+        Some(format!("{}{path}", url.origin().ascii_serialization()))
+    }
+}
+
 /// Whether this is an https address without a user, a password or a fragment.
 fn is_page(uri: &str) -> bool {
     uri.len() <= MAX_URI_CHARS
@@ -153,6 +163,10 @@ mod tests {
         ] {
             assert!(page(bad).check().is_err(), "{bad}");
         }
+        assert_eq!(
+            page("https://Logo.Example:443/a;script-src%20*,b?c;d").logo_source(),
+            Some("https://logo.example/a%3Bscript-src%20*%2Cb".to_owned())
+        );
         let called = |uri: &str| ClientMetadata {
             backchannel_logout_uri: Some(uri.to_owned()),
             ..ClientMetadata::default()

@@ -3,6 +3,7 @@ use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 
 use super::model::ClientRow;
+use crate::columns::columns;
 use crate::schema::{oauth_clients, sessions};
 
 pub(crate) fn find(db: &mut Db, id: &str) -> QueryResult<Option<ClientRow>> {
@@ -42,6 +43,26 @@ pub(super) fn upsert(db: &mut Db, row: &ClientRow) -> QueryResult<()> {
 pub(super) fn insert(db: &mut Db, row: &ClientRow) -> QueryResult<()> {
     diesel::insert_into(oauth_clients::table)
         .values(row)
+        .execute(db)
+        .map(drop)
+}
+
+/// Locks and returns a client that the configuration does not define.
+pub(super) fn lock_registered(db: &mut Db, id: &str) -> QueryResult<Option<ClientRow>> {
+    let registered = oauth_clients::table
+        .find(id)
+        .filter(oauth_clients::is_configured.eq(false));
+    diesel::update(registered)
+        .set(oauth_clients::updated_at.eq(oauth_clients::updated_at))
+        .returning(columns::<ClientRow>())
+        .get_result(db)
+        .optional()
+}
+
+/// Writes a client that the caller has locked.
+pub(super) fn update(db: &mut Db, row: &ClientRow) -> QueryResult<()> {
+    diesel::update(oauth_clients::table.find(&row.id))
+        .set(row)
         .execute(db)
         .map(drop)
 }

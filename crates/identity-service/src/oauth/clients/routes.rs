@@ -6,9 +6,9 @@ use service_kit::http::{Json, Path, endpoint};
 
 use super::wire::{
     CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
-    OAuthClientSecretResponse,
+    OAuthClientSecretResponse, UpdateOAuthClientRequest,
 };
-use super::{NewClient, service};
+use super::{ClientChanges, NewClient, service};
 use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
@@ -23,6 +23,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     .service(
         endpoint("/api/admin/oauth-clients/{client_id}")
             .get(get_client)
+            .patch(update_client)
             .delete(delete_client),
     )
     .service(endpoint("/api/admin/oauth-clients/{client_id}/rotate-secret").post(rotate_secret));
@@ -75,6 +76,31 @@ async fn get_client(
 ) -> actix_web::Result<HttpResponse> {
     let Path((id,)) = id?;
     let client = service::get(&app, &id).await?.into();
+    Ok(HttpResponse::Ok().json(OAuthClientResponse { client }))
+}
+
+/// Changes an OAuth client. Its sessions and consents stay.
+#[utoipa::path(
+    patch, path = "/api/admin/oauth-clients/{client_id}", operation_id = "updateOauthClient", tag = "administration", params(("client_id" = String, Path)),
+    request_body = UpdateOAuthClientRequest, security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The changed client", body = OAuthClientResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 403, description = "`forbidden`: the caller is not a SUPERADMIN or signed in more than 12 hours ago, or the client is defined in the configuration file", body = IdentityError),
+        (status = 404, description = "`not_found`", body = IdentityError),
+    )
+)]
+async fn update_client(
+    app: Data<App>,
+    admin: SuperAdmin,
+    context: RequestContext,
+    id: Result<Path<(String,)>, Problem>,
+    body: Json<ClientChanges>,
+) -> actix_web::Result<HttpResponse> {
+    let Path((id,)) = id?;
+    let changes = body.into_inner()?;
+    let changed = service::update(&app, &id, changes, &context.for_admin(&admin)).await?;
+    let client = changed.into();
     Ok(HttpResponse::Ok().json(OAuthClientResponse { client }))
 }
 

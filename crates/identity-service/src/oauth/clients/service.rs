@@ -7,7 +7,7 @@ use service_kit::crypto::random_token;
 use uuid::Uuid;
 
 use super::model::{ClientRow, ClientWithSecret, OAuthClient, hash_secret};
-use super::{NewClient, deletion, queries};
+use super::{ClientChanges, NewClient, deletion, queries};
 use crate::app::App;
 use crate::audit::{AuditAction, NewAuditEntry};
 use crate::error::Error;
@@ -15,36 +15,10 @@ use crate::request_context::RequestContext;
 use crate::tokens::SigningAlgorithm;
 
 pub(crate) use super::authentication::{authenticate, authenticate_known};
+pub(crate) use super::lookup::{find_client, find_known_client};
 
 /// The maximum number of clients in an installation. Lists contain all of them.
 const MAX_CLIENTS: u16 = 1_000;
-
-pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClient>, Error> {
-    let id = id.to_owned();
-    let row = app.read(move |db| queries::find(db, &id)).await?;
-    row.map(OAuthClient::try_from).transpose()
-}
-
-/// Returns a client from the cache.
-pub(super) fn known_client(app: &App, id: &str) -> Option<Arc<OAuthClient>> {
-    app.cache.client(app.cache.ticket()?, id)
-}
-
-/// Returns a client from the cache, or else from the database.
-pub(crate) async fn find_known_client(
-    app: &App,
-    id: &str,
-) -> Result<Option<Arc<OAuthClient>>, Error> {
-    if let Some(client) = known_client(app, id) {
-        return Ok(Some(client));
-    }
-    let ticket = app.cache.ticket();
-    let client = find_client(app, id).await?.map(Arc::new);
-    if let (Some(ticket), Some(client)) = (ticket, &client) {
-        app.cache.insert_client(ticket, client);
-    }
-    Ok(client)
-}
 
 /// Returns the origins of all clients' redirect URIs, from the cache while the change feed is alive.
 pub(crate) async fn list_origins(app: &App) -> Result<Arc<HashSet<String>>, Error> {
@@ -98,6 +72,32 @@ pub(crate) async fn create(
     })
     .await?;
     Ok(ClientWithSecret { client, secret })
+}
+
+/// Changes a client. Its sessions and consents stay. A user is asked again only if it requests more than they allowed.
+pub(crate) async fn update(
+    app: &App,
+    id: &str,
+    changes: ClientChanges,
+    context: &RequestContext,
+) -> Result<OAuthClient, Error> {
+    let client = get(app, id).await?;
+    refuse_configured(&client)?;
+    // Every replica publishes the key before it signs.
+    app.keys(SigningAlgorithm::Rs256).signing_key().await?;
+    app.transact(context, move |tx| {
+        let row = queries::lock_registered(tx.db, &client.id)?.ok_or(Error::ClientNotFound)?;
+        let (client, changed) = changes.apply(&row.try_into()?, tx.now.naive_utc())?;
+        if changed.is_empty() {
+            return Ok(client);
+        }
+        queries::update(tx.db, &ClientRow::from(&client))?;
+        tx.client_changed(&client.id);
+        let details = json!({ "client_id": client.id, "changed": changed });
+        tx.audit(&NewAuditEntry::new(AuditAction::CLIENT_CHANGED).details(details))?;
+        Ok(client)
+    })
+    .await
 }
 
 /// Replaces the secret of a client. The old one is refused from now on; tokens stay valid.

@@ -6,14 +6,13 @@ use askama::Template;
 use auth_types::Scope;
 use messages::t;
 use secrecy::ExposeSecret as _;
-use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
+use super::client_form::ClientForm;
 use crate::error::Error;
+use crate::oauth::clients::NewClient;
 use crate::oauth::clients::model::{ClientWithSecret, OAuthClient};
 use crate::oauth::clients::service;
-use crate::oauth::clients::wire::CreateOAuthClientRequest;
-use crate::oauth::clients::{ClientMetadata, NewClient};
 use crate::pages::form::{EmptyForm, Form};
 use crate::pages::form_messages::{DoneQuery, FormMessages, messages_for};
 use crate::pages::page_frame::PageFrame;
@@ -30,12 +29,14 @@ struct ClientsPage {
     clients: Vec<OAuthClient>,
 }
 
+/// The form of a new client, or that of the registered client `id`.
 #[derive(Template)]
-#[template(path = "admin/new_client.html")]
-struct NewClientPage<'a> {
+#[template(path = "admin/client_form.html")]
+struct ClientFormPage<'a> {
     frame: PageFrame,
+    id: Option<&'a str>,
     input: &'a ClientForm,
-    scopes: [Scope; Scope::ALL.len()],
+    scopes: &'static [Scope],
 }
 
 #[derive(Template)]
@@ -63,56 +64,6 @@ struct ClientConfirmPage<'a> {
     deletes: bool,
 }
 
-/// A ticked checkbox is a present field, an unticked one is absent.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ClientForm {
-    name: String,
-    /// One per line.
-    redirect_uris: String,
-    scope: String,
-    is_public: Option<String>,
-    is_first_party: Option<String>,
-    may_introspect_any: Option<String>,
-    algorithm: String,
-    requires_pkce_s256: Option<String>,
-    grant_authorization_code: Option<String>,
-    grant_refresh_token: Option<String>,
-    grant_device_code: Option<String>,
-}
-
-impl ClientForm {
-    fn registration(&self) -> CreateOAuthClientRequest {
-        CreateOAuthClientRequest {
-            name: self.name.clone(),
-            redirect_uris: self
-                .redirect_uris
-                .lines()
-                .filter_map(|line| text::given(line.to_owned()))
-                .collect(),
-            scope: Some(self.scope.split_whitespace().collect::<Vec<_>>().join(" ")),
-            is_public: self.is_public.is_some(),
-            is_first_party: self.is_first_party.is_some(),
-            may_introspect_any: self.may_introspect_any.is_some(),
-            id_token_signed_response_alg: text::given(self.algorithm.clone()),
-            requires_pkce_s256: self.requires_pkce_s256.is_some(),
-            grant_types: self.grant_types(),
-            metadata: ClientMetadata::default(),
-        }
-    }
-
-    /// Returns the grant types whose checkboxes are ticked.
-    fn grant_types(&self) -> Vec<String> {
-        let boxes = [
-            (&self.grant_authorization_code, "authorization_code"),
-            (&self.grant_refresh_token, "refresh_token"),
-            (&self.grant_device_code, "device_code"),
-        ];
-        let ticked = boxes.iter().filter(|(ticked, _)| ticked.is_some());
-        ticked.map(|(_, name)| (*name).to_owned()).collect()
-    }
-}
-
 pub(super) async fn list(
     admin: Administrator,
     query: Query<DoneQuery>,
@@ -128,13 +79,12 @@ pub(super) async fn list(
 }
 
 pub(super) async fn create_page(admin: Administrator) -> HttpResponse {
-    let usual = || Some("yes".to_owned());
-    let form = ClientForm {
-        grant_authorization_code: usual(),
-        grant_refresh_token: usual(),
-        ..ClientForm::default()
-    };
-    show_new(&admin, FormMessages::default(), &form)
+    show_form(
+        &admin,
+        None,
+        FormMessages::default(),
+        &ClientForm::for_new(),
+    )
 }
 
 pub(super) async fn create(
@@ -151,16 +101,54 @@ pub(super) async fn create(
         Ok(made) => Ok(show_secret(&admin, &made)),
         Err(error) => {
             let messages = messages_for(error, &["name"])?;
-            Ok(show_new(&admin, messages, &input))
+            Ok(show_form(&admin, None, messages, &input))
         }
     }
 }
 
-fn show_new(admin: &Administrator, messages: FormMessages, input: &ClientForm) -> HttpResponse {
-    let page = NewClientPage {
-        frame: admin.visitor.frame(t("admin-client-new")).with(messages),
+pub(super) async fn edit_page(
+    admin: Administrator,
+    id: Path<(String,)>,
+) -> actix_web::Result<HttpResponse> {
+    let id = id.0.0;
+    let client = service::get(&admin.visitor.app, &id).await?;
+    let form = ClientForm::for_client(client)?;
+    Ok(show_form(&admin, Some(&id), FormMessages::default(), &form))
+}
+
+pub(super) async fn edit(
+    form: Form<ClientForm>,
+    id: Path<(String,)>,
+    context: RequestContext,
+) -> actix_web::Result<HttpResponse> {
+    let (admin, input) = form.by_administrator().await?;
+    let (id, context) = (id.0.0, context.for_admin(&admin.admin));
+    match service::update(&admin.visitor.app, &id, input.changes(), &context).await {
+        Ok(_) => Ok(admin
+            .visitor
+            .see_other(&format!("{PATH}/{id}?done=client-saved"))),
+        Err(error) => {
+            let messages = messages_for(error, &["name"])?;
+            Ok(show_form(&admin, Some(&id), messages, &input))
+        }
+    }
+}
+
+fn show_form(
+    admin: &Administrator,
+    id: Option<&str>,
+    messages: FormMessages,
+    input: &ClientForm,
+) -> HttpResponse {
+    let title = match id {
+        Some(_) => t("admin-client-edit"),
+        None => t("admin-client-new"),
+    };
+    let page = ClientFormPage {
+        frame: admin.visitor.frame(title).with(messages),
+        id,
         input,
-        scopes: Scope::ALL,
+        scopes: &Scope::ALL,
     };
     admin.visitor.show(page.frame.status(), &page)
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod client_form;
 mod clients;
 mod keys;
 mod users;
@@ -36,6 +37,11 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
                 .post(clients::create),
         )
         .service(endpoint("/admin/clients/{client_id}").get(clients::page))
+        .service(
+            endpoint("/admin/clients/{client_id}/edit")
+                .get(clients::edit_page)
+                .post(clients::edit),
+        )
         .service(
             endpoint("/admin/clients/{client_id}/rotate-secret")
                 .get(clients::ask_rotate)

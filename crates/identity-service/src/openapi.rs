@@ -106,6 +106,7 @@ use crate::{
         oauth::clients::routes::delete_client,
         oauth::clients::routes::rotate_secret,
         oauth::authorize::routes::authorize,
+        oauth::authorize::routes::authorize_by_form,
         oauth::token::routes::token,
         oauth::devices::routes::begin,
         oauth::consents::routes::list_applications,

@@ -51,6 +51,7 @@ diesel::table! {
         client_id -> Nullable<Text>,
         scope -> Nullable<Text>,
         authenticated_at -> Timestamp,
+        has_second_factor -> Bool,
         is_derived -> Bool,
         sso_origin -> Nullable<Text>,
         parent_sid -> Nullable<Text>,

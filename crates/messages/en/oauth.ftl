@@ -15,6 +15,17 @@ oauth-client-terms = Terms of service
 oauth-submit-allow = Allow
 oauth-submit-deny = Deny
 
+# Choosing the account with which to continue.
+oauth-select-account = Choose an account
+oauth-select-account-text = “{ $client }” asks which account you want to use.
+oauth-select-account-submit = Continue as { $username }
+oauth-select-account-other = Use another account
+
+# A page that leads back to a client, usually for less than a second.
+oauth-form-post = One moment
+oauth-form-post-text = You are being sent to “{ $host }”.
+oauth-form-post-submit = Continue
+
 # Beside a scope that changes data.
 oauth-scope-is-change = makes changes
 oauth-scope-openid = Sign you in with your account

@@ -1,4 +1,4 @@
-//! Opens sessions for OAuth clients, in exchange for an authorization code or an approved device.
+//! Opens sessions for OAuth clients: in exchange for an authorization code or an approved device, or with an ID token.
 
 use auth_types::{ScopeSet, UserId};
 use chrono::NaiveDateTime;
@@ -53,6 +53,22 @@ pub(crate) async fn open(
     context: &RequestContext,
     use_up: impl FnOnce(&mut Transaction<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<GrantedSession>, OAuthError> {
+    match try_open(app, grant, context, use_up).await? {
+        OpenResult::Yes(granted) => Ok(Some(*granted)),
+        OpenResult::UsedBefore => Ok(None),
+        OpenResult::SignInOver => Err(OAuthError::invalid_grant(
+            "The sign-in that gave consent has ended",
+        )),
+    }
+}
+
+/// As [`open`], for callers that do not answer at the token endpoint.
+pub(crate) async fn try_open(
+    app: &App,
+    grant: NewGrant,
+    context: &RequestContext,
+    use_up: impl FnOnce(&mut Transaction<'_>, &str) -> Result<bool, Error> + Send + 'static,
+) -> Result<OpenResult, Error> {
     // The client may have lost scopes since the user granted these.
     let scope = grant.scope.intersection(grant.client.allowed_scope());
     let opened = Grant::Client(ClientAccess {
@@ -66,52 +82,43 @@ pub(crate) async fn open(
     if grant.in_browser {
         session = session.authorized_by(&grant.authorized_by);
     }
-    let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());
-    let opened = app
-        .transact(&context.clone().with_actor(grant.user_id), move |tx| {
-            let user_id = grant.user_id;
-            // The lock comes first, as in every change of the account's sessions. A concurrent global sign-out, revocation
-            // or deactivation then finds the new session and ends it.
-            let account = accounts::queries::lock_active(tx.db, user_id)?;
-            let is_unrevoked = sessions::queries::is_unrevoked(tx.db, &grant.authorized_by)?;
-            let (Some(account), true) = (account, is_unrevoked) else {
-                return Ok(OpenResult::SignInOver);
-            };
-            if !use_up(tx, &session.id)? {
-                return Ok(OpenResult::UsedBefore);
-            }
-            let ancestors = sessions::queries::list_ancestors(tx.db, &grant.authorized_by)?;
-            let session = session.ending_with(ancestors);
-            sessions::end_excess_sessions(tx, user_id, &session)?;
-            sessions::queries::insert_session(tx.db, user_id, &session)?;
-            let entry =
-                NewAuditEntry::on(AuditAction::ACCESS_GRANTED, user_id).session(&session.id);
-            tx.audit(&entry.details(json!({
-                "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,
-            })))?;
-            Ok(OpenResult::Yes(Box::new((account, session))))
-        })
-        .await?;
-    match opened {
-        OpenResult::Yes(opened) => {
-            let (account, session) = *opened;
-            Ok(Some(GrantedSession {
-                account,
-                session,
-                scope,
-                auth_time,
-                nonce,
-            }))
+    app.transact(&context.clone().with_actor(grant.user_id), move |tx| {
+        let user_id = grant.user_id;
+        // The lock comes first, as in every change of the account's sessions. A concurrent global sign-out, revocation
+        // or deactivation then finds the new session and ends it.
+        let account = accounts::queries::lock_active(tx.db, user_id)?;
+        let has_second_factor = sessions::queries::find_second_factor(tx.db, &grant.authorized_by)?;
+        let (Some(account), Some(has_second_factor)) = (account, has_second_factor) else {
+            return Ok(OpenResult::SignInOver);
+        };
+        if !use_up(tx, &session.id)? {
+            return Ok(OpenResult::UsedBefore);
         }
-        OpenResult::UsedBefore => Ok(None),
-        OpenResult::SignInOver => Err(OAuthError::invalid_grant(
-            "The sign-in that gave consent has ended",
-        )),
-    }
+        let ancestors = sessions::queries::list_ancestors(tx.db, &grant.authorized_by)?;
+        let mut session = session.ending_with(ancestors);
+        session.has_second_factor = has_second_factor;
+        sessions::end_excess_sessions(tx, user_id, &session)?;
+        sessions::queries::insert_session(tx.db, user_id, &session)?;
+        let entry = NewAuditEntry::on(AuditAction::ACCESS_GRANTED, user_id).session(&session.id);
+        tx.audit(&entry.details(json!({
+            "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,
+        })))?;
+        Ok(OpenResult::Yes(Box::new(GrantedSession {
+            account,
+            session,
+            scope,
+            auth_time: grant.auth_time,
+            nonce: grant.nonce,
+        })))
+    })
+    .await
 }
 
-enum OpenResult {
-    Yes(Box<(AccountRow, NewSession)>),
+/// The outcome of opening a client's session.
+pub(crate) enum OpenResult {
+    Yes(Box<GrantedSession>),
+    /// The code or device was used before.
     UsedBefore,
+    /// The account is inactive, or the session in which the user granted the access has ended.
     SignInOver,
 }

@@ -25,12 +25,18 @@ struct IdClaims<'a> {
     exp: i64,
     iat: i64,
     auth_time: i64,
+    acr: &'static str,
+    amr: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
     nonce: Option<&'a str>,
-    at_hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_hash: Option<String>,
     #[serde(flatten)]
     profile: ProfileClaims,
 }
+
+/// The values of `acr` in ascending order: a password, and a password with a second factor.
+pub(crate) const ACR_VALUES: [&str; 2] = ["1", "2"];
 
 /// The session and the scope that an ID token is about.
 pub(crate) struct NewIdToken<'a> {
@@ -41,14 +47,26 @@ pub(crate) struct NewIdToken<'a> {
     pub(crate) scope: ScopeSet,
     /// When the account's owner authenticated.
     pub(crate) auth_time: NaiveDateTime,
+    /// Whether they used their second factor.
+    pub(crate) has_second_factor: bool,
     pub(crate) nonce: Option<&'a str>,
 }
 
 impl NewIdToken<'_> {
-    /// Signs the token with the algorithm of the client. `access_token` is the access token of the same response.
-    pub(crate) async fn sign(&self, app: &App, access_token: &str) -> Result<String, Error> {
+    /// Signs the token with the algorithm of the client. `access_token` is the access token of the same response, if any.
+    pub(crate) async fn sign(
+        &self,
+        app: &App,
+        access_token: Option<&str>,
+    ) -> Result<String, Error> {
         let (client, account) = (self.client, self.account);
         let key = app.keys(client.id_token_alg).signing_key().await?;
+        let [password, second_factor] = ACR_VALUES;
+        // RFC 8176 section 2.
+        let (acr, amr): (_, &[_]) = match self.has_second_factor {
+            true => (second_factor, &["pwd", "otp", "mfa"]),
+            false => (password, &["pwd"]),
+        };
         let iat = app.clock.now().timestamp();
         let groups = client.metadata.groups_claim;
         let profile = ProfileClaims::load(app, account, Some(self.scope), groups).await?;
@@ -61,8 +79,10 @@ impl NewIdToken<'_> {
             exp: iat + ID_TOKEN_LIFE.num_seconds(),
             iat,
             auth_time: self.auth_time.and_utc().timestamp(),
+            acr,
+            amr,
             nonce: self.nonce,
-            at_hash: at_hash(access_token),
+            at_hash: access_token.map(at_hash),
             profile: profile.for_id_token(),
         };
         let mut header = Header::new(client.id_token_alg.jwt());

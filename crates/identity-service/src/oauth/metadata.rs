@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::claims::ProfileClaims;
+use super::id_token;
 use crate::app::App;
 use crate::tokens::SigningAlgorithm;
 
@@ -24,17 +25,20 @@ pub(crate) struct MetadataResponse {
     end_session_endpoint: String,
     service_documentation: String,
     scopes_supported: Vec<&'static str>,
-    response_types_supported: [&'static str; 1],
-    response_modes_supported: [&'static str; 1],
+    response_types_supported: [&'static str; 2],
+    response_modes_supported: [&'static str; 2],
     grant_types_supported: [&'static str; 3],
     subject_types_supported: [&'static str; 1],
+    ui_locales_supported: [&'static str; 1],
+    /// `1`: a password; `2`: a password and a second factor.
+    acr_values_supported: [&'static str; 2],
     id_token_signing_alg_values_supported: [&'static str; 2],
     token_endpoint_auth_methods_supported: [&'static str; 3],
     revocation_endpoint_auth_methods_supported: [&'static str; 3],
     introspection_endpoint_auth_methods_supported: [&'static str; 2],
     code_challenge_methods_supported: Vec<&'static str>,
     claims_supported: Vec<&'static str>,
-    prompt_values_supported: [&'static str; 3],
+    prompt_values_supported: [&'static str; 5],
     /// Whether authorization responses contain `iss` (RFC 9207).
     authorization_response_iss_parameter_supported: bool,
     /// Whether clients are told when a session ends (OpenID Connect Back-Channel Logout).
@@ -48,7 +52,7 @@ pub(crate) struct MetadataResponse {
 }
 
 /// The claims of ID tokens besides those of [`ProfileClaims`].
-const ID_TOKEN_CLAIMS: [&str; 10] = [
+const ID_TOKEN_CLAIMS: [&str; 12] = [
     "iss",
     "sub",
     "aud",
@@ -57,6 +61,8 @@ const ID_TOKEN_CLAIMS: [&str; 10] = [
     "exp",
     "iat",
     "auth_time",
+    "acr",
+    "amr",
     "nonce",
     "at_hash",
 ];
@@ -82,14 +88,16 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
             .filter(|scope| *scope != Scope::Account)
             .map(Scope::as_str)
             .collect(),
-        response_types_supported: ["code"],
-        response_modes_supported: ["query"],
+        response_types_supported: ["code", "id_token"],
+        response_modes_supported: ["query", "form_post"],
         grant_types_supported: [
             "authorization_code",
             "refresh_token",
             "urn:ietf:params:oauth:grant-type:device_code",
         ],
         subject_types_supported: ["public"],
+        ui_locales_supported: ["en"],
+        acr_values_supported: id_token::ACR_VALUES,
         id_token_signing_alg_values_supported: SigningAlgorithm::ALL.map(SigningAlgorithm::as_str),
         token_endpoint_auth_methods_supported: [BASIC, POST, "none"],
         revocation_endpoint_auth_methods_supported: [BASIC, POST, "none"],
@@ -99,7 +107,7 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
             false => vec!["S256"],
         },
         claims_supported: [&ID_TOKEN_CLAIMS[..], &ProfileClaims::NAMES[..]].concat(),
-        prompt_values_supported: ["none", "login", "consent"],
+        prompt_values_supported: ["none", "login", "consent", "select_account", "create"],
         authorization_response_iss_parameter_supported: true,
         backchannel_logout_supported: true,
         backchannel_logout_session_supported: true,

@@ -41,3 +41,18 @@ pub(crate) struct LogoutForm {
     /// Returned unchanged.
     state: Option<String>,
 }
+
+/// The parameters of an authorization request in a form: the same as those of GET.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it only describes the form")]
+pub(crate) struct AuthorizationForm {
+    client_id: String,
+    response_type: String,
+    redirect_uri: String,
+    response_mode: Option<String>,
+    scope: Option<String>,
+    state: Option<String>,
+    nonce: Option<String>,
+    code_challenge: Option<String>,
+    code_challenge_method: Option<String>,
+}

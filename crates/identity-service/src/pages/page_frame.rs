@@ -47,7 +47,7 @@ impl PageFrame {
     }
 
     /// Creates the frame of a page that ignores who is signed in.
-    fn anonymous(title: impl Into<String>) -> Self {
+    pub(crate) fn anonymous(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
             csrf: String::new(),

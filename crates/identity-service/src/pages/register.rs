@@ -10,8 +10,8 @@ use web_kit::ReturnTo;
 
 use super::form::Form;
 use super::page_frame::{HOME, PageFrame, policy_before};
-use super::sign_in::{ReturnQuery, check_cookies, signed_in};
-use super::visitor::{Visitor, sign_in_path};
+use super::sign_in::{check_cookies, signed_in};
+use super::visitor::Visitor;
 use crate::accounts::wire::RegisterRequest;
 use crate::accounts::{self, Email, Username};
 use crate::error::{Error, sentence};
@@ -48,13 +48,20 @@ pub(super) struct RegisterForm {
     return_to: String,
 }
 
+#[derive(Deserialize)]
+pub(super) struct RegisterQuery {
+    return_to: Option<String>,
+    /// Shows the form to a signed-in visitor too, for a client that requires a new account.
+    again: Option<String>,
+}
+
 /// Asks for a username, an optional address, and a password.
 pub(super) async fn register_page(
     visitor: Visitor,
-    query: Query<ReturnQuery>,
+    query: Query<RegisterQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let return_to = ReturnTo::parse(query.0.return_to.as_deref(), HOME);
-    if visitor.user.is_some() {
+    if visitor.user.is_some() && query.0.again.is_none() {
         return Ok(visitor.see_other(return_to.as_str()));
     }
     check_cookies(&visitor)?;
@@ -103,7 +110,7 @@ fn show(
         return_to: return_to.as_str(),
         fields,
         problems,
-        sign_in: sign_in_path(return_to.as_str()),
+        sign_in: visitor.entry_path("/login", return_to.as_str()),
     };
     visitor.show_under(policy_before(return_to), status, &page)
 }

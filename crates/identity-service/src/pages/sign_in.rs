@@ -12,7 +12,7 @@ use web_kit::cookies::set_cookie;
 
 use super::form::{EmptyForm, Form};
 use super::page_frame::{HOME, PageFrame, policy_before};
-use super::visitor::{Visitor, path_with_return, sign_in_path};
+use super::visitor::{Visitor, sign_in_path};
 use crate::error::Error;
 use crate::request_context::RequestContext;
 use crate::sessions::login::{self, VerifiedPassword};
@@ -40,11 +40,6 @@ struct CodePage<'a> {
     problem: Option<String>,
     /// Where the first step is repeated.
     again: String,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ReturnQuery {
-    pub(super) return_to: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -217,7 +212,7 @@ fn show_sign_in(
         return_to: return_to.as_str(),
         username,
         problem,
-        register: path_with_return("/register", return_to.as_str()),
+        register: visitor.entry_path("/register", return_to.as_str()),
     };
     visitor.show_under(policy_before(return_to), status_of(&page.problem), &page)
 }

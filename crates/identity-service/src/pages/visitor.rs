@@ -141,6 +141,14 @@ impl Visitor {
         answer
     }
 
+    /// Returns the address of the sign-in or registration page that leads on to `path`. A signed-in visitor sees it, too.
+    pub(crate) fn entry_path(&self, page: &str, path: &str) -> String {
+        match self.user {
+            Some(_) => with_query(page, &[("return_to", path), ("again", "true")]),
+            None => path_with_return(page, path),
+        }
+    }
+
     /// Redirects the browser to the sign-in page, which leads back here.
     pub(crate) fn to_sign_in(&self) -> HttpResponse {
         self.see_other(&sign_in_path(&self.path))

@@ -32,9 +32,9 @@ pub(crate) async fn open_derived_session(
         // Code that ends all sessions of the account locks this row first: either it finds the new session, or its
         // effect is visible here.
         accounts::queries::lock_account(tx.db, id)?;
-        if !queries::is_unrevoked(tx.db, &own)? {
-            return Err(Error::TokenRevoked);
-        }
+        let mut session = session;
+        session.has_second_factor =
+            queries::find_second_factor(tx.db, &own)?.ok_or(Error::TokenRevoked)?;
         let session = session.ending_with(queries::list_ancestors(tx.db, &own)?);
         end_excess_sessions(tx, id, &session)?;
         queries::insert_session(tx.db, id, &session)?;

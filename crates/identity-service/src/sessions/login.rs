@@ -160,7 +160,7 @@ impl VerifiedPassword {
         &self,
         app: &App,
         totp_code: Option<String>,
-        session: NewSession,
+        mut session: NewSession,
         context: &RequestContext,
     ) -> Result<SignInResult, Error> {
         let sealer = app.sealers.second_factors.clone();
@@ -175,7 +175,8 @@ impl VerifiedPassword {
             }
             // Before this point, nothing about a second factor is revealed or used up.
             match totp::check(tx, &sealer, id, totp_code.as_deref())? {
-                CodeCheck::NotNeeded | CodeCheck::Match => {}
+                CodeCheck::NotNeeded => {}
+                CodeCheck::Match => session.has_second_factor = true,
                 CodeCheck::Missing => {
                     tx.audit(&NewAuditEntry::on(AuditAction::TOTP_MISSING, id))?;
                     return Ok(SignInResult::CodeMissing);

@@ -20,6 +20,8 @@ pub(crate) struct NewSession {
     pub(crate) grant: Grant,
     pub(super) opened_at: NaiveDateTime,
     pub(super) authenticated_at: NaiveDateTime,
+    /// Whether the owner entered a code of their second factor when they authenticated.
+    pub(crate) has_second_factor: bool,
     pub(super) expires_at: NaiveDateTime,
     /// Whether another session opened it, without a password.
     pub(super) is_derived: bool,
@@ -43,6 +45,7 @@ impl NewSession {
             refresh_token: RefreshToken::generate(),
             opened_at: now,
             authenticated_at: now,
+            has_second_factor: false,
             expires_at,
             is_derived: false,
             ancestors: Vec::new(),

@@ -280,7 +280,9 @@ async fn head_requests_create_no_codes_or_sessions_and_end_none() {
         };
         let reply = reply.send().await.expect(status);
         if let Some(there) = there {
-            assert_eq!(reply.header("location"), there, "{path}");
+            let location = reply.header("location");
+            assert!(location.starts_with(there), "{path}: {location}");
+            assert!(!location.contains("code="), "{path}: {location}");
         }
         assert!(reply.body.is_empty());
         assert_eq!(rows(), before, "{path}");

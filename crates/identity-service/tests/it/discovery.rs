@@ -47,7 +47,14 @@ async fn the_discovery_documents_agree_and_their_endpoints_exist() {
         );
     }
     for (name, values) in [
-        ("response_types_supported", json!(["code"])),
+        ("response_types_supported", json!(["code", "id_token"])),
+        ("response_modes_supported", json!(["query", "form_post"])),
+        (
+            "prompt_values_supported",
+            json!(["none", "login", "consent", "select_account", "create"]),
+        ),
+        ("acr_values_supported", json!(["1", "2"])),
+        ("ui_locales_supported", json!(["en"])),
         ("subject_types_supported", json!(["public"])),
         (
             "id_token_signing_alg_values_supported",

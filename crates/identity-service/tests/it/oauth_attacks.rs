@@ -143,7 +143,7 @@ async fn an_authorization_error_goes_back_with_state_and_iss_and_without_a_code(
             "RFC 9700 2.1.2: no id tokens either",
             "web",
             vec![("response_type", Some("id_token"))],
-            "unsupported_response_type",
+            "unauthorized_client",
         ),
         (
             "RFC 6749 4.1.2.1: required",

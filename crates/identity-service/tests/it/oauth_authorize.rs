@@ -213,11 +213,7 @@ async fn prompt_none_never_shows_a_page() {
 async fn prompt_and_max_age_can_require_one_new_sign_in() {
     let oauth = OAuth::start().await;
     let mut browser = oauth.browser().await;
-    for (name, value) in [
-        ("prompt", "login"),
-        ("max_age", "0"),
-        ("prompt", "select_account"),
-    ] {
+    for (name, value) in [("prompt", "login"), ("max_age", "0")] {
         oauth.identity.hand.advance(Duration::seconds(10));
         let page = browser
             .get(&OAuth::request("own", &[(name, Some(value))]))

@@ -80,11 +80,17 @@ fn codes(reply: &ApiResponse) -> Vec<String> {
 /// Registers an account with a second factor, and returns it with its app and its recovery codes.
 pub(crate) async fn enabled(identity: &Identity) -> (SignedIn, App, Vec<String>) {
     let ada = identity.register_verified("ada", "ada@example.com").await;
-    let made = setup(identity, &ada, PASSWORD).await.expect(200).json();
+    let (app, recovery) = enabled_for(identity, &ada).await;
+    (ada, app, recovery)
+}
+
+/// Gives an account a second factor, and returns its app and its recovery codes.
+pub(crate) async fn enabled_for(identity: &Identity, user: &SignedIn) -> (App, Vec<String>) {
+    let made = setup(identity, user, PASSWORD).await.expect(200).json();
     let app = App::new(&made["secret"]);
     let code = app.next(identity);
-    let reply = confirm(identity, &ada, &code).await.expect(200);
-    (ada, app, codes(&reply))
+    let reply = confirm(identity, user, &code).await.expect(200);
+    (app, codes(&reply))
 }
 
 #[tokio::test(flavor = "multi_thread")]

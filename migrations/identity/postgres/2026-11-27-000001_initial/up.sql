@@ -104,6 +104,8 @@ CREATE TABLE sessions (
     scope TEXT,
     -- When the user last authenticated. A derived session has the time of the session that opened it.
     authenticated_at TIMESTAMP NOT NULL DEFAULT '1970-01-01 00:00:00',
+    -- Whether the user entered a code of their second factor, too.
+    has_second_factor BOOLEAN NOT NULL DEFAULT FALSE,
     -- Whether another session vouched for this one, without a password. The number of derived sessions is limited
     -- separately from that of the account's own sign-ins.
     is_derived BOOLEAN NOT NULL DEFAULT FALSE,

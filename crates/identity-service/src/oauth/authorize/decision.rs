@@ -29,6 +29,8 @@ pub(crate) enum Decision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AuthorizeStep {
     SignIn,
+    Register,
+    SelectAccount,
     Ask,
     Grant,
     Deny,
@@ -54,10 +56,12 @@ pub(super) fn next_step(
 ) -> AuthorizeStep {
     let prompt = request.prompt;
     let without_pages = prompt.none || source == RequestSource::Bearer;
-    let fresh = user.filter(|user| !prompt.login && request.max_age.covers(user.at, now));
+    let wants_other = prompt.login || prompt.create;
+    let fresh = user.filter(|user| !wants_other && request.max_age.covers(user.at, now));
     let Some(user) = fresh else {
-        return match without_pages {
-            true => AuthorizeStep::Refuse(AuthorizationError::login_required()),
+        return match prompt.create {
+            _ if without_pages => AuthorizeStep::Refuse(AuthorizationError::login_required()),
+            true => AuthorizeStep::Register,
             false => AuthorizeStep::SignIn,
         };
     };
@@ -66,6 +70,15 @@ pub(super) fn next_step(
         return match without_pages || request.max_age.follows_sign_in() {
             true => AuthorizeStep::Refuse(AuthorizationError::login_required()),
             false => AuthorizeStep::SignIn,
+        };
+    }
+    if prompt.select_account {
+        return match source {
+            RequestSource::Bearer => AuthorizeStep::Refuse(AuthorizationError::new(
+                "account_selection_required",
+                "the user must choose an account",
+            )),
+            _ => AuthorizeStep::SelectAccount,
         };
     }
     let consent_required =
@@ -90,6 +103,7 @@ mod tests {
 
     use super::*;
     use crate::oauth::authorize::parameters::Parameters;
+    use crate::oauth::authorize::response::ResponseMode;
     use crate::oauth::clients::model::OAuthClient;
 
     const NOW: i64 = 1_800_000_000;
@@ -101,7 +115,8 @@ mod tests {
     fn request(query: &str) -> AuthorizationRequest {
         let query = format!("response_type=code&{query}");
         let client = OAuthClient::sample();
-        AuthorizationRequest::parse(&client, &Parameters::parse(&query), true).unwrap()
+        let parameters = Parameters::parse(&query);
+        AuthorizationRequest::parse(&client, &parameters, ResponseMode::Query, true).unwrap()
     }
 
     /// Returns the name of the next step, or the code of the authorization error.
@@ -118,6 +133,8 @@ mod tests {
         });
         match next_step(&request(query), source, user, at(NOW)) {
             AuthorizeStep::SignIn => "sign in",
+            AuthorizeStep::Register => "register",
+            AuthorizeStep::SelectAccount => "select",
             AuthorizeStep::Ask => "ask",
             AuthorizeStep::Grant => "grant",
             AuthorizeStep::Deny => "deny",
@@ -135,7 +152,19 @@ mod tests {
             ("prompt=none", Some(0), false, "consent_required"),
             ("prompt=none", Some(0), true, "grant"),
             ("prompt=login", Some(0), true, "sign in"),
-            ("prompt=select_account", Some(0), true, "sign in"),
+            ("prompt=select_account", None, true, "sign in"),
+            ("prompt=select_account", Some(0), true, "select"),
+            ("prompt=select_account+consent", Some(0), true, "select"),
+            ("prompt=select_account+login", Some(0), true, "sign in"),
+            (
+                "prompt=select_account&max_age=60",
+                Some(61),
+                true,
+                "sign in",
+            ),
+            ("prompt=create", None, false, "register"),
+            ("prompt=create", Some(0), true, "register"),
+            ("prompt=create+login+consent", Some(0), true, "register"),
             ("prompt=consent", Some(0), true, "ask"),
             ("prompt=login+consent", Some(0), true, "sign in"),
             ("max_age=60", Some(60), true, "grant"),
@@ -159,6 +188,12 @@ mod tests {
             ("prompt=none", Some(0), "grant"),
             ("prompt=consent", Some(0), "consent_required"),
             ("prompt=login", Some(0), "login_required"),
+            ("prompt=create", Some(0), "login_required"),
+            (
+                "prompt=select_account",
+                Some(0),
+                "account_selection_required",
+            ),
             ("max_age=60", Some(61), "login_required"),
         ] {
             assert_eq!(
@@ -172,11 +207,11 @@ mod tests {
     proptest! {
         #[test]
         fn no_code_is_granted_without_a_sign_in_and_consent(
-            none: bool, login: bool, consent: bool, age in proptest::option::of(0_i64..100),
+            none: bool, login: bool, consent: bool, select: bool, create: bool, age in proptest::option::of(0_i64..100),
             max_age in proptest::option::of(0_u8..100), is_allowed: bool, which in 0_usize..4,
         ) {
-            prop_assume!(!(none && (login || consent)));
-            let words = [(none, "none"), (login, "login"), (consent, "consent")];
+            prop_assume!(!(none && (login || consent || select || create)));
+            let words = [(none, "none"), (login, "login"), (consent, "consent"), (select, "select_account"), (create, "create")];
             let prompt: Vec<_> = words.iter().filter(|(on, _)| *on).map(|(_, word)| *word).collect();
             let mut query = format!("prompt={}", prompt.join("+"));
             if let Some(most) = max_age {
@@ -189,11 +224,11 @@ mod tests {
             if step == "grant" {
                 let age = TimeDelta::seconds(age.unwrap());
                 prop_assert!(max_age.is_none_or(|most| age <= TimeDelta::seconds(most.into())));
-                prop_assert!(!login && source != RequestSource::Answered(Decision::Deny));
+                prop_assert!(!login && !select && !create && source != RequestSource::Answered(Decision::Deny));
                 prop_assert!(source != RequestSource::Browser || (is_allowed && !consent));
             }
-            prop_assert!(!none || !matches!(step, "ask" | "sign in"));
-            prop_assert!(source != RequestSource::Bearer || !matches!(step, "ask" | "sign in"));
+            let is_page = matches!(step, "ask" | "sign in" | "select" | "register");
+            prop_assert!(!is_page || !(none || source == RequestSource::Bearer));
         }
     }
 }

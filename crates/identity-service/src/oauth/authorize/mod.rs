@@ -2,6 +2,7 @@
 //! here, and the browser returns with a code.
 
 mod decision;
+mod form_post;
 mod parameters;
 mod request;
 mod response;

@@ -46,13 +46,14 @@ pub(crate) enum ParameterError {
 }
 
 impl Parameters {
-    pub(crate) fn parse(query: &str) -> Self {
+    /// Parses a query string or the body of a form.
+    pub(crate) fn parse(query: impl AsRef<[u8]>) -> Self {
         Self::parse_known(query, &KNOWN)
     }
 
     /// Parses the parameters with these names.
-    pub(crate) fn parse_known(query: &str, known: &[&str]) -> Self {
-        let known = form_urlencoded::parse(query.as_bytes())
+    pub(crate) fn parse_known(query: impl AsRef<[u8]>, known: &[&str]) -> Self {
+        let known = form_urlencoded::parse(query.as_ref())
             .filter(|(name, _)| known.contains(&name.as_ref()));
         Self(
             known
@@ -105,8 +106,18 @@ impl Parameters {
         self
     }
 
-    /// Returns the parameters with which the sign-in page returns. If the user must sign in again, only a sign-in from
-    /// `now` on is accepted.
+    /// Removes `select_account` from `prompt`, once the user has confirmed their account.
+    pub(super) fn with_selected_account(mut self) -> Self {
+        for (name, value) in &mut self.0 {
+            if name == "prompt" {
+                *value = without_words(value, &["select_account"]);
+            }
+        }
+        self
+    }
+
+    /// Returns the parameters with which the sign-in or registration page returns. If the user must sign in again, only a
+    /// sign-in from `now` on is accepted.
     pub(super) fn after_sign_in(&self, anew: bool, now: DateTime<Utc>) -> Self {
         if !anew {
             return self.clone();
@@ -117,11 +128,8 @@ impl Parameters {
             .filter_map(|(name, value)| match name.as_str() {
                 "max_age" | SIGNED_IN_AFTER => None,
                 "prompt" => {
-                    let left: Vec<_> = value
-                        .split(' ')
-                        .filter(|word| !matches!(*word, "login" | "select_account"))
-                        .collect();
-                    Some((name.clone(), left.join(" ")))
+                    let done = ["login", "select_account", "create"];
+                    Some((name.clone(), without_words(value, &done)))
                 }
                 _ => Some((name.clone(), value.clone())),
             });
@@ -129,6 +137,11 @@ impl Parameters {
         let kept = kept.chain([(SIGNED_IN_AFTER.to_owned(), after)]);
         Self(kept.collect())
     }
+}
+
+fn without_words(text: &str, words: &[&str]) -> String {
+    let left = text.split(' ').filter(|word| !words.contains(word));
+    left.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -157,12 +170,18 @@ mod tests {
     #[test]
     fn a_new_sign_in_is_required_only_once() {
         let now = DateTime::from_timestamp_millis(5_000).unwrap_or_default();
-        let given = Parameters::parse("prompt=login+consent&max_age=0&signed_in_after=1&state=x");
+        let given =
+            Parameters::parse("prompt=login+create+consent&max_age=0&signed_in_after=1&state=x");
         assert_eq!(
             given.after_sign_in(true, now).query(),
             "prompt=consent&state=x&signed_in_after=5000"
         );
         assert_eq!(given.after_sign_in(false, now), given);
+        let given = Parameters::parse("prompt=select_account+consent&max_age=0&state=x");
+        assert_eq!(
+            given.with_selected_account().query(),
+            "prompt=consent&max_age=0&state=x"
+        );
     }
 
     proptest! {
@@ -170,7 +189,7 @@ mod tests {
         fn the_query_string_round_trips_and_is_plain_ascii(query in "\\PC{0,80}") {
             let query = format!("state={query}&nonce=1");
             let given = Parameters::parse(&query);
-            prop_assert_eq!(&Parameters::parse(&given.query()), &given);
+            prop_assert_eq!(&Parameters::parse(given.query()), &given);
             prop_assert!(given.query().bytes().all(|b| b.is_ascii_graphic() && b != b'\\'));
         }
     }

@@ -1,23 +1,25 @@
 //! The validation of authorization requests.
 
-use auth_types::{ScopeSet, UserId};
+use auth_types::{Scope, ScopeSet, UserId};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use url::Url;
 
 use super::parameters::{ParameterError, Parameters, SIGNED_IN_AFTER};
-use super::response::{AuthorizationError, ResponseRedirect};
-use crate::oauth::clients::GrantType;
+use super::response::{AuthorizationError, ResponseMode, ResponseRedirect};
 use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::clients::{GrantType, ResponseType};
 use crate::oauth::pkce::CodeChallenge;
 
 /// The maximum length of a nonce. Clients send some random bytes.
 const MAX_NONCE_CHARS: usize = 512;
+const FORM_POST: &str = "form_post";
 /// The maximum size of a query, in bytes. The sign-in page could not return to a longer one.
 const MAX_QUERY_BYTES: usize = 3_800;
 
 /// A valid authorization request.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthorizationRequest {
+    pub(super) response_type: ResponseType,
     pub(super) scope: ScopeSet,
     pub(super) challenge: Option<CodeChallenge>,
     pub(super) nonce: Option<String>,
@@ -36,6 +38,10 @@ pub(super) struct Prompt {
     pub(super) login: bool,
     /// The user must be asked for consent, even if they gave it before.
     pub(super) consent: bool,
+    /// A user who is signed in must confirm their account, or choose another one.
+    pub(super) select_account: bool,
+    /// The user must register a new account (Initiating User Registration via OpenID Connect section 4).
+    pub(super) create: bool,
 }
 
 /// The limits on the age of the sign-in.
@@ -73,9 +79,16 @@ pub(super) fn find_redirect(
     let redirect_uri = known.ok_or("The redirect_uri is not registered for this client")?;
     // An unreadable state is not sent back either.
     let state = parameters.value("state").map(str::to_owned);
+    // A browser can post a form to a server, but not to an app with a private-use scheme.
+    let is_form = parameters.value("response_mode") == Some(FORM_POST);
+    let mode = match redirect_uri.scheme() {
+        "http" | "https" if is_form => ResponseMode::FormPost,
+        _ => ResponseMode::Query,
+    };
     let redirect = ResponseRedirect {
         redirect_uri,
         state,
+        mode,
     };
     Ok((given.to_owned(), redirect))
 }
@@ -85,6 +98,7 @@ impl AuthorizationRequest {
     pub(super) fn parse(
         client: &OAuthClient,
         parameters: &Parameters,
+        mode: ResponseMode,
         allow_plain: bool,
     ) -> Result<Self, AuthorizationError> {
         if let Some((name, why)) = parameters.unreadable() {
@@ -95,31 +109,9 @@ impl AuthorizationRequest {
                 }
             }));
         }
-        check_kind(parameters)?;
-        if !client.may_use(GrantType::AuthorizationCode) {
-            return Err(AuthorizationError::new(
-                "unauthorized_client",
-                "the client is not registered for the grant type authorization_code",
-            ));
-        }
+        let response_type = response_type(client, parameters, mode)?;
+        let challenge = code_challenge(client, response_type, parameters, allow_plain)?;
         let get = |name| parameters.value(name);
-        let challenge = CodeChallenge::parse(
-            get("code_challenge"),
-            get("code_challenge_method"),
-            allow_plain,
-        )
-        .map_err(AuthorizationError::invalid)?;
-        // RFC 9700 section 2.1.1: only PKCE proves that a public client redeems its own code.
-        if client.is_public() && challenge.is_none() {
-            return Err(AuthorizationError::invalid(
-                "a public client must send a code_challenge",
-            ));
-        }
-        if client.requires_pkce_s256 && !challenge.as_ref().is_some_and(CodeChallenge::is_s256) {
-            return Err(AuthorizationError::invalid(
-                "code_challenge with code_challenge_method=S256 is required",
-            ));
-        }
         let nonce = get("nonce").map(str::to_owned);
         if nonce
             .as_ref()
@@ -127,8 +119,22 @@ impl AuthorizationRequest {
         {
             return Err(AuthorizationError::invalid("nonce is too long"));
         }
+        let scope = scope_for(client, get("scope"))?;
+        if response_type == ResponseType::IdToken {
+            // Core section 3.2.2.1. Without a code, only the nonce ties the token to the browser that asked for it.
+            if nonce.is_none() {
+                return Err(AuthorizationError::invalid("nonce is missing"));
+            }
+            if !scope.contains(Scope::OpenId) {
+                return Err(AuthorizationError::new(
+                    "invalid_scope",
+                    "the scope openid is required for an ID token",
+                ));
+            }
+        }
         Ok(Self {
-            scope: scope_for(client, get("scope"))?,
+            response_type,
+            scope,
             challenge,
             nonce,
             prompt: Prompt::parse(get("prompt").unwrap_or_default())?,
@@ -140,9 +146,15 @@ impl AuthorizationRequest {
         })
     }
 
-    /// Whether a sign-in counts only if it is new: the request demands or limits its age, or expects a certain user.
+    /// Whether a sign-in counts only if it is new: the request demands or limits its age, or leaves the
+    /// choice of the account to the user or to the hint.
     pub(super) fn wants_new_sign_in(&self) -> bool {
-        self.prompt.login || self.max_age != MaxAge::default() || self.expected_user.is_some()
+        let prompt = self.prompt;
+        prompt.login
+            || prompt.create
+            || prompt.select_account
+            || self.max_age != MaxAge::default()
+            || self.expected_user.is_some()
     }
 }
 
@@ -165,8 +177,12 @@ pub(crate) fn scope_for(
     Ok(scope)
 }
 
-/// Checks the response type and mode. Refuses request objects and registration parameters.
-fn check_kind(parameters: &Parameters) -> Result<(), AuthorizationError> {
+/// Returns the response type, if the client may use it in this mode. Refuses request objects and registration parameters.
+fn response_type(
+    client: &OAuthClient,
+    parameters: &Parameters,
+    mode: ResponseMode,
+) -> Result<ResponseType, AuthorizationError> {
     for (name, code) in [
         ("request", "request_not_supported"),
         ("request_uri", "request_uri_not_supported"),
@@ -179,20 +195,66 @@ fn check_kind(parameters: &Parameters) -> Result<(), AuthorizationError> {
             ));
         }
     }
-    match parameters.value("response_type") {
-        Some("code") => {}
+    let response_type = match parameters.value("response_type") {
+        Some("code") => ResponseType::Code,
+        Some("id_token") => ResponseType::IdToken,
         None => return Err(AuthorizationError::invalid("response_type is missing")),
         Some(_) => {
             return Err(AuthorizationError::new(
                 "unsupported_response_type",
-                "response_type must be code",
+                "response_type must be code or id_token",
             ));
         }
+    };
+    let may_use = client.metadata.response_types.contains(&response_type);
+    let has_grant = client.may_use(GrantType::AuthorizationCode);
+    if !may_use || response_type == ResponseType::Code && !has_grant {
+        return Err(AuthorizationError::new(
+            "unauthorized_client",
+            "the client is not registered for this response_type or its grant type",
+        ));
     }
-    match parameters.value("response_mode") {
-        None | Some("query") => Ok(()),
-        Some(_) => Err(AuthorizationError::invalid("response_mode must be query")),
+    match (parameters.value("response_mode"), mode) {
+        // RFC 9700 section 4.3: an address, which histories and logs keep, carries no token.
+        _ if response_type == ResponseType::IdToken && mode != ResponseMode::FormPost => Err(
+            AuthorizationError::invalid("response_type=id_token requires response_mode=form_post"),
+        ),
+        (None | Some("query"), _) | (Some(FORM_POST), ResponseMode::FormPost) => Ok(response_type),
+        (Some(FORM_POST), ResponseMode::Query) => Err(AuthorizationError::invalid(
+            "response_mode=form_post requires an http or https redirect_uri",
+        )),
+        (Some(_), _) => Err(AuthorizationError::invalid(
+            "response_mode must be query or form_post",
+        )),
     }
+}
+
+/// Returns the code challenge, if there is one. Without a code there is nothing to protect with it.
+fn code_challenge(
+    client: &OAuthClient,
+    response_type: ResponseType,
+    parameters: &Parameters,
+    allow_plain: bool,
+) -> Result<Option<CodeChallenge>, AuthorizationError> {
+    if response_type != ResponseType::Code {
+        return Ok(None);
+    }
+    let get = |name| parameters.value(name);
+    let (challenge, method) = (get("code_challenge"), get("code_challenge_method"));
+    let challenge = CodeChallenge::parse(challenge, method, allow_plain)
+        .map_err(AuthorizationError::invalid)?;
+    // RFC 9700 section 2.1.1: only PKCE proves that a public client redeems its own code.
+    if client.is_public() && challenge.is_none() {
+        return Err(AuthorizationError::invalid(
+            "a public client must send a code_challenge",
+        ));
+    }
+    if client.requires_pkce_s256 && !challenge.as_ref().is_some_and(CodeChallenge::is_s256) {
+        return Err(AuthorizationError::invalid(
+            "code_challenge with code_challenge_method=S256 is required",
+        ));
+    }
+    Ok(challenge)
 }
 
 impl Prompt {
@@ -201,13 +263,14 @@ impl Prompt {
         for word in text.split(' ').filter(|word| !word.is_empty()) {
             match word {
                 "none" => prompt.none = true,
-                // When users sign in again, they choose the account.
-                "login" | "select_account" => prompt.login = true,
+                "login" => prompt.login = true,
+                "select_account" => prompt.select_account = true,
+                "create" => prompt.create = true,
                 "consent" => prompt.consent = true,
                 _ => return Err(AuthorizationError::invalid("prompt has an unknown value")),
             }
         }
-        if prompt.none && (prompt.login || prompt.consent) {
+        if prompt.none && text.split(' ').any(|word| !matches!(word, "" | "none")) {
             return Err(AuthorizationError::invalid(
                 "prompt=none must be the only value",
             ));

@@ -7,12 +7,16 @@ use auth_types::wire::IdentityError;
 use messages::t;
 use serde::Deserialize;
 use service_kit::Problem;
-use service_kit::http::endpoint;
+use service_kit::http::{UnreadBody, endpoint};
 use url::form_urlencoded::Serializer;
+use web_kit::form;
 use web_kit::html::FORMS_LEAD_ELSEWHERE;
 
 use super::decision::{Decision, RequestSource};
+use super::form_post::form_post;
 use super::parameters::Parameters;
+use super::request;
+use super::response::{AuthorizationResponse, ResponseMode};
 use super::service::{self, AuthorizeOutcome, ValidRequest};
 use crate::app::App;
 use crate::auth;
@@ -20,16 +24,17 @@ use crate::error::Error;
 use crate::oauth::clients::ClientMetadata;
 use crate::oauth::consents;
 use crate::oauth::scopes::{self, ScopeDescription};
+use crate::oauth::wire::AuthorizationForm;
 use crate::pages::form::Form;
 use crate::pages::page_frame::PageFrame;
-use crate::pages::visitor::{Visitor, sign_in_path};
+use crate::pages::visitor::Visitor;
 use crate::pages::wants_page;
 use crate::request_context::RequestContext;
 
 const PATH: &str = "/api/oauth/authorize";
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
-    cfg.service(endpoint(PATH).get(authorize))
+    cfg.service(endpoint(PATH).get(authorize).post(authorize_by_form))
         .service(endpoint("/consent").post(answer));
 }
 
@@ -41,20 +46,22 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     get, path = "/api/oauth/authorize", tag = "oauth", security((), ("bearer" = [])),
     params(
         ("client_id" = String, Query),
-        ("response_type" = String, Query, description = "`code`"),
+        ("response_type" = String, Query, description = "`code`, or `id_token` for a client that is registered for it"),
+        ("response_mode" = Option<String>, Query, description = "`query` (the default), or `form_post`, which `id_token` requires"),
         ("redirect_uri" = String, Query, description = "Must equal a registered URI; on loopback any port is allowed"),
         ("scope" = Option<String>, Query, description = "Scopes separated by spaces; if absent, all scopes that the client is registered for"),
         ("state" = Option<String>, Query, description = "Returned unchanged"),
-        ("code_challenge" = Option<String>, Query, description = "The PKCE challenge (RFC 7636); required for public clients"),
+        ("code_challenge" = Option<String>, Query, description = "The PKCE challenge (RFC 7636); public clients must send it to get a code"),
         ("code_challenge_method" = Option<String>, Query, description = "`S256` or `plain`; if absent, `plain`"),
-        ("nonce" = Option<String>, Query, description = "Returned in the ID token"),
-        ("prompt" = Option<String>, Query, description = "`none`, or one or more of `login`, `select_account` and `consent`, separated by spaces"),
+        ("nonce" = Option<String>, Query, description = "Returned in the ID token; `response_type=id_token` requires it"),
+        ("prompt" = Option<String>, Query, description = "`none`, or one or more of `login`, `select_account`, `create` and `consent`, separated by spaces"),
         ("max_age" = Option<u32>, Query, description = "The maximum age of the sign-in, in seconds"),
         ("login_hint" = Option<String>, Query, description = "The username to fill in on the sign-in page"),
+        ("id_token_hint" = Option<String>, Query, description = "An ID token of the user who must be signed in; it may have expired"),
     ),
     responses(
-        (status = 200, description = "The consent page", body = String, content_type = "text/html"),
-        (status = 302, description = "Redirects to `redirect_uri` with `code`, `state` and `iss`, or with `error`, `error_description`, `state` and `iss`; or to the sign-in page"),
+        (status = 200, description = "The consent page, or the page for choosing an account; with `form_post`, a page that posts the response to `redirect_uri`", body = String, content_type = "text/html"),
+        (status = 302, description = "Redirects to `redirect_uri` with `code`, `state` and `iss`, or with `error`, `error_description`, `state` and `iss`; or to the sign-in or registration page"),
         (status = 400, description = "`invalid_request`: the client is unknown, or the redirect URI is not registered for it", body = IdentityError),
         (status = 401, description = "`authentication_required` if `Accept` contains application/json and not text/html; `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: the token does not belong to the user's own sign-in", body = IdentityError),
@@ -77,23 +84,70 @@ async fn authorize(
     let user = user.as_ref();
     let outcome = service::authorize(&app, parameters, user, source, looks_only, &context);
     match outcome.await? {
-        AuthorizeOutcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
-        AuthorizeOutcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
-        AuthorizeOutcome::SignIn(_) if !wants_page(&req) => {
+        AuthorizeOutcome::SignIn(_) | AuthorizeOutcome::Register(_) if !wants_page(&req) => {
             Err(Error::AuthenticationRequired.into())
         }
-        AuthorizeOutcome::SignIn(parameters) => {
-            Ok(sent(StatusCode::FOUND, &sign_in(&visitor, &parameters)))
-        }
-        AuthorizeOutcome::Bad(why) => Err(bad(why).into()),
+        outcome => show(&visitor, outcome, StatusCode::FOUND).await,
     }
 }
 
-/// The form of the consent page. It contains the whole request, which is validated anew.
+/// As GET, with the parameters in a form (OpenID Connect Core section 3.1.2.1). The browser is redirected to the same request
+/// as GET: with the form of another site it has sent no cookie, and only a GET can be opened again after a sign-in.
+#[utoipa::path(
+    post, path = "/api/oauth/authorize", operation_id = "authorizeByPost", tag = "oauth", security(()),
+    request_body(content = AuthorizationForm, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 303, description = "Redirects to this endpoint, with the parameters in the query"),
+        (status = 400, description = "`invalid_request`: there is not exactly one `client_id`, the request is too long, or it is no form", body = IdentityError),
+    )
+)]
+async fn authorize_by_form(body: UnreadBody) -> actix_web::Result<HttpResponse> {
+    let parameters = Parameters::parse(form::read(body).await?);
+    request::client_id(&parameters).map_err(bad)?;
+    Ok(sent(StatusCode::SEE_OTHER, &again(&parameters)))
+}
+
+/// Shows the outcome of a request. A redirect has this status.
+async fn show(
+    visitor: &Visitor,
+    outcome: AuthorizeOutcome,
+    status: StatusCode,
+) -> actix_web::Result<HttpResponse> {
+    Ok(match outcome {
+        AuthorizeOutcome::Reply(response) => reply(&response, status),
+        AuthorizeOutcome::Ask(asked) => ask(visitor, &asked).await?,
+        AuthorizeOutcome::SelectAccount(asked) => select_account(visitor, &asked),
+        AuthorizeOutcome::SignIn(parameters) => sent(status, &sign_in(visitor, &parameters)),
+        AuthorizeOutcome::Register(parameters) => sent(
+            status,
+            &visitor.entry_path("/register", &again(&parameters)),
+        ),
+        AuthorizeOutcome::Bad(why) => return Err(bad(why).into()),
+    })
+}
+
+fn reply(response: &AuthorizationResponse, status: StatusCode) -> HttpResponse {
+    match response.mode {
+        ResponseMode::Query => sent(status, response.url().as_str()),
+        ResponseMode::FormPost => form_post(response),
+    }
+}
+
+/// The form of the consent page, and of the page for choosing an account. It contains the whole request, which is validated
+/// anew.
 #[derive(Deserialize)]
 pub(super) struct ConsentForm {
     request: String,
-    decision: Decision,
+    decision: PageDecision,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PageDecision {
+    Allow,
+    Deny,
+    /// Continue with the account that the page shows.
+    Continue,
 }
 
 async fn answer(
@@ -103,21 +157,19 @@ async fn answer(
     let is_own = form.is_own();
     let (visitor, fields) = form.by_anybody();
     let parameters = Parameters::parse(&fields.request);
-    let (parameters, source) = match is_own {
-        true => (parameters, RequestSource::Answered(fields.decision)),
+    let (parameters, source) = match fields.decision {
+        PageDecision::Allow if is_own => (parameters, RequestSource::Answered(Decision::Allow)),
+        PageDecision::Deny if is_own => (parameters, RequestSource::Answered(Decision::Deny)),
+        PageDecision::Continue if is_own => {
+            (parameters.with_selected_account(), RequestSource::Browser)
+        }
         // The decision was made with another account. The user who has signed in since is asked.
-        false => (parameters.asking(), RequestSource::Browser),
+        PageDecision::Continue => (parameters, RequestSource::Browser),
+        PageDecision::Allow | PageDecision::Deny => (parameters.asking(), RequestSource::Browser),
     };
     let user = visitor.user.as_ref();
     let outcome = service::authorize(&visitor.app, parameters, user, source, false, &context);
-    match outcome.await? {
-        AuthorizeOutcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
-        AuthorizeOutcome::Ask(asked) => Ok(ask(&visitor, &asked).await?),
-        AuthorizeOutcome::SignIn(parameters) => {
-            Ok(visitor.see_other(&sign_in(&visitor, &parameters)))
-        }
-        AuthorizeOutcome::Bad(why) => Err(bad(why).into()),
-    }
+    show(&visitor, outcome.await?, StatusCode::SEE_OTHER).await
 }
 
 #[derive(Template)]
@@ -162,13 +214,41 @@ async fn ask(
     Ok(visitor.show_under(&policy, StatusCode::OK, &page))
 }
 
+#[derive(Template)]
+#[template(path = "select_account.html")]
+struct SelectAccountPage<'a> {
+    frame: PageFrame,
+    client: &'a str,
+    username: &'a str,
+    request: String,
+    /// Where the user signs in with another account.
+    other: String,
+}
+
+fn select_account(
+    visitor: &Visitor,
+    (valid, parameters): &(ValidRequest, Parameters),
+) -> HttpResponse {
+    let now = visitor.app.clock.now();
+    let user = visitor.user.as_ref();
+    let page = SelectAccountPage {
+        frame: visitor.frame(t("oauth-select-account")),
+        client: &valid.client.name,
+        username: user.map_or("", |user| &user.account.username),
+        request: parameters.query(),
+        other: sign_in(visitor, &parameters.after_sign_in(true, now)),
+    };
+    visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
+}
+
+/// Returns the address of a request.
+fn again(parameters: &Parameters) -> String {
+    format!("{PATH}?{}", parameters.query())
+}
+
 /// Returns the address of the sign-in page, which leads back here. A signed-in user has to sign in again.
 fn sign_in(visitor: &Visitor, parameters: &Parameters) -> String {
-    let path = sign_in_path(&format!("{PATH}?{}", parameters.query()));
-    let mut query = Serializer::new(path);
-    if visitor.user.is_some() {
-        query.append_pair("again", "true");
-    }
+    let mut query = Serializer::new(visitor.entry_path("/login", &again(parameters)));
     if let Some(name) = parameters.value("login_hint") {
         query.append_pair("login_hint", name);
     }

@@ -64,6 +64,7 @@ async fn first_tokens(
             session_id: &granted.session.id,
             scope: granted.scope,
             auth_time: granted.auth_time,
+            has_second_factor: granted.session.has_second_factor,
             nonce: granted.nonce.as_deref(),
         },
         refresh_token: &granted.session.refresh_token,
@@ -98,6 +99,7 @@ async fn refreshed(
             session_id: &session.session_id,
             scope: scope.intersection(client.allowed_scope()),
             auth_time: session.authenticated_at,
+            has_second_factor: session.has_second_factor,
             nonce: None,
         },
         refresh_token: &token,
@@ -136,7 +138,7 @@ impl Issue<'_> {
             sessions::token_pair::token_pair(app, account, session_id, &access, self.refresh_token);
         let pair = pair.await?;
         let id_token = match scope.contains(Scope::OpenId) {
-            true => Some(self.id_token.sign(app, &pair.access_token).await?),
+            true => Some(self.id_token.sign(app, Some(&pair.access_token)).await?),
             false => None,
         };
         let may_refresh = client.may_use(GrantType::RefreshToken);

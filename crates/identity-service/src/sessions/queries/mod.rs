@@ -46,6 +46,7 @@ pub(crate) fn insert_session(
         sessions::address.eq(&session.address),
         sessions::user_agent.eq(&session.user_agent),
         sessions::authenticated_at.eq(session.authenticated_at),
+        sessions::has_second_factor.eq(session.has_second_factor),
         sessions::is_derived.eq(session.is_derived),
         sessions::kind.eq(session.grant.kind()),
         sessions::service.eq(session.grant.service()),
@@ -228,6 +229,16 @@ pub(crate) fn is_unrevoked(db: &mut Db, session_id: &str) -> QueryResult<bool> {
         .find(session_id)
         .filter(sessions::revoked_at.is_null());
     diesel::select(exists(unrevoked)).get_result(db)
+}
+
+/// Whether the owner of a session used their second factor; `None` if the session is revoked.
+pub(crate) fn find_second_factor(db: &mut Db, session_id: &str) -> QueryResult<Option<bool>> {
+    sessions::table
+        .find(session_id)
+        .filter(sessions::revoked_at.is_null())
+        .select(sessions::has_second_factor)
+        .first(db)
+        .optional()
 }
 
 /// The most sessions over the limit that one sign-in ends. Data from before the limit may hold more, which later

@@ -22,6 +22,6 @@ SET refresh_hash = successor, refresh_previous_hash = presented, refresh_rotated
 FROM held, users
 WHERE sessions.id = session_id AND sessions.id = ANY (ARRAY(SELECT session_id FROM held))
   AND users.id = sessions.user_id AND refresh_hash = presented
-RETURNING refresh_lineage, sessions.id, authenticated_at, kind, service, sessions.client_id, scope, sso_origin, users.id,
-    username, email, email_verified, bio, website_url, is_active, role, premium_tier, premium_expires_at, users.created_at,
-    updated_at, photo_version, display_name, locale, zoneinfo
+RETURNING refresh_lineage, sessions.id, authenticated_at, has_second_factor, kind, service, sessions.client_id, scope,
+    sso_origin, users.id, username, email, email_verified, bio, website_url, is_active, role, premium_tier,
+    premium_expires_at, users.created_at, updated_at, photo_version, display_name, locale, zoneinfo

@@ -41,6 +41,7 @@ pub(crate) struct RotatedSession {
     pub(crate) session_id: String,
     /// When the owner last authenticated.
     pub(crate) authenticated_at: NaiveDateTime,
+    pub(crate) has_second_factor: bool,
     #[diesel(embed)]
     pub(crate) grant: GrantRow,
     #[diesel(embed)]

@@ -19,7 +19,12 @@ fn public() -> OAuthClient {
 }
 
 fn parse(client: &OAuthClient, query: &str) -> Result<AuthorizationRequest, AuthorizationError> {
-    AuthorizationRequest::parse(client, &Parameters::parse(query), true)
+    let parameters = Parameters::parse(query);
+    let mode = match parameters.value("response_mode") {
+        Some(FORM_POST) => ResponseMode::FormPost,
+        _ => ResponseMode::Query,
+    };
+    AuthorizationRequest::parse(client, &parameters, mode, true)
 }
 
 #[test]
@@ -36,10 +41,8 @@ fn each_broken_rule_gets_its_error_code() {
             "response_type=code&response_mode=fragment",
             "invalid_request",
         ),
-        (
-            "response_type=code&response_mode=form_post",
-            "invalid_request",
-        ),
+        ("response_type=id_token", "unauthorized_client"),
+        ("response_type=none", "unsupported_response_type"),
         ("response_type=code&scope=root", "invalid_scope"),
         ("response_type=code&scope=OpenID", "invalid_scope"),
         ("response_type=code&scope=teams%3Awrite", "invalid_scope"),
@@ -68,8 +71,13 @@ fn each_broken_rule_gets_its_error_code() {
             &format!("response_type=code&code_challenge={CHALLENGE}&code_challenge_method=S512"),
             "invalid_request",
         ),
-        ("response_type=code&prompt=create", "invalid_request"),
+        ("response_type=code&prompt=register", "invalid_request"),
         ("response_type=code&prompt=none+login", "invalid_request"),
+        ("response_type=code&prompt=none+create", "invalid_request"),
+        (
+            "response_type=code&prompt=select_account+none",
+            "invalid_request",
+        ),
         ("response_type=code&max_age=-1", "invalid_request"),
         ("response_type=code&max_age=1.5", "invalid_request"),
         ("response_type=code&max_age=99999999999", "invalid_request"),
@@ -115,12 +123,51 @@ fn a_public_client_must_send_a_challenge() {
 }
 
 #[test]
+fn an_id_token_alone_is_for_registered_clients_and_travels_in_a_form_only() {
+    let mut client = public();
+    client.metadata.response_types = vec![ResponseType::IdToken];
+    let form = "response_type=id_token&response_mode=form_post&nonce=n";
+    // There is no code that a challenge would protect.
+    assert!(parse(&client, form).unwrap().challenge.is_none());
+    for (query, code) in [
+        ("response_type=code", "unauthorized_client"),
+        ("response_type=id_token&nonce=n", "invalid_request"),
+        (
+            "response_type=id_token&response_mode=query&nonce=n",
+            "invalid_request",
+        ),
+        (
+            "response_type=id_token&response_mode=fragment&nonce=n",
+            "invalid_request",
+        ),
+        (
+            "response_type=id_token&response_mode=form_post",
+            "invalid_request",
+        ),
+        (&format!("{form}&scope=email"), "invalid_scope"),
+        (
+            "response_type=id_token+token&response_mode=form_post&nonce=n",
+            "unsupported_response_type",
+        ),
+    ] {
+        assert_eq!(parse(&client, query).unwrap_err().code, code, "{query}");
+    }
+    // A form cannot be posted to an app.
+    let parameters = Parameters::parse(form);
+    let refusal = AuthorizationRequest::parse(&client, &parameters, ResponseMode::Query, true);
+    assert_eq!(refusal.unwrap_err().code, "invalid_request");
+}
+
+#[test]
 fn plain_challenges_can_be_disabled() {
     let query = format!("response_type=code&code_challenge={CHALLENGE}");
     let parameters = Parameters::parse(&query);
-    let refusal = AuthorizationRequest::parse(&public(), &parameters, false).unwrap_err();
+    let parse = |allow_plain| {
+        AuthorizationRequest::parse(&public(), &parameters, ResponseMode::Query, allow_plain)
+    };
+    let refusal = parse(false).unwrap_err();
     assert_eq!(refusal.description, "code_challenge_method must be S256");
-    assert!(AuthorizationRequest::parse(&public(), &parameters, true).is_ok());
+    assert!(parse(true).is_ok());
 }
 
 #[test]
@@ -158,7 +205,7 @@ fn no_redirect_goes_to_an_unregistered_address() {
         "redirect_uri=//app.example.com/cb",
         "redirect_uri=javascript:alert(1)",
     ] {
-        let parameters = Parameters::parse(&format!("client_id={id}&{bad}"));
+        let parameters = Parameters::parse(format!("client_id={id}&{bad}"));
         assert!(find_redirect(&client, &parameters).is_err(), "{bad}");
     }
     let good = Parameters::parse("redirect_uri=https://app.example.com/cb&state=a&state=b");
@@ -183,7 +230,7 @@ proptest! {
         words in proptest::collection::vec("[a-z:_ +]{0,16}", 0..4),
         known in proptest::collection::vec(proptest::sample::select(vec![
             "response_type=code", "scope=openid", "scope=email+openid", "scope=teams", "state=x", "prompt=none",
-            "prompt=login", "max_age=5", "nonce=n", "code_challenge_method=S256", "code_challenge_method=plain",
+            "prompt=login", "prompt=select_account", "max_age=5", "nonce=n", "code_challenge_method=S256", "code_challenge_method=plain",
             "code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
         ]), 0..8),
         is_public: bool,

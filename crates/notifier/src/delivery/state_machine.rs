@@ -142,8 +142,8 @@ pub(crate) enum DestinationTransition {
     Disable(String),
 }
 
-/// Prevents an overflow of dates. The delivery expires long before.
-const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// The longest wait that the other side can ask for. Otherwise one wrong header would stop all calls for years.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 pub(crate) fn transition(
     policy: &Policy,

@@ -63,6 +63,13 @@ fn a_failure_is_retried_after_the_requested_wait_until_attempts_run_out() {
     let delay = |seconds| DestinationTransition::Fail(now() + TimeDelta::seconds(seconds));
     assert_eq!(after(facts(), &later(0)), (retry(5), delay(2)));
     assert_eq!(after(facts(), &later(60)), (retry(60), delay(60)));
+    for wait in [3_600, 3_601, u64::MAX] {
+        assert_eq!(
+            after(facts(), &later(wait)),
+            (retry(3_600), delay(3_600)),
+            "{wait}"
+        );
+    }
     let last = AttemptFacts {
         tries: 10,
         failures: 9,

@@ -295,7 +295,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let value = text(RETRY_AFTER)?.trim();
     if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
+        // Some servers send a decimal number.
+        return Duration::try_from_secs_f64(seconds).ok();
     }
     let date = |text: &str| text.parse::<HttpDate>().ok().map(SystemTime::from);
     #[expect(

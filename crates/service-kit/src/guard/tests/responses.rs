@@ -96,7 +96,7 @@ async fn silence_is_a_timeout_and_a_closed_port_a_failed_connection() {
 }
 
 #[test]
-fn retry_after_is_read_as_seconds_and_as_a_date() {
+fn retry_after_is_read_as_whole_or_decimal_seconds_and_as_a_date() {
     let parse = |value: &'static str| {
         let mut headers = HeaderMap::new();
         headers.insert(
@@ -110,7 +110,10 @@ fn retry_after_is_read_as_seconds_and_as_a_date() {
     assert_eq!(parse(" 3 "), Some(3));
     assert_eq!(parse("Sun, 06 Nov 1994 08:50:37 GMT"), Some(60));
     assert_eq!(parse("Sun, 06 Nov 1994 08:00:00 GMT"), Some(0));
-    assert_eq!(parse("-1"), None);
+    assert_eq!(parse("2.9"), Some(2));
+    for bad in ["-1", "-0.5", "inf", "NaN", "1e300"] {
+        assert_eq!(parse(bad), None, "{bad}");
+    }
     assert_eq!(parse("soon"), None);
     assert_eq!(retry_after(&HeaderMap::new()), None);
 }

@@ -18,7 +18,7 @@ pub struct User {
     /// The e-mail address; null unless the caller is the account itself or a SUPERADMIN. An OAuth client needs the
     /// scope `email`, and receives a placeholder address from validate only.
     pub email: Option<String>,
-    /// Whether the address is verified; false for a caller who does not see the address.
+    /// Whether the address is verified.
     pub email_verified: bool,
     /// Up to 2,000 characters.
     pub bio: Option<String>,

@@ -58,7 +58,7 @@ impl AccountRow {
 /// What a reader of an account sees besides its public fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Viewer {
-    /// Whether they see the e-mail address, and whether it is verified.
+    /// Whether they see the e-mail address.
     pub(crate) email: bool,
     /// Whether they see a placeholder in place of an address.
     pub(crate) placeholder: bool,
@@ -128,7 +128,7 @@ impl AccountRow {
             display_name: self.display_name.clone(),
             email: (viewer.email && (viewer.placeholder || self.own_email().is_some()))
                 .then(|| self.email.clone()),
-            email_verified: viewer.email && self.email_verified,
+            email_verified: self.email_verified,
             bio: self.bio.clone(),
             website_url: self.website_url.clone(),
             profile_photo_url: self.photo_url(base_url),

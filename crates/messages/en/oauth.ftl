@@ -29,9 +29,9 @@ oauth-form-post-submit = Continue
 # Beside a scope that changes data.
 oauth-scope-is-change = makes changes
 oauth-scope-openid = Sign you in with your account
-oauth-scope-profile = See your username and photo
+oauth-scope-profile = See your name, username, photo, language and time zone
 oauth-scope-email = See your e-mail address
-oauth-scope-groups = See the names of the teams that you are in
+oauth-scope-groups = See which teams you are in, and your role in each
 oauth-scope-teams = See your teams and their members
 oauth-scope-teams-write = Change your teams, their members, invitations and projects
 oauth-scope-sessions-read = See your projects, focus sessions and points

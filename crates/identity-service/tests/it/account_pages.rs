@@ -528,7 +528,7 @@ async fn applications_are_listed_with_their_access_which_a_form_revokes() {
     let page = browser.get(path).await.says("The web <app>");
     is_a_good_page(&page);
     let form = page
-        .says("See your username and photo")
+        .says("See your name, username, photo, language and time zone")
         .form("/account/applications/revoke");
     let other = form.clone().forged("client_id", "own");
     browser.submit(other).await.expect(404);

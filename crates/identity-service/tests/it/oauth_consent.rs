@@ -35,7 +35,7 @@ async fn the_consent_page_names_client_account_scopes_and_redirect_host() {
         "The web <app>",
         "ada",
         "Sign you in",
-        "See your username and photo",
+        "See your name, username, photo, language and time zone",
         "app.example.com",
     ] {
         assert!(page.text().contains(words), "{words}: {}", page.text());

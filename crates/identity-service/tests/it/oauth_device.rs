@@ -328,7 +328,10 @@ async fn the_device_page_shows_exactly_the_scopes_that_the_device_gets() {
         for (words, is_said) in [
             ("Sign you in", true),
             ("See your e-mail address", true),
-            ("See your username and photo", false),
+            (
+                "See your name, username, photo, language and time zone",
+                false,
+            ),
             ("See your teams", false),
         ] {
             let said = page.text();

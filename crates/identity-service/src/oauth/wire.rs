@@ -44,7 +44,7 @@ pub(crate) struct LogoutForm {
 
 /// The parameters of an authorization request in a form: the same as those of GET.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "it only describes the form")]
+#[expect(dead_code, reason = "the shape is described here and read as a form")]
 pub(crate) struct AuthorizationForm {
     client_id: String,
     response_type: String,

@@ -60,7 +60,7 @@ impl PageFrame {
     }
 }
 
-/// Returns the policy of a page whose form leads to `return_to`. Only two endpoints of the API redirect to other sites.
+/// Returns the policy of a page whose form leads to `return_to`. Only endpoints of the API redirect to other sites.
 pub(crate) fn policy_before(return_to: &ReturnTo) -> &'static str {
     match return_to.as_str().starts_with("/api/") {
         true => FORMS_LEAD_ELSEWHERE,

@@ -8,7 +8,7 @@ use crate::double_option::double_option;
 #[derive(Default, Deserialize, ToSchema)]
 pub(crate) struct UpdateProfileRequest {
     /// The name that people read: 1 to 100 visible characters. It need not be unique.
-    #[serde(deserialize_with = "double_option")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 100)]
     pub(crate) display_name: Option<Option<String>>,
     /// Up to 2,000 characters.
@@ -20,11 +20,11 @@ pub(crate) struct UpdateProfileRequest {
     #[schema(value_type = Option<String>, max_length = 2048)]
     pub(crate) website_url: Option<Option<String>>,
     /// The language, as a BCP 47 tag of at most 35 characters. It is stored in its usual spelling.
-    #[serde(deserialize_with = "double_option")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, max_length = 35, example = "en-GB")]
     pub(crate) locale: Option<Option<String>>,
     /// The time zone, as its name in the IANA database.
-    #[serde(deserialize_with = "double_option")]
+    #[serde(default, deserialize_with = "double_option")]
     #[schema(value_type = Option<String>, example = "Europe/London")]
     pub(crate) zoneinfo: Option<Option<String>>,
     /// A `data:` URL with a JPEG, PNG, GIF or WebP in base64, or an https address from which one is fetched. Null removes

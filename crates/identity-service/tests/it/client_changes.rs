@@ -149,10 +149,10 @@ async fn a_change_that_breaks_a_rule_is_refused_and_changes_nothing() {
         (json!({ "name": null }), "name"),
         (json!({ "name": "" }), "Name must"),
         (json!({ "name": "x".repeat(101) }), "Name must"),
-        (json!({ "name": ["App"] }), "the changes are invalid"),
+        (json!({ "name": ["App"] }), "The changes are invalid"),
         (json!({ "name": "Ok", "scope": "everything" }), "scope"),
         (json!({ "scope": "openid account" }), "account"),
-        (json!({ "scope": ["openid"] }), "the changes are invalid"),
+        (json!({ "scope": ["openid"] }), "The changes are invalid"),
         (json!({ "is_first_party": true }), "is_first_party cannot"),
         (
             json!({ "is_first_party": true, "scope": "account" }),
@@ -188,7 +188,7 @@ async fn a_change_that_breaks_a_rule_is_refused_and_changes_nothing() {
         (json!({ "redirect_uris": many(21) }), "20"),
         (
             json!({ "redirect_uris": "https://app.example.com/cb" }),
-            "the changes are invalid",
+            "The changes are invalid",
         ),
         (json!({ "post_logout_redirect_uris": many(21) }), "20"),
         (
@@ -208,11 +208,11 @@ async fn a_change_that_breaks_a_rule_is_refused_and_changes_nothing() {
         (json!({ "grant_types": ["password"] }), "grant type"),
         (
             json!({ "response_types": ["token"] }),
-            "the changes are invalid",
+            "The changes are invalid",
         ),
         (
             json!({ "groups_claim": "admin" }),
-            "the changes are invalid",
+            "The changes are invalid",
         ),
         (json!([{ "name": "Ok" }]), "JSON object"),
     ] {

@@ -160,6 +160,11 @@ async fn a_team_that_was_left_is_no_group_at_once_in_userinfo_and_in_the_next_id
         id: "x".to_owned(),
         secret: String::new(),
     };
+    provider.identity.sql(
+        "INSERT INTO oauth_clients (id, name, redirect_uris, scope, is_first_party, may_introspect_any, id_token_alg, is_configured, \
+         created_at, updated_at) VALUES ('x', 'X', '[]', 'openid groups', false, false, 'ES256', false, '2026-11-21 12:00:00', \
+         '2026-11-21 12:00:00')",
+    );
     let mia = provider.given("mia", &app, "openid groups").await;
     let groups = async || {
         let call = provider.identity.api.get(USERINFO).bearer(&mia.access);

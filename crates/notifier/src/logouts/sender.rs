@@ -47,7 +47,7 @@ impl LogoutSender {
                 &call,
                 now,
                 Duration::ZERO,
-                "No token is valid yet".to_owned(),
+                "No token is valid at this time".to_owned(),
             );
         };
         let result = self.post(&call.uri, token).await;

@@ -102,7 +102,7 @@ impl ClientMetadata {
                 "client_uri, logo_uri, policy_uri and tos_uri must be https addresses of at most 2,048 characters",
             );
         }
-        if self.response_types.is_empty() || self.response_types.len() > MAX_URIS {
+        if self.response_types.is_empty() || self.response_types.len() > 2 {
             return Err("response_types must be one or both of code and id_token");
         }
         if self.post_logout_redirect_uris.len() > MAX_URIS {
@@ -112,7 +112,7 @@ impl ClientMetadata {
             redirect_uri::check(uri)?;
         }
         match &self.backchannel_logout_uri {
-            Some(uri) if !is_page(uri) && !redirect_uri::is_loopback(uri) => Err(
+            Some(uri) if !is_page(uri) && !is_loopback_endpoint(uri) => Err(
                 "backchannel_logout_uri must be an https address, or http on 127.0.0.1, [::1] or localhost",
             ),
             _ => Ok(()),
@@ -128,6 +128,11 @@ impl ClientMetadata {
         let path = url.path().replace(';', "%3B").replace(',', "%2C");
         Some(format!("{}{path}", url.origin().ascii_serialization()))
     }
+}
+
+/// Whether this is a plain http address of this machine, for development.
+fn is_loopback_endpoint(uri: &str) -> bool {
+    redirect_uri::is_loopback(uri) && redirect_uri::check(uri).is_ok()
 }
 
 /// Whether this is an https address without a user, a password or a fragment.

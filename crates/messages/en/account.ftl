@@ -39,8 +39,10 @@ account-website = Website
 account-website-hint = An http or https address, visible to everyone
 account-locale = Language
 account-locale-hint = A language tag such as en or de-AT, for applications that see your profile
+account-locale-example = en-GB
 account-zoneinfo = Time zone
 account-zoneinfo-hint = A name such as Europe/London, for applications that see your profile
+account-zoneinfo-example = Europe/London
 account-profile-submit = Save
 
 account-photo = Photo

@@ -3,9 +3,6 @@
 use serde::de::{Deserialize as _, Deserializer, Error as _, Unexpected};
 use serde_json::Number;
 
-/// The largest size of a number from which on a fraction could have been lost.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
 /// Deserializes a whole number, or null.
 pub(crate) fn whole_number<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
@@ -15,11 +12,9 @@ where
     let Some(number) = Option::<Number>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    let whole = number.as_i64().or_else(|| {
-        let float = number.as_f64()?;
-        // The cast is exact: the number has no fraction, and fits.
-        (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i64)
-    });
+    // A number without a fraction prints as an integer.
+    let of_float = || number.as_f64()?.to_string().parse().ok();
+    let whole = number.as_i64().or_else(of_float);
     let found = Unexpected::Float(number.as_f64().unwrap_or_default());
     let refused = || D::Error::invalid_value(found, &"a whole number");
     whole

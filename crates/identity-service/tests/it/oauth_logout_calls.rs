@@ -182,9 +182,10 @@ async fn every_end_of_a_clients_session_requests_one_logout_call() {
         let user = user(&oauth, &format!("user-{number}")).await;
         end(&oauth, &admin, &user, by).await;
         let what = format!("{by:?}");
+        let sub = json!(user.own.id.to_string());
         let calls = wait_until(&what, StdDuration::from_secs(20), async || {
             let mut calls = requested(&oauth.identity);
-            calls.retain(|call| call["sub"] == user.own.id.to_string());
+            calls.retain(|call| call["sub"] == sub);
             (!calls.is_empty()).then_some(calls)
         })
         .await;

@@ -112,7 +112,7 @@ impl ClientMetadata {
             redirect_uri::check(uri)?;
         }
         match &self.backchannel_logout_uri {
-            Some(uri) if !is_page(uri) && !is_loopback_endpoint(uri) => Err(
+            Some(uri) if !is_page(uri) && !is_local_http(uri) => Err(
                 "backchannel_logout_uri must be an https address, or http on 127.0.0.1, [::1] or localhost",
             ),
             _ => Ok(()),
@@ -131,7 +131,7 @@ impl ClientMetadata {
 }
 
 /// Whether this is a plain http address of this machine, for development.
-fn is_loopback_endpoint(uri: &str) -> bool {
+fn is_local_http(uri: &str) -> bool {
     redirect_uri::is_loopback(uri) && redirect_uri::check(uri).is_ok()
 }
 

@@ -74,7 +74,7 @@ async fn the_choice_of_an_account_cannot_be_skipped() {
         .submit(form.forged("decision", "skip"))
         .await
         .expect(400);
-    // Bob has signed in in another tab: he has chosen nothing yet.
+    // Another account has signed in in another tab, and has not chosen yet.
     let page = browser.get("/login?again=true").await.form("/login");
     let page = page.set("username", "bob").set("password", PASSWORD);
     browser.submit(page).await.expect(200);

@@ -66,7 +66,7 @@ pub(super) fn next_step(
         };
     };
     if request.expected_user.is_some_and(|id| id != user.id) {
-        // Whoever was sent to the sign-in page has chosen another account, and would choose it again.
+        // A user who has been to the sign-in page chose another account; asking again would loop.
         return match without_pages || request.max_age.follows_sign_in() {
             true => AuthorizeStep::Refuse(AuthorizationError::login_required()),
             false => AuthorizeStep::SignIn,

@@ -125,9 +125,13 @@ impl LogoutRequest {
         Some((hint.sid.clone()?, hint.aud.clone()))
     }
 
-    /// Whether the hint belongs to this sign-in: the user let the client in with it. Nobody but the client, and whoever it
-    /// gave the token to, can make such a request, so the user need not be asked.
-    pub(super) async fn is_of_sign_in(&self, app: &App, user: &CurrentUser) -> Result<bool, Error> {
+    /// Whether the hint names a session that the user authorized in this sign-in. Only the client holds such a hint, so the
+    /// user need not be asked.
+    pub(super) async fn has_hint_of_sign_in(
+        &self,
+        app: &App,
+        user: &CurrentUser,
+    ) -> Result<bool, Error> {
         let Some((id, client_id)) = self.client_session(user) else {
             return Ok(false);
         };

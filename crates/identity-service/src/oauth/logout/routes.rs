@@ -60,13 +60,13 @@ async fn log_out(
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
     let parameters = request::parse(req.query_string());
-    let request = valid(&app, &parameters).await?;
+    let request = read_valid(&app, &parameters).await?;
     let visitor = Visitor::load(&req).await?;
     let Some(user) = &visitor.user else {
-        return Ok(go_on(&visitor, request.redirect.as_ref()));
+        return Ok(redirect_after(&visitor, request.redirect.as_ref()));
     };
     // Programs that only look, such as link previews, send HEAD.
-    if req.method() != Method::HEAD && request.is_of_sign_in(&app, user).await? {
+    if req.method() != Method::HEAD && request.has_hint_of_sign_in(&app, user).await? {
         return Ok(sign_out(&visitor, user, &request, &context).await?);
     }
     Ok(ask(&visitor, user, &request, &parameters))
@@ -84,9 +84,12 @@ async fn log_out(
 async fn post_log_out(body: UnreadBody) -> Result<HttpResponse, Problem> {
     let body = web_kit::form::read(body).await?;
     let parameters = request::parse(&String::from_utf8_lossy(&body));
-    request::check_length(&parameters).map_err(bad)?;
+    request::check_length(&parameters).map_err(bad_request)?;
     let query = parameters.query();
-    Ok(sent(StatusCode::SEE_OTHER, &format!("{PATH}?{query}")))
+    Ok(redirect_to(
+        StatusCode::SEE_OTHER,
+        &format!("{PATH}?{query}"),
+    ))
 }
 
 /// The form of the page that asks. It contains the whole request, which is validated anew.
@@ -110,22 +113,22 @@ async fn answer(
     let is_own = form.is_own();
     let (visitor, fields) = form.by_anybody();
     let parameters = request::parse(&fields.request);
-    let request = valid(&visitor.app, &parameters).await?;
+    let request = read_valid(&visitor.app, &parameters).await?;
     match (&visitor.user, fields.decision) {
         (_, Decision::Stay) => Ok(visitor.see_other(HOME)),
-        (None, _) => Ok(go_on(&visitor, request.redirect.as_ref())),
+        (None, _) => Ok(redirect_after(&visitor, request.redirect.as_ref())),
         (Some(user), _) if is_own => Ok(sign_out(&visitor, user, &request, &context).await?),
         // Somebody else has signed in since.
         (Some(user), _) => Ok(ask(&visitor, user, &request, &parameters)),
     }
 }
 
-async fn valid(app: &App, parameters: &Parameters) -> actix_web::Result<LogoutRequest> {
+async fn read_valid(app: &App, parameters: &Parameters) -> actix_web::Result<LogoutRequest> {
     let read = request::read(app, parameters).await?;
-    read.map_err(|why| bad(why).into())
+    read.map_err(|why| bad_request(why).into())
 }
 
-fn bad(why: impl Into<Cow<'static, str>>) -> Problem {
+fn bad_request(why: impl Into<Cow<'static, str>>) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, "invalid_request", why.into())
 }
 
@@ -161,20 +164,20 @@ async fn sign_out(
 ) -> Result<HttpResponse, Error> {
     let of_client = request.client_session(user);
     revocation::sign_out_for_client(&visitor.app, user, of_client, context).await?;
-    let mut answer = go_on(visitor, request.redirect.as_ref());
+    let mut answer = redirect_after(visitor, request.redirect.as_ref());
     set_cookie(&mut answer, &visitor.app.cookies.sign_out());
     Ok(answer)
 }
 
-fn go_on(visitor: &Visitor, redirect: Option<&Url>) -> HttpResponse {
+fn redirect_after(visitor: &Visitor, redirect: Option<&Url>) -> HttpResponse {
     match redirect {
-        Some(url) => sent(StatusCode::FOUND, url.as_str()),
+        Some(url) => redirect_to(StatusCode::FOUND, url.as_str()),
         None => visitor.see_other(DONE),
     }
 }
 
 /// Builds a redirect without caching or `Referer`, so that the hint stays between client and server.
-fn sent(status: StatusCode, address: &str) -> HttpResponse {
+fn redirect_to(status: StatusCode, address: &str) -> HttpResponse {
     HttpResponse::build(status)
         .insert_header((LOCATION, address))
         .insert_header((CACHE_CONTROL, "no-store"))

@@ -5,7 +5,7 @@ use service_kit::seal::Sealer;
 
 use super::model::Kind;
 use super::pacing::AddressPacer;
-use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow};
+use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow, requested_wait};
 use crate::forbidden_address::forbidden_reason;
 use crate::providers::{self, ChatAdapter, ChatRequest, Notification, PostOutcome};
 
@@ -131,7 +131,7 @@ fn classify(chat: &dyn ChatAdapter, sent: Result<GuardedResponse, GuardError>) -
         PostOutcome::Gone => AttemptOutcome::Gone(reason),
         PostOutcome::Retry => AttemptOutcome::Retry {
             reason,
-            wait: chat.retry_after(&response),
+            wait: requested_wait(chat.retry_after(&response)),
             maybe_accepted: false,
         },
         PostOutcome::Refused => AttemptOutcome::Refused(reason),

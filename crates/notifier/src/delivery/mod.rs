@@ -31,7 +31,9 @@ pub(crate) use model::{
 pub(crate) use queries::destinations::mark_due;
 pub(crate) use retry_schedule::{call_wait, destination_wait, message_wait};
 pub(crate) use scheduler::ShutdownSignal;
-pub(crate) use state_machine::{AttemptOutcome, FinalState, LOCKED, PENDING, Policy, Reasons};
+pub(crate) use state_machine::{
+    AttemptOutcome, FinalState, LOCKED, PENDING, Policy, Reasons, requested_wait,
+};
 pub(crate) use store::{DeliveryStore, StoreContext};
 pub(crate) use transaction::{DeliveryTransaction, TransitionCounts};
 

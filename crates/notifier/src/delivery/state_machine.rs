@@ -142,8 +142,15 @@ pub(crate) enum DestinationTransition {
     Disable(String),
 }
 
+/// Prevents an overflow of dates. The delivery expires long before.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The longest wait that the other side can ask for. Otherwise one wrong header would stop all calls for years.
-const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+const LONGEST_REQUESTED_WAIT: Duration = Duration::from_secs(3_600);
+
+/// Returns the wait that a response asks for, up to an hour.
+pub(crate) fn requested_wait(asked: Option<Duration>) -> Option<Duration> {
+    asked.map(|wait| wait.min(LONGEST_REQUESTED_WAIT))
+}
 
 pub(crate) fn transition(
     policy: &Policy,

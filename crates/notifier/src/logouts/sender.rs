@@ -7,7 +7,7 @@ use service_kit::Clock;
 use service_kit::guard::{GuardError, GuardedClient, GuardedResponse};
 use service_kit::seal::Sealer;
 
-use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow};
+use crate::delivery::{Attempt, AttemptOutcome, DeliveryRow, requested_wait};
 use crate::forbidden_address::forbidden_reason;
 
 /// Decrypts a logout call and posts its token. Tokens are in plain text only here.
@@ -52,7 +52,7 @@ impl LogoutSender {
         };
         let result = self.post(&call.uri, token).await;
         if let Some(reason) = result.as_ref().err().copied().and_then(forbidden_reason) {
-            log::warn!("the client {} is not told of a logout: {reason}", row.kind);
+            log::warn!("the client {} is not called: {reason}", row.kind);
         }
         classify(result, &call, now)
     }
@@ -61,10 +61,7 @@ impl LogoutSender {
         let uri = self.guard.check_url(uri)?;
         // A JWT has no characters that a form encodes.
         let body = format!("logout_token={}", token.jwt);
-        let headers = [
-            ("content-type", "application/x-www-form-urlencoded"),
-            ("cache-control", "no-store"),
-        ];
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
         self.guard.post(&uri, body, &headers).await
     }
 
@@ -99,23 +96,23 @@ fn classify(
             // Section 2.8: the client has read the token and refuses it.
             400 => AttemptOutcome::Refused("The client refused the logout token (400)".to_owned()),
             status => {
-                let wait = response.retry_after.unwrap_or_default();
+                let wait = requested_wait(response.retry_after).unwrap_or_default();
                 at_next_token(call, now, wait, format!("The client answered {status}"))
             }
         },
     }
 }
 
-/// Returns a retry when the next token becomes valid, at the earliest after `least`; a failure after the last one.
+/// Returns a retry when the next token becomes valid, at the earliest after `retry_after`; a failure after the last one.
 fn at_next_token(
     call: &LogoutCall,
     now: DateTime<Utc>,
-    least: Duration,
+    retry_after: Duration,
     reason: String,
 ) -> AttemptOutcome {
     let waits = call.tokens.iter().filter_map(|token| {
         let wait = (token.valid_from - now).to_std().ok()?;
-        (wait > Duration::ZERO && wait >= least).then_some(wait)
+        (wait > Duration::ZERO && wait >= retry_after).then_some(wait)
     });
     match waits.min() {
         Some(wait) => AttemptOutcome::Retry {

@@ -8,7 +8,7 @@ use service_kit::seal::Sealer;
 use tokio::time::Instant;
 
 use super::signature::sign;
-use crate::delivery::{Attempt, AttemptOutcome, AttemptReport, HttpReply};
+use crate::delivery::{Attempt, AttemptOutcome, AttemptReport, HttpReply, requested_wait};
 use crate::forbidden_address::forbidden_reason;
 
 /// Decrypts a webhook's target, signs the call and posts it. URL and secrets are in plain text only here.
@@ -104,7 +104,7 @@ fn classify(result: Result<GuardedResponse, GuardError>, took: Duration) -> Atte
                 410 => AttemptOutcome::Gone(reason),
                 _ => AttemptOutcome::Retry {
                     reason,
-                    wait: response.retry_after,
+                    wait: requested_wait(response.retry_after),
                     maybe_accepted: false,
                 },
             }
@@ -122,7 +122,7 @@ mod tests {
     fn outcome_of(status: u16) -> AttemptReport {
         let response = GuardedResponse {
             status,
-            retry_after: Some(Duration::from_secs(7)),
+            retry_after: Some(Duration::from_secs(7_200)),
             body: Vec::new(),
             complete: true,
         };
@@ -146,10 +146,10 @@ mod tests {
                 matches!(
                     outcome,
                     AttemptOutcome::Retry {
-                        wait: Some(_),
+                        wait: Some(wait),
                         maybe_accepted: false,
                         ..
-                    }
+                    } if wait == Duration::from_secs(3_600)
                 ),
                 "{status}"
             );

@@ -132,7 +132,7 @@ impl Transaction<'_> {
 
     /// Ends the sessions derived from these ended ones and publishes the end of them all. Every process rejects their
     /// tokens within a second. An OAuth client whose last session ends here loses its access to the account. Clients
-    /// with a back-channel logout address are told, and sign out with the session in which the user let them in.
+    /// with a back-channel logout address are called, and sign out with the session in which the user authorized them.
     pub(crate) fn end_derived_and_publish(
         &mut self,
         user_id: UserId,

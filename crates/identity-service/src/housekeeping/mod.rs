@@ -159,8 +159,8 @@ impl Housekeeper {
         }
     }
 
-    /// Ends expired SSO sessions, their descendants, and sessions of clients that are told, so that others learn of it. A parent waits for its
-    /// children, hence the loop.
+    /// Ends expired SSO sessions, their descendants, and sessions of clients with a back-channel logout address, so that
+    /// others are notified. A parent waits for its children, hence the loop.
     async fn end_expired(&self) -> Result<(), Error> {
         loop {
             let now = self.app.clock.now_naive();

@@ -41,7 +41,7 @@ pub(crate) struct MetadataResponse {
     prompt_values_supported: [&'static str; 5],
     /// Whether authorization responses contain `iss` (RFC 9207).
     authorization_response_iss_parameter_supported: bool,
-    /// Whether clients are told when a session ends (OpenID Connect Back-Channel Logout).
+    /// Whether clients are called when a session ends (OpenID Connect Back-Channel Logout).
     backchannel_logout_supported: bool,
     /// Whether logout tokens contain `sid`.
     backchannel_logout_session_supported: bool,

@@ -27,7 +27,7 @@ pub(crate) struct NewSession {
     pub(super) is_derived: bool,
     /// The SSO sessions that it descends from, nearest first.
     ancestors: Vec<String>,
-    /// The session in which the user let the session's client in.
+    /// The session in which the user authorized the session's client.
     pub(super) authorized_by: Option<String>,
     pub(super) address: Option<String>,
     pub(super) user_agent: Option<String>,
@@ -60,7 +60,7 @@ impl NewSession {
         self
     }
 
-    /// Makes the client sign out with the session `sid`, in which the user let it in.
+    /// Makes the client sign out with the session `sid`, in which the user authorized it.
     pub(crate) fn authorized_by(mut self, sid: &str) -> Self {
         self.authorized_by = Some(sid.to_owned());
         self

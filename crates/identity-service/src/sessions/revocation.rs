@@ -155,7 +155,7 @@ fn end_each(
 
 /// Ends the session whose cookie the browser replaces, whichever account it belongs to: without the cookie, nobody
 /// could sign out of it. It needs no lock, because such a session has no descendants. If the same user signs in again,
-/// the clients that they have let in stay signed in.
+/// the clients that they have authorized stay signed in.
 pub(crate) fn end_replaced(
     tx: &mut Transaction<'_>,
     new_user: UserId,

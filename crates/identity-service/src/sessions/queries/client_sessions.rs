@@ -7,7 +7,7 @@ use diesel::prelude::*;
 
 use crate::schema::{oauth_clients, sessions};
 
-/// A session whose client is told of its end.
+/// A session whose client has a back-channel logout address.
 #[derive(Debug, Queryable)]
 pub(crate) struct ClientSession {
     pub(crate) id: String,

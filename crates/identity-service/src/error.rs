@@ -213,7 +213,12 @@ pub(crate) fn render(problem: &Problem) -> Value {
 }
 
 /// Writes the first letter in upper case. By Rust's convention error messages begin in lower case, but people read sentences.
+/// The name of a field, such as `logo_uri`, stays as it is.
 pub(crate) fn sentence(text: &str) -> String {
+    let first = text.split([' ', ',']).next().unwrap_or_default();
+    if first.contains('_') {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(chars).collect()

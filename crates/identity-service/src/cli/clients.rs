@@ -1,4 +1,4 @@
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::oauth::clients::wire::{
     CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
     OAuthClientSecretResponse,
 };
-use crate::oauth::clients::{ClientChanges, ClientMetadata, NewClient, service};
+use crate::oauth::clients::{ClientChanges, ClientMetadata, GroupsClaim, NewClient, service};
 use service_kit::cli::output::{Column, count, minute, record, table};
 
 #[derive(Debug, Subcommand)]
@@ -295,29 +295,46 @@ fn listed(list: &OAuthClientList) -> String {
 fn described(client: &OAuthClientBody) -> String {
     let yes_no = |is| if is { "yes" } else { "no" }.to_owned();
     let utc = |at| format!("{} UTC", minute(at));
-    let uris = match client.redirect_uris.as_slice() {
+    let uris = |uris: &[String]| match uris {
         [] => "-".to_owned(),
         uris => uris.join(" "),
     };
+    let metadata = &client.metadata;
+    let given = |uri: &Option<String>| uri.clone().unwrap_or_else(|| "-".to_owned());
     record([
         ("client_id", client.client_id.clone()),
         ("name", client.name.clone()),
         ("kind", kind(client).to_owned()),
-        ("redirect URIs", uris),
+        ("redirect URIs", uris(&client.redirect_uris)),
         ("scope", client.scope.clone()),
         ("grant types", client.grant_types.join(" ")),
+        ("response types", names(&metadata.response_types)),
+        ("after sign-out", uris(&metadata.post_logout_redirect_uris)),
+        ("logout calls", given(&metadata.backchannel_logout_uri)),
+        (
+            "groups claim",
+            names(&[metadata.groups_claim.unwrap_or(GroupsClaim::Slug)]),
+        ),
+        ("home page", given(&metadata.client_uri)),
+        ("logo", given(&metadata.logo_uri)),
+        ("privacy policy", given(&metadata.policy_uri)),
+        ("terms", given(&metadata.tos_uri)),
         ("first-party", yes_no(client.is_first_party)),
         ("introspects any", yes_no(client.may_introspect_any)),
         ("ID tokens", client.id_token_signed_response_alg.to_owned()),
         ("requires S256", yes_no(client.requires_pkce_s256)),
-        (
-            "challenge used",
-            client.pkce_seen.clone().unwrap_or_else(|| "-".to_owned()),
-        ),
+        ("challenge used", given(&client.pkce_seen)),
         ("source", source(client).to_owned()),
         ("created", utc(client.created_at)),
         ("changed", utc(client.updated_at)),
     ])
+}
+
+/// Returns the names that the command line uses for these values.
+fn names(values: &[impl ValueEnum]) -> String {
+    let names = values.iter().filter_map(ValueEnum::to_possible_value);
+    let names: Vec<_> = names.map(|value| value.get_name().to_owned()).collect();
+    names.join(" ")
 }
 
 fn kind(client: &OAuthClientBody) -> &'static str {

@@ -225,8 +225,7 @@ async fn a_change_that_breaks_a_rule_is_refused_and_changes_nothing() {
         .await;
         let text = reply.text();
         refused(reply, 400, "validation_failed");
-        let is_named = text.to_lowercase().contains(&named.to_lowercase());
-        assert!(is_named, "{body}: {text}");
+        assert!(text.contains(named), "{body}: {text}");
     }
     let large = json!({ "name": "x".repeat(5_000_000) });
     let reply = patch(&provider.identity, &provider.admin, &client.id, large).await;
@@ -377,7 +376,17 @@ async fn a_client_is_changed_from_the_command_line() {
     assert_eq!(said["client"]["client_uri"], Value::Null);
     assert_eq!(said["client"]["redirect_uris"], json!([]));
     assert_eq!(said["client"]["name"], "Renamed");
-    assert!(update(&["--name", "Shown"]).good().contains("Shown"));
+    let logo = "https://app.example.com/logo.png";
+    let shown = update(&["--name", "Shown", "--logo-uri", logo]).good();
+    for line in [
+        "name             Shown",
+        &format!("logo             {logo}"),
+        "response types   code id_token",
+        "groups claim     slug",
+        "terms            -",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}: {shown}");
+    }
     for args in [
         &["--scope", "account"][..],
         &["--response-type", "token"],

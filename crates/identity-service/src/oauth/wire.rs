@@ -42,13 +42,14 @@ pub(crate) struct LogoutForm {
     state: Option<String>,
 }
 
-/// The parameters of an authorization request in a form: the same as those of GET.
+/// The parameters of an authorization request in a form: the same as those of GET, which the browser is redirected to and
+/// which validates all but `client_id`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the shape is described here and read as a form")]
 pub(crate) struct AuthorizationForm {
     client_id: String,
-    response_type: String,
-    redirect_uri: String,
+    response_type: Option<String>,
+    redirect_uri: Option<String>,
     response_mode: Option<String>,
     scope: Option<String>,
     state: Option<String>,

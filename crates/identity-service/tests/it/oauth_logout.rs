@@ -1,7 +1,10 @@
 //! Signing out by a client's request (OpenID Connect RP-Initiated Logout).
 
+use std::time::Duration as StdDuration;
+
 use chrono::Duration;
 use serde_json::{Value, json};
+use test_kit::wait_until;
 use url::form_urlencoded::Serializer;
 
 use crate::admin_cli::run;
@@ -268,7 +271,8 @@ async fn a_client_stays_signed_in_when_its_user_authenticates_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hint_is_verified_with_retired_keys_and_either_algorithm() {
-    let (oauth, mut browser, _) = begin().await;
+    let oauth = OAuth::start_with(|config| config.housekeeping_seconds = 1).await;
+    let mut browser = oauth.browser().await;
     let mut hints = Vec::new();
     for algorithm in ["ES256", "RS256"] {
         oauth.add_client(algorithm, Some(SECRET), false);
@@ -294,10 +298,36 @@ async fn a_hint_is_verified_with_retired_keys_and_either_algorithm() {
     }
     let rotated = run(&oauth.identity.db, &["keys", "rotate"], "", &[]);
     assert_eq!(rotated.code, 0, "{}", rotated.err);
-    oauth.identity.hand.advance(Duration::days(29));
-    for hint in hints {
-        let mut signed_out = Browser::new(&oauth.identity);
-        let path = logout(&[("id_token_hint", &hint)]);
-        assert_eq!(signed_out.get(&path).await.path, SIGNED_OUT);
+    // The command has the clock of the machine.
+    for moment in ["signs_from", "retired_at"] {
+        let change = format!("UPDATE signing_keys SET {moment} = '2026-11-21 12:00:00'");
+        let changed = format!("{change} WHERE {moment} > '2026-11-21 12:00:00'");
+        oauth.identity.sql(&changed);
     }
+    oauth.identity.hand.advance(Duration::days(29));
+    let mut browser = oauth.browser().await;
+    for hint in &hints {
+        assert!(is_asked_by_client(&mut browser, hint).await);
+    }
+    // Housekeeping removes the retired keys. Then the hints are ignored.
+    oauth.identity.hand.advance(Duration::days(3));
+    let browser = oauth.browser().await;
+    for hint in &hints {
+        wait_until(
+            "the key to be gone",
+            StdDuration::from_secs(20),
+            async || {
+                let is_named = is_asked_by_client(&mut browser.clone(), hint).await;
+                (!is_named).then_some(())
+            },
+        )
+        .await;
+    }
+}
+
+/// Whether the question after a logout request with this hint names the client.
+async fn is_asked_by_client(browser: &mut Browser, hint: &str) -> bool {
+    let page = browser.get(&logout(&[("id_token_hint", hint)])).await;
+    let text = page.expect(200).says("You are signed in as “ada”.").text();
+    text.contains("asks to sign you out")
 }

@@ -170,12 +170,6 @@ async fn a_forged_or_foreign_hint_signs_nobody_out() {
             }),
         ),
         (
-            "an unknown key",
-            with_header(&|it| {
-                it.insert("kid".to_owned(), json!("unknown"));
-            }),
-        ),
-        (
             "no key id",
             with_header(&|it| {
                 it.remove("kid");
@@ -213,6 +207,53 @@ async fn a_forged_or_foreign_hint_signs_nobody_out() {
     target.refuses("another client", &other_client).await;
     let twice = [("id_token_hint", hint.as_str()), ("id_token_hint", "x")];
     target.refuses("a repeated hint", &twice).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hint_with_an_unknown_key_is_ignored_unless_it_contradicts_the_request() {
+    let mut target = Target::set().await;
+    let (header, payload) = (decoded(target.hint(), 0), decoded(target.hint(), 1));
+    let header = changed(&header, |it| {
+        it.insert("kid".to_owned(), json!("unknown"));
+    });
+    let (_, key) = stolen_key(&target.oauth.identity);
+    let with = |name: &str, value: Value| {
+        let claims = changed(&payload, |it| {
+            it.insert(name.to_owned(), value);
+        });
+        signed(&header, &claims, &key, Algorithm::ES256)
+    };
+    let hint = signed(&header, &payload, &key, Algorithm::ES256);
+    let hint = ("id_token_hint", hint.as_str());
+    let (client, address) = (("client_id", "web"), ("post_logout_redirect_uri", AFTER));
+    for (parameters, names_client, leads_to) in [
+        (vec![hint], false, None),
+        (vec![hint, address], false, None),
+        (vec![hint, client], true, None),
+        (vec![hint, client, address], true, Some(AFTER)),
+    ] {
+        let mut browser = target.oauth.browser().await;
+        let page = browser.fetch(&logout(&parameters)).await.expect(200);
+        let named = page.text().contains("asks to sign you out");
+        assert_eq!(named, names_client, "{parameters:?}");
+        let form = page.form("/logout/confirm").set("decision", "sign_out");
+        let page = browser.submit(form).await;
+        assert_eq!(page.leads_to.as_deref(), leads_to, "{parameters:?}");
+        assert_ne!(browser.get("/account").await.path, "/account");
+        // The session that it names is not ended.
+        target.is_untouched("a hint with an unknown key").await;
+        let mut nobodys = Browser::new(&target.oauth.identity);
+        let page = nobodys.get(&logout(&parameters)).await;
+        assert_eq!(page.leads_to.as_deref(), leads_to, "{parameters:?}");
+    }
+    let other = with("iss", json!("https://other.example"));
+    target
+        .refuses("another issuer", &[("id_token_hint", &other)])
+        .await;
+    let other = with("aud", json!("native"));
+    target
+        .refuses("another client", &[("id_token_hint", &other), client])
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

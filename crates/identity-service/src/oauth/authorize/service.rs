@@ -14,7 +14,7 @@ use crate::oauth::codes::{self, NewCode};
 use crate::oauth::consents;
 use crate::oauth::grants::{self, NewGrant, OpenResult};
 use crate::oauth::id_token::NewIdToken;
-use crate::oauth::id_token_hint;
+use crate::oauth::id_token_hint::{HintCheck, verify_hint};
 use crate::oauth::pkce::CodeChallenge;
 use crate::request_context::RequestContext;
 use crate::transaction::Transaction;
@@ -146,13 +146,12 @@ async fn expect_user(
     let Some(hint) = parameters.value(ID_TOKEN_HINT) else {
         return Ok(Ok(request));
     };
-    let hint = id_token_hint::verify_hint(app, hint).await?;
-    Ok(match hint.filter(|hint| hint.aud == client.id) {
-        Some(hint) => {
+    Ok(match verify_hint(app, hint).await? {
+        HintCheck::Valid(hint) if hint.aud == client.id => {
             request.expected_user = Some(hint.sub);
             Ok(request)
         }
-        None => Err(AuthorizationError::invalid(
+        _ => Err(AuthorizationError::invalid(
             "id_token_hint is not an ID token of this client",
         )),
     })

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::oauth::authorize::Parameters;
 use crate::oauth::clients;
 use crate::oauth::clients::model::OAuthClient;
-use crate::oauth::id_token_hint::{IdTokenHint, verify_hint};
+use crate::oauth::id_token_hint::{HintCheck, IdTokenHint, verify_hint};
 use crate::sessions;
 
 /// The parameters that this endpoint reads. All others are ignored, `logout_hint` and `ui_locales` too.
@@ -59,25 +59,26 @@ pub(super) async fn read(
         let why = format!("The parameter {name} is given twice, or is not plain text");
         return Ok(Err(why.into()));
     }
-    let hint = match parameters.value("id_token_hint") {
+    let (hint, audience) = match parameters.value("id_token_hint") {
         Some(token) => match verify_hint(app, token).await? {
-            Some(hint) => Some(hint),
-            None => {
+            HintCheck::Valid(hint) => (Some(hint.clone()), Some(hint.aud)),
+            // Ignored: it only must not contradict the other parameters.
+            HintCheck::UnknownKey { aud } => (None, Some(aud)),
+            HintCheck::Invalid => {
                 return Ok(Err(
                     "The id_token_hint is not an ID token of this server".into()
                 ));
             }
         },
-        None => None,
+        None => (None, None),
     };
     let named = parameters.value("client_id");
-    let client_id = match (&hint, named) {
-        (Some(hint), Some(named)) if hint.aud != named => {
-            return Ok(Err("The id_token_hint was issued to another client".into()));
-        }
-        (Some(hint), _) => Some(hint.aud.as_str()),
-        (None, named) => named,
-    };
+    if let (Some(audience), Some(named)) = (&audience, named)
+        && audience != named
+    {
+        return Ok(Err("The id_token_hint was issued to another client".into()));
+    }
+    let client_id = hint.as_ref().map(|hint| hint.aud.as_str()).or(named);
     let client = match client_id {
         Some(id) => clients::service::find_client(app, id).await?,
         None => None,
@@ -85,7 +86,12 @@ pub(super) async fn read(
     if client_id.is_some() && client.is_none() {
         return Ok(Err("There is no client with this client_id".into()));
     }
-    Ok(match find_redirect(client.as_ref(), parameters) {
+    let redirect = match &client {
+        // Only the ignored hint names the client.
+        None if audience.is_some() => Ok(None),
+        client => find_redirect(client.as_ref(), parameters),
+    };
+    Ok(match redirect {
         Ok(redirect) => Ok(LogoutRequest {
             client,
             hint,

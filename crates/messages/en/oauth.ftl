@@ -44,10 +44,12 @@ oauth-scope-team-activity = See what others in your teams plan and do: their foc
 # Without any scope.
 oauth-scope-none = See that you have an account
 
-# The page that asks before an application signs the user out. Title, request of the application (if it is known), effect, buttons.
+# The page that asks before an application signs the user out. Title, request of the application (if it is known), effect, effect
+# in a browser in which nobody is signed in, buttons.
 oauth-logout-title = Sign out?
 oauth-logout-request = “{ $client }” asks to sign you out.
 oauth-logout-effect = You are signed in as “{ $username }”. If you sign out, applications that follow this sign-in are signed out, too.
+oauth-logout-effect-application = If you sign out, you are signed out of this application only. In this browser, you are not signed in to Holdfast.
 oauth-logout-submit = Sign out
 oauth-logout-stay = Stay signed in
 

@@ -38,18 +38,18 @@ pub(crate) async fn logout(
     .await
 }
 
-/// Ends the sign-in of the caller's browser, and the session of the client that asks for it, given by its id and the
-/// client's.
+/// Ends the sign-in of the browser, if there is one, and the session of the client that asks for it, given by its id and
+/// the client's. Both belong to the same account.
 pub(crate) async fn sign_out_for_client(
     app: &App,
-    caller: &CurrentUser,
+    user_id: UserId,
+    sign_in: Option<String>,
     client_session: Option<(String, String)>,
     context: &RequestContext,
 ) -> Result<(), Error> {
-    let (user_id, session_id) = (caller.account.id, caller.token.session_id.clone());
-    app.transact(&context.clone().with_actor(user_id), move |tx| {
+    app.transact(context, move |tx| {
         accounts::queries::lock_account(tx.db, user_id)?;
-        let mut ending = vec![session_id];
+        let mut ending = Vec::from_iter(sign_in);
         if let Some((id, client_id)) = client_session {
             let of_client = queries::find_client_session(tx.db, user_id, (&id, &client_id))?;
             ending.extend(of_client);

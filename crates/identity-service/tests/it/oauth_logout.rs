@@ -214,22 +214,89 @@ async fn a_confirmed_sign_out_ends_the_session_of_the_hint_but_nobody_elses() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_without_a_sign_in_goes_on_to_the_registered_address_or_a_page() {
     let (oauth, _, tokens) = begin().await;
+    let access = signed_in(&tokens).access;
+    let form = [("token", access.as_str())];
+    let web = ("web", Some(SECRET));
+    let revoked = oauth.post("/api/oauth/revoke", web, &form).await;
+    revoked.expect(200);
     let mut browser = Browser::new(&oauth.identity);
+    // The session of the hint has ended.
     let hint = ("id_token_hint", text(&tokens, "id_token"));
-    let page = browser.get(&logout(&[hint])).await;
-    assert_eq!(page.path, SIGNED_OUT);
-    let loopback = "http://127.0.0.1:51234/out";
-    for (path, address) in [
-        (logout(&[hint, ("post_logout_redirect_uri", AFTER)]), AFTER),
-        (
-            logout(&[("client_id", "web"), ("post_logout_redirect_uri", loopback)]),
-            loopback,
-        ),
-    ] {
-        let page = browser.get(&path).await.expect(302);
-        assert_eq!(page.leads_to.as_deref(), Some(address));
+    let client = ("client_id", "web");
+    for request in [hint, client] {
+        let page = browser.get(&logout(&[request])).await;
+        assert_eq!(page.path, SIGNED_OUT);
+        for address in [AFTER, "http://127.0.0.1:51234/out"] {
+            let path = logout(&[request, ("post_logout_redirect_uri", address)]);
+            let page = browser.get(&path).await.expect(302);
+            assert_eq!(page.leads_to.as_deref(), Some(address));
+        }
     }
-    // Possession of a hint ends nothing.
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_sign_in_the_user_is_asked_before_the_session_of_the_hint_ends() {
+    let (oauth, ada, tokens) = begin().await;
+    let access = signed_in(&tokens).access;
+    let metadata = json!({
+        "post_logout_redirect_uris": [AFTER], "backchannel_logout_uri": "https://app.example.com/back",
+    });
+    set_metadata(&oauth.identity, "web", &metadata);
+    let path = logout(&[
+        ("id_token_hint", text(&tokens, "id_token")),
+        ("post_logout_redirect_uri", AFTER),
+        ("state", "x"),
+    ]);
+    let mut browser = Browser::new(&oauth.identity);
+    let page = browser.get(&path).await.expect(200);
+    is_a_good_page(&page);
+    insta::assert_snapshot!("logout_page_without_sign_in", page.text());
+    // Possession of a hint ends nothing. A form of another browser, another site or an earlier sign-in does not, either.
+    let form = page.form("/logout/confirm").set("decision", "sign_out");
+    let mut other = Browser::new(&oauth.identity);
+    other.get(&path).await.expect(200);
+    other.post(form.clone()).await.expect(403);
+    browser
+        .post_from("cross-site", form.clone())
+        .await
+        .expect(403);
+    let page = decide(&mut browser, &page, "stay").await;
+    assert!(page.path.starts_with("/login"), "{}", page.path);
+    let mut hers = ada.clone();
+    let asked = hers.get(&logout(&[])).await.expect(200);
+    let early = asked.form("/logout/confirm").set("decision", "sign_out");
+    hers.cookies.remove("holdfast_id");
+    let early = early.forged("request", path.split_once('?').unwrap().1);
+    hers.post(early).await.expect(200).form("/logout/confirm");
+    oauth.identity.validate(&access).await.expect(200);
+
+    let page = browser.get(&path).await.expect(200);
+    let page = decide(&mut browser, &page, "sign_out").await;
+    let address = page.leads_to.as_deref().unwrap();
+    assert_eq!(address, format!("{AFTER}&state=x"));
+    refused(oauth.identity.validate(&access).await, 401, "token_revoked");
+    let calls = oauth.identity.events("identity.logout_requested.v1");
+    assert_eq!(calls.len(), 1);
+    // Her own sign-in goes on, and nothing says that it was she who confirmed.
+    assert!(is_signed_in(&ada).await);
+    let entries =
+        "SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked' AND actor_id IS NULL";
+    assert_eq!(oauth.identity.count(entries), 1);
+    // The same form again has nothing to end.
+    assert_eq!(browser.get(&path).await.leads_to.as_deref(), Some(address));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_with_offline_access_does_not_end_with_the_hint() {
+    let (oauth, mut browser, _) = begin().await;
+    oauth
+        .identity
+        .sql("UPDATE oauth_clients SET scope = 'openid offline_access' WHERE id = 'web'");
+    let tokens = let_in(&oauth, &mut browser, "web", "openid offline_access").await;
+    let path = logout(&[("id_token_hint", text(&tokens, "id_token"))]);
+    let mut nobodys = Browser::new(&oauth.identity);
+    assert_eq!(nobodys.get(&path).await.path, SIGNED_OUT);
+    assert_eq!(browser.get(&path).await.path, SIGNED_OUT);
     let access = signed_in(&tokens).access;
     oauth.identity.validate(&access).await.expect(200);
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use auth_types::UserId;
+use db_kit::Db;
 use url::Url;
 
 use crate::app::App;
@@ -123,12 +125,22 @@ fn find_redirect(
 
 impl LogoutRequest {
     /// Returns the client's session that the hint names, with the client's id, if it belongs to this user.
-    pub(super) fn client_session(&self, user: &CurrentUser) -> Option<(String, String)> {
-        let hint = self
-            .hint
-            .as_ref()
-            .filter(|hint| hint.sub == user.account.id)?;
+    pub(super) fn client_session(&self, user_id: UserId) -> Option<(String, String)> {
+        let hint = self.hint.as_ref().filter(|hint| hint.sub == user_id)?;
         Some((hint.sid.clone()?, hint.aud.clone()))
+    }
+
+    /// Returns the user of the hint, if it names a session that a logout would end.
+    pub(super) async fn user_of_hint(&self, app: &App) -> Result<Option<UserId>, Error> {
+        let user_id = self.hint.as_ref().map(|hint| hint.sub);
+        let session = user_id.and_then(|id| Some((id, self.client_session(id)?)));
+        let Some((user_id, (id, client_id))) = session else {
+            return Ok(None);
+        };
+        let find = move |db: &mut Db| {
+            sessions::queries::find_client_session(db, user_id, (&id, &client_id))
+        };
+        Ok(app.read(find).await?.map(|_| user_id))
     }
 
     /// Whether the hint names a session that the user authorized in this sign-in. Only the client holds such a hint, so the
@@ -138,7 +150,7 @@ impl LogoutRequest {
         app: &App,
         user: &CurrentUser,
     ) -> Result<bool, Error> {
-        let Some((id, client_id)) = self.client_session(user) else {
+        let Some((id, client_id)) = self.client_session(user.account.id) else {
             return Ok(false);
         };
         let sign_in = user.token.session_id.clone();

@@ -5,6 +5,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
+use auth_types::UserId;
 use auth_types::wire::IdentityError;
 use messages::t;
 use serde::Deserialize;
@@ -16,7 +17,6 @@ use web_kit::html::FORMS_LEAD_ELSEWHERE;
 
 use super::request::{self, LogoutRequest};
 use crate::app::App;
-use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::oauth::authorize::Parameters;
 use crate::oauth::wire::LogoutForm;
@@ -37,8 +37,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 }
 
 /// Signs the user out (OpenID Connect RP-Initiated Logout). A client sends the user's browser here. The user is asked,
-/// unless `id_token_hint` was issued to the client for the sign-in of this browser. Afterwards, the browser goes to
-/// `post_logout_redirect_uri`, or to a page that says that the user is signed out.
+/// unless `id_token_hint` was issued to the client for the sign-in of this browser, or there is nothing to end. Afterwards,
+/// the browser goes to `post_logout_redirect_uri`, or to a page that says that the user is signed out.
 #[utoipa::path(
     get, path = "/api/oauth/logout", operation_id = "requestLogout", tag = "oauth",
     params(
@@ -62,14 +62,14 @@ async fn log_out(
     let parameters = request::parse(req.query_string());
     let request = read_valid(&app, &parameters).await?;
     let visitor = Visitor::load(&req).await?;
-    let Some(user) = &visitor.user else {
-        return Ok(redirect_after(&visitor, request.redirect.as_ref()));
-    };
     // Programs that only look, such as link previews, send HEAD.
-    if req.method() != Method::HEAD && request.has_hint_of_sign_in(&app, user).await? {
-        return Ok(sign_out(&visitor, user, &request, &context).await?);
+    if let Some(user) = &visitor.user
+        && req.method() != Method::HEAD
+        && request.has_hint_of_sign_in(&app, user).await?
+    {
+        return Ok(sign_out(&visitor, user.account.id, &request, &context).await?);
     }
-    Ok(ask(&visitor, user, &request, &parameters))
+    Ok(ask(&visitor, &request, &parameters).await?)
 }
 
 /// The same with a form. The browser repeats the request as GET, because it sends no cookie with a form of another site.
@@ -114,13 +114,18 @@ async fn answer(
     let (visitor, fields) = form.by_anybody();
     let parameters = request::parse(&fields.request);
     let request = read_valid(&visitor.app, &parameters).await?;
-    match (&visitor.user, fields.decision) {
-        (_, Decision::Stay) => Ok(visitor.see_other(HOME)),
-        (None, _) => Ok(redirect_after(&visitor, request.redirect.as_ref())),
-        (Some(user), _) if is_own => Ok(sign_out(&visitor, user, &request, &context).await?),
-        // Somebody else has signed in since.
-        (Some(user), _) => Ok(ask(&visitor, user, &request, &parameters)),
+    if matches!(fields.decision, Decision::Stay) {
+        return Ok(visitor.see_other(HOME));
     }
+    let user_id = match &visitor.user {
+        Some(user) => Some(user.account.id),
+        None => request.user_of_hint(&visitor.app).await?,
+    };
+    Ok(match user_id {
+        Some(user_id) if is_own => sign_out(&visitor, user_id, &request, &context).await?,
+        // Somebody else has signed in since, or there is nothing left to end.
+        _ => ask(&visitor, &request, &parameters).await?,
+    })
 }
 
 async fn read_valid(app: &App, parameters: &Parameters) -> actix_web::Result<LogoutRequest> {
@@ -137,33 +142,45 @@ fn bad_request(why: impl Into<Cow<'static, str>>) -> Problem {
 struct LogoutPage<'a> {
     frame: PageFrame,
     client: Option<&'a str>,
-    username: &'a str,
+    /// `None` if only the client's session ends, because the browser has no sign-in.
+    username: Option<&'a str>,
     request: String,
 }
 
-fn ask(
+/// Asks the user, if there is anything to end. A hint alone ends nothing: it may have leaked, or belong to another browser.
+async fn ask(
     visitor: &Visitor,
-    user: &CurrentUser,
     request: &LogoutRequest,
     parameters: &Parameters,
-) -> HttpResponse {
+) -> Result<HttpResponse, Error> {
+    let user = visitor.user.as_ref();
+    if user.is_none() && request.user_of_hint(&visitor.app).await?.is_none() {
+        return Ok(redirect_after(visitor, request.redirect.as_ref()));
+    }
     let page = LogoutPage {
         frame: visitor.frame(t("oauth-logout-title")),
         client: request.client.as_ref().map(|client| client.name.as_str()),
-        username: &user.account.username,
+        username: user.map(|user| user.account.username.as_str()),
         request: parameters.query(),
     };
-    visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
+    Ok(visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))
 }
 
+/// Ends the sign-in of the browser, if there is one, and the session of the hint, if both belong to this user.
 async fn sign_out(
     visitor: &Visitor,
-    user: &CurrentUser,
+    user_id: UserId,
     request: &LogoutRequest,
     context: &RequestContext,
 ) -> Result<HttpResponse, Error> {
-    let of_client = request.client_session(user);
-    revocation::sign_out_for_client(&visitor.app, user, of_client, context).await?;
+    let (user, of_client) = (visitor.user.as_ref(), request.client_session(user_id));
+    let sign_in = user.map(|user| user.token.session_id.clone());
+    // Without a sign-in, nothing says who confirmed it.
+    let context = match user {
+        Some(_) => context.clone().with_actor(user_id),
+        None => context.clone(),
+    };
+    revocation::sign_out_for_client(&visitor.app, user_id, sign_in, of_client, &context).await?;
     let mut answer = redirect_after(visitor, request.redirect.as_ref());
     set_cookie(&mut answer, &visitor.app.cookies.sign_out());
     Ok(answer)

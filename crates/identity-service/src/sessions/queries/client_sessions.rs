@@ -51,7 +51,7 @@ pub(crate) fn list_signed_out(db: &mut Db, ended: &[String]) -> QueryResult<Vec<
         .load(db)
 }
 
-/// Finds the session of a client by the id in its ID tokens, if it belongs to the account and has no offline access.
+/// Finds the unrevoked session of a client by the id in its ID tokens, if it belongs to the account and has no offline access.
 pub(crate) fn find_client_session(
     db: &mut Db,
     user_id: UserId,
@@ -62,6 +62,7 @@ pub(crate) fn find_client_session(
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::client_id.eq(client_id))
         .filter(sessions::scope.not_like("%offline_access%"))
+        .filter(sessions::revoked_at.is_null())
         .select(sessions::id)
         .first(db)
         .optional()

@@ -65,7 +65,7 @@ pub type BccFilter =
 pub struct RowCompletion {
     /// The routing key of these rows.
     pub routing_key: &'static str,
-    /// Returns what is published in place of the row. It must take little time compared with a lease.
+    /// Returns what is published in place of the row. Rows that are not completed within a third of a lease wait for another one.
     pub complete: Arc<dyn Fn(OutboxRow) -> CompletionFuture + Send + Sync>,
 }
 

@@ -6,7 +6,7 @@ use db_kit::outbox::{self, OutboxRow};
 use db_kit::{Db, DbError, Pool};
 use event_types::Exchange;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::{Completion, Metrics, RelayOptions};
@@ -16,6 +16,9 @@ use crate::{Message, PublishOutcome, Publisher};
 /// How long leases continue after the last full batch before one starts at the beginning again. An earlier row, such
 /// as one committed late, waits at most this long. In return, a lease does not scan past published rows each time.
 const RESTART_EVERY: Duration = Duration::from_secs(1);
+
+/// The part of a lease, as a divisor, in which rows are completed. Enough of it is left to publish them and to store the result.
+const COMPLETION_SHARE: u32 = 3;
 
 /// The outbox as one relay sees it.
 pub(super) struct Outbox {
@@ -153,16 +156,19 @@ impl Outbox {
         let some_late = batch.rows.len() > 1;
         let (mut messages, mut unroutable) = (Vec::with_capacity(batch.rows.len()), Vec::new());
         let mut retained = Vec::new();
+        let complete_until = Instant::now() + self.options.lease / COMPLETION_SHARE;
         for row in batch.rows {
             let id = row.id.clone();
-            let row = match self.complete(row).await {
-                Completion::Done(row) => row,
-                Completion::Later(reason) => {
+            let row = match self.complete(row, complete_until).await {
+                // The end of the lease frees it for the next one.
+                None => continue,
+                Some(Completion::Done(row)) => row,
+                Some(Completion::Later(reason)) => {
                     log::warn!("the event {id} waits in the outbox: {reason}");
                     retained.push(id);
                     continue;
                 }
-                Completion::Never(reason) => {
+                Some(Completion::Never(reason)) => {
                     log::error!("the event {id} cannot be published, marked unroutable: {reason}");
                     unroutable.push(id);
                     continue;
@@ -209,12 +215,17 @@ impl Outbox {
         relayed
     }
 
-    async fn complete(&self, row: OutboxRow) -> Completion {
+    /// Completes a row. Returns `None` if that is not done by `until`.
+    async fn complete(&self, row: OutboxRow, until: Instant) -> Option<Completion> {
         match &self.options.completion {
             Some(completion) if row.routing_key == completion.routing_key => {
-                (completion.complete)(row).await
+                // Nothing starts after `until`, because work on another thread cannot be stopped.
+                if Instant::now() >= until {
+                    return None;
+                }
+                timeout_at(until, (completion.complete)(row)).await.ok()
             }
-            _ => Completion::Done(row),
+            _ => Some(Completion::Done(row)),
         }
     }
 

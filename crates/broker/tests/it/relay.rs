@@ -1,8 +1,12 @@
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use broker::{Acknowledgement, Broker, ConsumeOptions, Queue, Relay, RelayHandle, RelayOptions};
+use broker::{
+    Acknowledgement, Broker, Completion, ConsumeOptions, Queue, Relay, RelayHandle, RelayOptions,
+    RowCompletion,
+};
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 use db_kit::outbox::{self, NewOutboxRow, OutboxStats};
 use db_kit::{DbError, Pool};
@@ -232,6 +236,44 @@ async fn what_a_dead_relay_leased_is_published_later_as_a_possible_duplicate() {
     );
     tokio::join!(relay.stop(), consumer.stop());
     broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_are_not_completed_in_time_wait_for_the_next_lease() {
+    const EVENT: &str = "notification.delivered.v1";
+    let (db, now) = (TestDb::empty("relay"), clock());
+    let (pool, broker) = (create_outbox(&db), Broker::memory());
+    let (counts, consumer) = count(&broker);
+    let ids = insert_events(&pool, EVENT, 900, now()).await;
+    let (started, reclaimed) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let (starts, reclaims) = (Arc::clone(&started), Arc::clone(&reclaimed));
+    let completion = RowCompletion {
+        routing_key: EVENT,
+        complete: Arc::new(move |row| {
+            let number = starts.fetch_add(1, Ordering::SeqCst);
+            reclaims.fetch_add(usize::from(row.reclaimed), Ordering::SeqCst);
+            Box::pin(async move {
+                match number {
+                    // It never ends.
+                    200 => std::future::pending().await,
+                    _ => Completion::Done(row),
+                }
+            })
+        }),
+    };
+    let options = RelayOptions {
+        lease: Duration::from_secs(9),
+        completion: Some(completion),
+        ..RelayOptions::new("test", now)
+    };
+    let relay = Relay::spawn(pool.clone(), broker.publisher(), options, &Registry::new());
+    wait_until_empty(&pool).await;
+    // The row that did not end was tried once more. Those after it in its batch were not begun in that lease.
+    assert_eq!(started.load(Ordering::SeqCst), ids.len() + 1);
+    assert_eq!(reclaimed.load(Ordering::SeqCst), 0, "a lease has expired");
+    let counts = counts.lock().unwrap().clone();
+    assert_eq!(counts, ids.into_iter().map(|id| (id, 1)).collect());
+    tokio::join!(relay.stop(), consumer.stop());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

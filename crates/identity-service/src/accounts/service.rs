@@ -47,6 +47,7 @@ pub(crate) async fn open(
     let password_hash = app.passwords.hash(password, words).await?;
     let session = NewSession::open(grant, app.clock.now_naive(), context);
     app.transact(context, move |tx| {
+        sessions::lock_replaced(tx, None)?;
         let account = create_account(tx, &username, email.as_ref(), &password_hash)?;
         sessions::end_replaced(tx, account.id, &session)?;
         sessions::queries::insert_session(tx.db, account.id, &session)?;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::model::NewSession;
 use super::wire::LoginRequest;
-use super::{end_excess_sessions, end_replaced, queries, sign_in_notice};
+use super::{end_excess_sessions, end_replaced, lock_replaced, queries, sign_in_notice};
 use crate::accounts::model::{AccountRow, CredentialsRow};
 use crate::accounts::{self, Username};
 use crate::app::App;
@@ -167,6 +167,7 @@ impl VerifiedPassword {
         let id = self.id;
         let (stored, better) = (self.stored.clone(), self.hash().to_owned());
         app.transact(&context.clone().with_actor(id), move |tx| {
+            lock_replaced(tx, Some(id))?;
             // The account may have been deactivated, or its password changed, while the hash was computed. The update
             // locks the row: a later change of either finds the new session and ends it.
             if !accounts::queries::replace_hash(tx.db, id, &stored, &better)? {

@@ -23,4 +23,4 @@ use chrono::Duration;
 pub(crate) const KEPT: Duration = Duration::days(90);
 
 pub(crate) use model::NewSession;
-pub(crate) use revocation::{end_all, end_excess_sessions, end_replaced};
+pub(crate) use revocation::{end_all, end_excess_sessions, end_replaced, lock_replaced};

@@ -153,9 +153,28 @@ fn end_each(
     Ok(ended.len())
 }
 
+/// Locks the account of the session whose cookie the browser replaces, and that of the user who signs in, if they differ: a
+/// client may be opening a session that ends with the replaced one. Two browsers may exchange their users, so the rows are
+/// locked in the order of their ids. A new account has no row yet.
+pub(crate) fn lock_replaced(
+    tx: &mut Transaction<'_>,
+    new_user: Option<UserId>,
+) -> Result<(), Error> {
+    let replaced = tx.context.replaces.as_ref().map(|(user_id, _)| *user_id);
+    let Some(replaced) = replaced.filter(|user_id| Some(*user_id) != new_user) else {
+        return Ok(());
+    };
+    let mut users = Vec::from_iter([replaced].into_iter().chain(new_user));
+    users.sort();
+    for user_id in users {
+        accounts::queries::lock_account(tx.db, user_id)?;
+    }
+    Ok(())
+}
+
 /// Ends the session whose cookie the browser replaces, whichever account it belongs to: without the cookie, nobody
-/// could sign out of it. It needs no lock, because such a session has no descendants. If the same user signs in again,
-/// the clients that they have authorized stay signed in.
+/// could sign out of it. The caller must have called [`lock_replaced`] first. If the same user signs in again, the clients
+/// that they have authorized stay signed in.
 pub(crate) fn end_replaced(
     tx: &mut Transaction<'_>,
     new_user: UserId,

@@ -1,10 +1,12 @@
 //! Clients are told of the end of their sessions (OpenID Connect Back-Channel Logout).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
 use broker::{Acknowledgement, Broker, ConsumeOptions, Queue};
 use chrono::Duration;
+use diesel::connection::SimpleConnection as _;
 use event_types::{Event, EventData as _, LogoutCall, LogoutRequested};
 use identity_service::{Deps, start};
 use jsonwebtoken::jwk::JwkSet;
@@ -14,14 +16,14 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use service_kit::Clock;
 use service_kit::seal::{Purpose, Sealer, SealingKeys};
-use test_kit::{ApiClient, wait_until};
+use test_kit::{ApiClient, TestBackend, wait_until};
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::admin_api::superadmin;
 use crate::oauth_device::decide;
-use crate::oauth_fixture::{CALLBACK, OAuth, SECRET, VERIFIER, answer, claims};
+use crate::oauth_fixture::{CALLBACK, OAuth, SECRET, VERIFIER, answer, brought, claims};
 use crate::oauth_logout::{let_in, logout, set_metadata, text};
-use crate::support::{Identity, MAIL_KEY, PASSWORD, SignedIn, beginning, signed_in};
+use crate::support::{Identity, MAIL_KEY, PASSWORD, SignedIn, beginning, refused, signed_in};
 
 const URI: &str = "https://app.example.com/backchannel";
 
@@ -277,6 +279,54 @@ async fn a_sign_in_of_somebody_else_in_the_same_browser_signs_the_clients_out() 
         assert_eq!(requested(&oauth.identity).len(), calls, "{name}");
     }
     assert_eq!(sids(&requested(&oauth.identity)), [sid(&web)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_is_redeemed_while_somebody_else_signs_in_leaves_no_session() {
+    let oauth = begin().await;
+    oauth.identity.register("bob").await;
+    let mut browser = oauth.browser().await;
+    let page = browser.get(&OAuth::request("web", &[])).await;
+    let form = page.form("/consent").set("decision", "allow");
+    let code = brought(&browser.submit(form).await)["code"].clone();
+    let form = browser.get("/login?again=true").await.form("/login");
+    let form = form.set("username", "bob").set("password", PASSWORD);
+    // The redemption stops after it has found the sign-in, and before it opens the session. On SQLite, one of both waits.
+    let is_postgres = TestBackend::current() == TestBackend::Postgres;
+    let mut other = oauth.identity.db.pool(1).dedicated().unwrap();
+    let hold = match is_postgres {
+        true => "BEGIN; SELECT 1 FROM oauth_codes FOR UPDATE",
+        false => "BEGIN IMMEDIATE",
+    };
+    other.batch_execute(hold).unwrap();
+    let is_signed_in = AtomicBool::new(false);
+    let until_waiting = async |connections: i64| {
+        let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let probe = async || {
+            let is_done = is_signed_in.load(Ordering::SeqCst) || !is_postgres;
+            (is_done || oauth.identity.count(waiting) == connections).then_some(())
+        };
+        wait_until("a lock", StdDuration::from_secs(20), probe).await;
+    };
+    let sign_in = async {
+        until_waiting(1).await;
+        let page = browser.submit(form).await;
+        assert_eq!(page.path, "/account");
+        is_signed_in.store(true, Ordering::SeqCst);
+    };
+    let release = async {
+        until_waiting(2).await;
+        other.batch_execute("ROLLBACK").unwrap();
+    };
+    let (reply, (), ()) = tokio::join!(oauth.redeem("web", &code), sign_in, release);
+    if reply.status != 200 && !is_postgres {
+        refused(reply, 400, "invalid_grant");
+        return;
+    }
+    let tokens = reply.expect(200).json();
+    let access = text(&tokens, "access_token");
+    refused(oauth.identity.validate(access).await, 401, "token_revoked");
+    assert_eq!(sids(&requested(&oauth.identity)), [sid(&tokens)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

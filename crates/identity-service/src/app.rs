@@ -1,5 +1,6 @@
 //! The state that all requests of the service share.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use actix_web::HttpRequest;
@@ -104,6 +105,8 @@ pub(crate) struct App {
     pub(crate) profile_json_bytes: usize,
     /// The number of active accounts, with the time of the count.
     pub(crate) user_count: Mutex<Option<(NaiveDateTime, i64)>>,
+    /// The origins of all clients, for while the change feed is down, with the time of the read.
+    pub(crate) origins: Mutex<Option<(NaiveDateTime, Arc<HashSet<String>>)>>,
 }
 
 impl App {
@@ -148,6 +151,7 @@ impl App {
             bodies,
             profile_json_bytes: config.limits.profile_json_bytes,
             user_count: Mutex::new(None),
+            origins: Mutex::new(None),
             base_url: base_url.into(),
             pool,
             clock,

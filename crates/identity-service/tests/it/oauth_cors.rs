@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
 use service_kit::config::CommaList;
@@ -332,4 +333,20 @@ async fn repeated_preflights_read_the_clients_once() {
     // The change feed does not report this, so only the cache still knows the clients.
     oauth.identity.sql("DELETE FROM oauth_clients");
     send().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_change_feed_the_clients_are_read_once_a_second() {
+    // Without the cache, the service reads as if the feed were down.
+    let oauth = OAuth::start_with(|config| config.tokens.remember = false).await;
+    let send = async || {
+        let call = preflight(&oauth, "/api/oauth/token").header("origin", ORIGIN);
+        reader(&call.send().await)
+    };
+    assert_eq!(send().await.as_deref(), Some(ORIGIN));
+    oauth.identity.sql("DELETE FROM oauth_clients");
+    oauth.identity.hand.advance(TimeDelta::milliseconds(999));
+    assert_eq!(send().await.as_deref(), Some(ORIGIN), "not read again");
+    oauth.identity.hand.advance(TimeDelta::milliseconds(1));
+    assert_eq!(send().await, None, "a second old");
 }

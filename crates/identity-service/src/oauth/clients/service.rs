@@ -1,6 +1,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use chrono::TimeDelta;
+use db_kit::DbError;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use service_kit::crypto::random_token;
@@ -20,19 +23,43 @@ pub(crate) use super::lookup::{find_client, find_known_client};
 /// The maximum number of clients in an installation. Lists contain all of them.
 const MAX_CLIENTS: u16 = 1_000;
 
-/// Returns the origins of all clients' redirect URIs, from the cache while the change feed is alive.
+/// How long the origins are remembered while the change feed is down. Each request of a browser asks for them.
+const ORIGINS_MAX_AGE: TimeDelta = TimeDelta::seconds(1);
+/// The longest wait for a request that reads the origins.
+const ORIGINS_MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Returns the origins of all clients' redirect URIs, from the cache while the change feed is alive. Otherwise they are read
+/// once a second.
 pub(crate) async fn list_origins(app: &App) -> Result<Arc<HashSet<String>>, Error> {
     let ticket = app.cache.ticket();
     if let Some(origins) = ticket.and_then(|ticket| app.cache.origins(ticket)) {
         return Ok(origins);
     }
-    let clients = list(app).await?;
-    let origins = clients.iter().flat_map(OAuthClient::origins).collect();
-    let origins: Arc<HashSet<String>> = Arc::new(origins);
     if let Some(ticket) = ticket {
+        let origins = read_origins(app).await?;
         app.cache.insert_origins(ticket, &origins);
+        return Ok(origins);
     }
+    // One request reads for all that wait.
+    let mut remembered = tokio::time::timeout(ORIGINS_MAX_WAIT, app.origins.lock())
+        .await
+        .map_err(|_| DbError::Busy)?;
+    let now = app.clock.now_naive();
+    if let Some((at, origins)) = &*remembered
+        && *at <= now
+        && now - *at < ORIGINS_MAX_AGE
+    {
+        return Ok(Arc::clone(origins));
+    }
+    let origins = read_origins(app).await?;
+    *remembered = Some((now, Arc::clone(&origins)));
     Ok(origins)
+}
+
+async fn read_origins(app: &App) -> Result<Arc<HashSet<String>>, Error> {
+    let clients = list(app).await?;
+    let origins: HashSet<String> = clients.iter().flat_map(OAuthClient::origins).collect();
+    Ok(Arc::new(origins))
 }
 
 /// Returns a client for an administrator.

@@ -24,6 +24,7 @@ fn the_asyncapi_document_matches_the_types() {
 /// Builds the AsyncAPI document: each event is a channel, whose address is the routing key, with one message.
 fn asyncapi(page: &str) -> Value {
     const CONTENT_TYPE: &str = "application/cloudevents+json";
+    const SCHEMA_FORMAT: &str = "application/schema+json;version=draft-2020-12";
     // The versions of the AMQP bindings, which have a number of their own.
     let bindings = |mut amqp: Value| {
         amqp["bindingVersion"] = json!("0.3.0");
@@ -44,7 +45,11 @@ fn asyncapi(page: &str) -> Value {
             "name": name,
             "summary": event.schema["description"],
             "contentType": CONTENT_TYPE,
-            "payload": {"$ref": format!("schemas/{name}.json")},
+            // Without the format, readers would take the schemas for AsyncAPI's own dialect, a superset of draft 07.
+            "payload": {
+                "schemaFormat": SCHEMA_FORMAT,
+                "schema": {"$ref": format!("schemas/{name}.json")},
+            },
             "examples": [{"payload": example_in(section_of(page, name), name)}],
             "bindings": bindings(json!({"messageType": name})),
         });

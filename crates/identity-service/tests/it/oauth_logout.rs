@@ -87,7 +87,7 @@ async fn a_client_signs_its_user_out_of_this_browser_without_a_question() {
         ("logout_hint", "ada"),
         ("ui_locales", "de"),
     ]);
-    let page = browser.fetch(&path).await.expect(302);
+    let page = browser.fetch(&path).await.expect(303);
     assert_eq!(page.reply.header("cache-control"), "no-store");
     assert_eq!(page.reply.header("referrer-policy"), "no-referrer");
     let address = page.leads_to.as_deref().unwrap();
@@ -106,7 +106,7 @@ async fn a_client_signs_its_user_out_of_this_browser_without_a_question() {
     refused(reply, 400, "invalid_grant");
     oauth.identity.validate(&oauth.ada.access).await.expect(200);
     // The same request again has nothing to end.
-    let page = before.fetch(&path).await.expect(302);
+    let page = before.fetch(&path).await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some(address));
 }
 
@@ -180,7 +180,7 @@ async fn a_user_is_asked_before_any_other_sign_out_and_can_stay() {
     let path = logout(&[("client_id", "web"), ("post_logout_redirect_uri", AFTER)]);
     let page = browser.get(&path).await.expect(200);
     insta::assert_snapshot!("logout_page", page.text());
-    let page = decide(&mut browser, &page, "sign_out").await.expect(302);
+    let page = decide(&mut browser, &page, "sign_out").await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some(AFTER));
     assert!(!is_signed_in(&browser).await);
     assert!(is_signed_in(&other).await && is_signed_in(&bobs).await);
@@ -228,7 +228,7 @@ async fn a_browser_without_a_sign_in_goes_on_to_the_registered_address_or_a_page
         assert_eq!(page.path, SIGNED_OUT);
         for address in [AFTER, "http://127.0.0.1:51234/out"] {
             let path = logout(&[request, ("post_logout_redirect_uri", address)]);
-            let page = browser.get(&path).await.expect(302);
+            let page = browser.get(&path).await.expect(303);
             assert_eq!(page.leads_to.as_deref(), Some(address));
         }
     }

@@ -49,8 +49,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     ),
     responses(
         (status = 200, description = "The page that asks the user", body = String, content_type = "text/html"),
-        (status = 302, description = "The user is signed out: redirects to `post_logout_redirect_uri` with `state`"),
-        (status = 303, description = "The user is signed out: redirects to a page that says so"),
+        (status = 303, description = "The user is signed out: redirects to `post_logout_redirect_uri` with `state`, or to a page that says so"),
         (status = 400, description = "`invalid_request`: a parameter is not valid. Nobody is signed out, and nothing is redirected", body = IdentityError),
     )
 )]
@@ -86,10 +85,7 @@ async fn post_log_out(body: UnreadBody) -> Result<HttpResponse, Problem> {
     let parameters = request::parse(&String::from_utf8_lossy(&body));
     request::check_length(&parameters).map_err(bad_request)?;
     let query = parameters.query();
-    Ok(redirect_to(
-        StatusCode::SEE_OTHER,
-        &format!("{PATH}?{query}"),
-    ))
+    Ok(redirect_to(&format!("{PATH}?{query}")))
 }
 
 /// The form of the page that asks. It contains the whole request, which is validated anew.
@@ -188,14 +184,15 @@ async fn sign_out(
 
 fn redirect_after(visitor: &Visitor, redirect: Option<&Url>) -> HttpResponse {
     match redirect {
-        Some(url) => redirect_to(StatusCode::FOUND, url.as_str()),
+        Some(url) => redirect_to(url.as_str()),
         None => visitor.see_other(DONE),
     }
 }
 
-/// Builds a redirect without caching or `Referer`, so that the hint stays between client and server.
-fn redirect_to(status: StatusCode, address: &str) -> HttpResponse {
-    HttpResponse::build(status)
+/// Builds a redirect without caching or `Referer`, so that the hint stays between client and server. After a form, only 303
+/// surely becomes a GET (RFC 9110 section 15.4.4).
+fn redirect_to(address: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
         .insert_header((LOCATION, address))
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((REFERRER_POLICY, "no-referrer"))

@@ -1,5 +1,6 @@
 use service_kit::Clock;
 use web_kit::Cookies;
+use web_kit::html::PagePolicy;
 
 use crate::api::{ClientError, ServiceClient};
 use crate::settings::{DashboardSettings, Sealers};
@@ -16,8 +17,8 @@ pub struct Dashboard {
     pub(crate) clock: Clock,
     pub(crate) sealers: Sealers,
     pub(crate) settings: DashboardSettings,
-    /// The content security policy of its pages.
-    pub(crate) policy: String,
+    /// The policy of its pages.
+    pub(crate) policy: PagePolicy,
 }
 
 impl Dashboard {

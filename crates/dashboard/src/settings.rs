@@ -2,7 +2,7 @@ use service_kit::config::SecretText;
 use service_kit::http::InternalSecret;
 use service_kit::seal::Sealer;
 use url::Url;
-use web_kit::html::WITH_MODULES;
+use web_kit::html::{PagePolicy, WITH_MODULES};
 
 use crate::paths::CALLBACK;
 
@@ -54,16 +54,13 @@ impl DashboardSettings {
         format!("{}{}", self.base_url, CALLBACK)
     }
 
-    /// Returns the content security policy of pages. A form that arrives after the sign-in has ended may redirect to the sign-in.
-    pub(crate) fn policy(&self) -> String {
+    /// Returns the policy of pages. A form that arrives after the sign-in has ended may redirect to the sign-in.
+    pub(crate) fn policy(&self) -> PagePolicy {
         let origins = [&self.base_url, &self.identity_public_url].map(|url| Url::parse(url));
         let origins = origins.into_iter().flatten();
         let origins = origins.map(|url| url.origin().ascii_serialization());
         let origins = origins.collect::<Vec<_>>().join(" ");
-        WITH_MODULES.replace(
-            "form-action 'self'",
-            &format!("form-action 'self' {origins}"),
-        )
+        WITH_MODULES.allowing("form-action", &origins)
     }
 
     pub(crate) fn account(&self, path: &str) -> String {

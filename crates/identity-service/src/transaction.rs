@@ -168,8 +168,8 @@ impl Transaction<'_> {
         let now = self.now.naive_utc();
         let mut following = Vec::new();
         for ended in ended.chunks(SessionRevoked::MAX_SIDS) {
-            for session in sessions::queries::list_signed_out(self.db, ended)? {
-                let ends = session.is_live && !session.is_offline;
+            for session in sessions::queries::list_sessions_to_call(self.db, ended)? {
+                let ends = session.is_unrevoked && !session.is_offline;
                 if ends && sessions::queries::revoke(self.db, &session.id, now)? {
                     following.push(session.id.clone());
                 }

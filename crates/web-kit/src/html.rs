@@ -1,5 +1,7 @@
 //! The headers of a page, and which requests get one.
 
+use std::borrow::Cow;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
@@ -8,42 +10,83 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use askama::Template;
 use service_kit::Problem;
 
+/// What a page may load, where its forms may lead, and whether it stays connected with the page that opened it as a popup.
+#[derive(Debug, Clone)]
+pub struct PagePolicy {
+    /// The content security policy.
+    content: Cow<'static, str>,
+    /// Whether forms of the page lead to another site. It may be that site's popup, and returns there at the end. Any opener
+    /// policy would separate both for good (HTML standard, section 7.1.3).
+    leads_elsewhere: bool,
+}
+
 /// A policy that allows only our own style sheets and images, no scripts, no framing, and forms to this site only.
-pub const WITHOUT_SCRIPTS: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+pub const WITHOUT_SCRIPTS: PagePolicy = PagePolicy {
+    content: Cow::Borrowed(
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    leads_elsewhere: false,
+};
 
 /// The same policy for a page whose form may end in a redirect to another site. Chromium checks `form-action` against every
 /// redirect after a form, including those of the other site, so this policy has none.
-pub const FORMS_LEAD_ELSEWHERE: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
+pub const FORMS_LEAD_ELSEWHERE: PagePolicy = PagePolicy {
+    content: Cow::Borrowed(
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    leads_elsewhere: true,
+};
 
 /// The policy without scripts, plus modules of our own that may call the service that served them.
-pub const WITH_MODULES: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+pub const WITH_MODULES: PagePolicy = PagePolicy {
+    content: Cow::Borrowed(
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    leads_elsewhere: false,
+};
 
-/// Returns the response with a page, under one of the policies above.
+impl PagePolicy {
+    /// Adds sources to a directive, such as `img-src` (Content Security Policy Level 3 section 2.3). The sources are not checked:
+    /// a semicolon or a comma would begin another directive or policy.
+    #[must_use]
+    pub fn allowing(self, directive: &str, sources: &str) -> Self {
+        let with_sources = format!("{directive} {sources}");
+        let content = match self.content.contains(&format!("{directive} ")) {
+            true => self.content.replace(directive, &with_sources),
+            false => format!("{}; {with_sources}", self.content),
+        };
+        Self {
+            content: content.into(),
+            ..self
+        }
+    }
+
+    /// Returns the value of `Cross-Origin-Opener-Policy`.
+    fn opener(&self) -> &'static str {
+        match self.leads_elsewhere {
+            true => "unsafe-none",
+            false => "same-origin",
+        }
+    }
+}
+
+/// Returns the response with a page.
 #[must_use]
-pub fn html(status: StatusCode, page: &impl Template, policy: &str) -> HttpResponse {
+pub fn html(status: StatusCode, page: &impl Template, policy: &PagePolicy) -> HttpResponse {
     match page.render() {
         Ok(text) => HttpResponse::build(status)
             .content_type("text/html; charset=utf-8")
             .insert_header((CACHE_CONTROL, "no-store"))
-            .insert_header((CONTENT_SECURITY_POLICY, policy))
+            .insert_header((CONTENT_SECURITY_POLICY, &*policy.content))
             .insert_header((REFERRER_POLICY, "no-referrer"))
             .insert_header((X_FRAME_OPTIONS, "DENY"))
             .insert_header((HeaderName::from_static("x-robots-tag"), "noindex, nofollow"))
             .insert_header((
                 HeaderName::from_static("cross-origin-opener-policy"),
-                opener_policy(policy),
+                policy.opener(),
             ))
             .body(text),
         Err(error) => Problem::internal(error).error_response(),
-    }
-}
-
-/// Returns the policy for the page that opened a page as a popup. If forms of the page lead to another site, it may be that
-/// site's popup, and returns there at the end. Any other value would separate both for good (HTML standard, section 7.1.3).
-fn opener_policy(policy: &str) -> &'static str {
-    match policy.contains("form-action 'self'") {
-        true => "same-origin",
-        false => "unsafe-none",
     }
 }
 
@@ -84,10 +127,23 @@ mod tests {
 
     #[test]
     fn only_pages_whose_forms_lead_to_other_sites_keep_their_opener() {
-        assert_eq!(opener_policy(FORMS_LEAD_ELSEWHERE), "unsafe-none");
+        assert_eq!(FORMS_LEAD_ELSEWHERE.opener(), "unsafe-none");
+        assert!(!FORMS_LEAD_ELSEWHERE.content.contains("form-action"));
         for policy in [WITHOUT_SCRIPTS, WITH_MODULES] {
-            assert_eq!(opener_policy(policy), "same-origin");
+            assert_eq!(policy.opener(), "same-origin");
+            assert!(policy.content.contains("form-action 'self'"));
         }
+    }
+
+    #[test]
+    fn sources_are_added_to_a_directive_or_with_a_new_one() {
+        let policy = FORMS_LEAD_ELSEWHERE.allowing("img-src", "https://a.example/logo");
+        let images = "; img-src https://a.example/logo 'self' data:; ";
+        assert!(policy.content.contains(images), "{policy:?}");
+        let policy = policy.allowing("script-src", "'sha256-x'");
+        let script = "; script-src 'sha256-x'";
+        assert!(policy.content.ends_with(script), "{policy:?}");
+        assert_eq!(policy.opener(), "unsafe-none");
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(crate) struct NewGrant {
     pub(crate) scope: ScopeSet,
     /// The id of the session in which the user granted it.
     pub(crate) authorized_by: String,
-    /// Whether the client runs in the browser of that session, and can sign out with it.
-    pub(crate) in_browser: bool,
+    /// Whether the client's session can end with that session: the client runs in its browser.
+    pub(crate) ends_with_sign_in: bool,
     /// When the user authenticated in that session.
     pub(crate) auth_time: NaiveDateTime,
     pub(crate) nonce: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) async fn try_open(
     app.rate_limits.check_derived(grant.user_id, &opened)?;
     let session = NewSession::open(opened, app.clock.now_naive(), context);
     let mut session = session.authenticated(grant.auth_time);
-    if grant.in_browser {
+    if grant.ends_with_sign_in {
         session = session.authorized_by(&grant.authorized_by);
     }
     app.transact(&context.clone().with_actor(grant.user_id), move |tx| {

@@ -6,7 +6,7 @@ use askama::Template;
 use messages::{Text, t};
 use service_kit::Problem;
 use web_kit::assets::STYLESHEET;
-use web_kit::html::{self, FORMS_LEAD_ELSEWHERE, WITHOUT_SCRIPTS};
+use web_kit::html::{self, FORMS_LEAD_ELSEWHERE, PagePolicy, WITHOUT_SCRIPTS};
 use web_kit::text::in_words;
 use web_kit::{FormMessages, ReturnTo};
 
@@ -61,7 +61,7 @@ impl PageFrame {
 }
 
 /// Returns the policy of a page whose form leads to `return_to`. Only endpoints of the API redirect to other sites.
-pub(crate) fn policy_before(return_to: &ReturnTo) -> &'static str {
+pub(crate) fn policy_before(return_to: &ReturnTo) -> PagePolicy {
     match return_to.as_str().starts_with("/api/") {
         true => FORMS_LEAD_ELSEWHERE,
         false => WITHOUT_SCRIPTS,
@@ -87,7 +87,7 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
         message: &problem.message,
         what_next,
     };
-    Some(html::html(problem.status, &page, WITHOUT_SCRIPTS))
+    Some(html::html(problem.status, &page, &WITHOUT_SCRIPTS))
 }
 
 /// Whether browsers visit this path: all paths outside the API, and its endpoints that redirect browsers.

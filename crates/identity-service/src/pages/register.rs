@@ -112,7 +112,7 @@ fn show(
         problems,
         sign_in: visitor.entry_path("/login", return_to.as_str()),
     };
-    visitor.show_under(policy_before(return_to), status, &page)
+    visitor.show_under(&policy_before(return_to), status, &page)
 }
 
 impl RegisterForm {

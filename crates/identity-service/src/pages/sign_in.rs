@@ -214,7 +214,7 @@ fn show_sign_in(
         problem,
         register: visitor.entry_path("/register", return_to.as_str()),
     };
-    visitor.show_under(policy_before(return_to), status_of(&page.problem), &page)
+    visitor.show_under(&policy_before(return_to), status_of(&page.problem), &page)
 }
 
 fn show_code(
@@ -230,7 +230,7 @@ fn show_code(
         problem,
         again: sign_in_path(return_to.as_str()),
     };
-    visitor.show_under(policy_before(return_to), status_of(&page.problem), &page)
+    visitor.show_under(&policy_before(return_to), status_of(&page.problem), &page)
 }
 
 fn status_of(problem: &Option<String>) -> StatusCode {

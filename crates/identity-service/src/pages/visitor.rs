@@ -17,7 +17,7 @@ use web_kit::FormMessages;
 use web_kit::assets::STYLESHEET;
 use web_kit::cookies::set_cookie;
 use web_kit::form::CsrfToken;
-use web_kit::html::{WITHOUT_SCRIPTS, html};
+use web_kit::html::{PagePolicy, WITHOUT_SCRIPTS, html};
 
 use super::page_frame::PageFrame;
 use super::text::with_query;
@@ -117,13 +117,13 @@ impl Visitor {
     }
 
     pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
-        self.show_under(WITHOUT_SCRIPTS, status, page)
+        self.show_under(&WITHOUT_SCRIPTS, status, page)
     }
 
-    /// Renders a page with another content security policy than the usual one.
+    /// Renders a page with another policy than the usual one.
     pub(crate) fn show_under(
         &self,
-        policy: &str,
+        policy: &PagePolicy,
         status: StatusCode,
         page: &impl Template,
     ) -> HttpResponse {

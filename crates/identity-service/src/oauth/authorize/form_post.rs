@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use messages::t;
 use service_kit::crypto::sha256;
-use web_kit::html::{FORMS_LEAD_ELSEWHERE, html};
+use web_kit::html::{FORMS_LEAD_ELSEWHERE, PagePolicy, html};
 
 use super::response::AuthorizationResponse;
 use crate::pages::page_frame::PageFrame;
@@ -19,9 +19,9 @@ const SCRIPT: &str = r#"document.getElementById("response").submit()"#;
 
 /// Allows this one script. Like the other pages that lead to clients, the page does not restrict the targets of forms:
 /// Chromium would apply that to the redirects of the client, too.
-static POLICY: LazyLock<String> = LazyLock::new(|| {
+static POLICY: LazyLock<PagePolicy> = LazyLock::new(|| {
     let hash = STANDARD.encode(sha256(SCRIPT.as_bytes()));
-    format!("{FORMS_LEAD_ELSEWHERE}; script-src 'sha256-{hash}'")
+    FORMS_LEAD_ELSEWHERE.allowing("script-src", &format!("'sha256-{hash}'"))
 });
 
 #[derive(Template)]

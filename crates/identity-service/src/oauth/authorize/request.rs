@@ -148,7 +148,7 @@ impl AuthorizationRequest {
 
     /// Whether a sign-in counts only if it is new: the request demands or limits its age, or leaves the
     /// choice of the account to the user or to the hint.
-    pub(super) fn wants_new_sign_in(&self) -> bool {
+    pub(super) fn requires_new_sign_in(&self) -> bool {
         let prompt = self.prompt;
         prompt.login
             || prompt.create

@@ -208,8 +208,8 @@ async fn ask(
         request: parameters.query(),
     };
     let policy = match valid.client.metadata.logo_source() {
-        Some(logo) => FORMS_LEAD_ELSEWHERE.replace("img-src", &format!("img-src {logo}")),
-        None => FORMS_LEAD_ELSEWHERE.to_owned(),
+        Some(logo) => FORMS_LEAD_ELSEWHERE.allowing("img-src", &logo),
+        None => FORMS_LEAD_ELSEWHERE,
     };
     Ok(visitor.show_under(&policy, StatusCode::OK, &page))
 }
@@ -238,7 +238,7 @@ fn select_account(
         request: parameters.query(),
         other: sign_in(visitor, &parameters.after_sign_in(true, now)),
     };
-    visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
+    visitor.show_under(&FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
 }
 
 /// Returns the address of a request.

@@ -76,7 +76,7 @@ pub(super) async fn authorize(
         )),
         // `next_step` grants and denies only with a user, so this is a sign-in.
         (AuthorizeStep::SignIn | AuthorizeStep::Grant | AuthorizeStep::Deny, _) => {
-            let anew = user.is_some() || valid.request.wants_new_sign_in();
+            let anew = user.is_some() || valid.request.requires_new_sign_in();
             let parameters = parameters.after_sign_in(anew, now);
             Ok(AuthorizeOutcome::SignIn(parameters))
         }
@@ -279,7 +279,7 @@ async fn grant_id_token(
         auth_time: user.session.authenticated_at,
         nonce: valid.request.nonce.clone(),
         by: "id_token",
-        in_browser: true,
+        ends_with_sign_in: true,
     };
     let id = client.id.clone();
     let opened = grants::try_open(app, grant, context, move |tx, _| {

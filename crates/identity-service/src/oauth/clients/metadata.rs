@@ -97,7 +97,7 @@ impl ClientMetadata {
             &self.policy_uri,
             &self.tos_uri,
         ];
-        if !pages.into_iter().flatten().all(|uri| is_page(uri)) {
+        if !pages.into_iter().flatten().all(|uri| is_https_uri(uri)) {
             return Err(
                 "client_uri, logo_uri, policy_uri and tos_uri must be https addresses of at most 2,048 characters",
             );
@@ -112,7 +112,7 @@ impl ClientMetadata {
             redirect_uri::check(uri)?;
         }
         match &self.backchannel_logout_uri {
-            Some(uri) if !is_page(uri) && !is_local_http(uri) => Err(
+            Some(uri) if !is_https_uri(uri) && !is_local_http(uri) => Err(
                 "backchannel_logout_uri must be an https address, or http on 127.0.0.1, [::1] or localhost",
             ),
             _ => Ok(()),
@@ -136,7 +136,7 @@ fn is_local_http(uri: &str) -> bool {
 }
 
 /// Whether this is an https address without a user, a password or a fragment.
-fn is_page(uri: &str) -> bool {
+fn is_https_uri(uri: &str) -> bool {
     uri.len() <= MAX_URI_CHARS
         && uri.bytes().all(|byte| byte.is_ascii_graphic())
         && !uri.contains(['\\', '"', '<', '>', '#'])

@@ -91,7 +91,7 @@ pub(crate) async fn redeem(
         user_id: row.user_id,
         scope: scopes::read(&row.scope, "oauth_codes.scope")?,
         authorized_by: row.authorized_by.clone(),
-        in_browser: true,
+        ends_with_sign_in: true,
         auth_time: row.auth_time,
         nonce: row.nonce.clone(),
         by: "authorization_code",

@@ -210,7 +210,7 @@ impl DeviceRow {
             user_id,
             scope: scopes::read(&self.scope, "oauth_devices.scope")?,
             authorized_by,
-            in_browser: false,
+            ends_with_sign_in: false,
             auth_time,
             nonce: None,
             by: BY,

@@ -159,7 +159,7 @@ async fn ask(
         username: user.map(|user| user.account.username.as_str()),
         request: parameters.query(),
     };
-    Ok(visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))
+    Ok(visitor.show_under(&FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))
 }
 
 /// Ends the sign-in of the browser, if there is one, and the session of the hint, if both belong to this user.

@@ -12,8 +12,8 @@ use crate::schema::{oauth_clients, sessions};
 pub(crate) struct ClientSession {
     pub(crate) id: String,
     pub(crate) client_id: String,
-    /// Whether it goes on unless it is ended now.
-    pub(crate) is_live: bool,
+    /// Whether it has not ended yet. It goes on unless it is ended now.
+    pub(crate) is_unrevoked: bool,
     /// Whether the client may stay signed in while the user is away.
     pub(crate) is_offline: bool,
     pub(crate) id_token_alg: String,
@@ -29,7 +29,10 @@ pub(crate) fn with_logout_uri() -> Like<oauth_clients::metadata, &'static str> {
 
 /// Lists those of the ended sessions, and the live sessions that were authorized in one of them, whose clients have a
 /// back-channel logout address. Without the scope `openid`, a client does not know its session's id.
-pub(crate) fn list_signed_out(db: &mut Db, ended: &[String]) -> QueryResult<Vec<ClientSession>> {
+pub(crate) fn list_sessions_to_call(
+    db: &mut Db,
+    ended: &[String],
+) -> QueryResult<Vec<ClientSession>> {
     let authorized = sessions::authorized_by
         .eq_any(ended)
         .and(sessions::revoked_at.is_null());

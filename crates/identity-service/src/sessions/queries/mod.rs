@@ -11,7 +11,7 @@ use diesel::prelude::*;
 
 pub(crate) use batcher::RefreshBatcher;
 pub(crate) use client_sessions::{
-    ClientSession, find_client_session, is_authorized_by, list_signed_out, move_authorized,
+    ClientSession, find_client_session, is_authorized_by, list_sessions_to_call, move_authorized,
     with_logout_uri,
 };
 pub(crate) use derived_sessions::{

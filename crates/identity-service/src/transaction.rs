@@ -181,7 +181,11 @@ impl Transaction<'_> {
     }
 
     /// Enqueues a logout call. The relay signs its tokens when it publishes the event.
-    fn request_logout(&mut self, user_id: UserId, session: ClientSession) -> Result<(), Error> {
+    pub(crate) fn request_logout(
+        &mut self,
+        user_id: UserId,
+        session: ClientSession,
+    ) -> Result<(), Error> {
         let Some(call) = UnsignedLogout::new(user_id, &session)? else {
             return Ok(());
         };

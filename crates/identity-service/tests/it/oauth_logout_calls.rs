@@ -199,6 +199,39 @@ async fn every_end_of_a_clients_session_requests_one_logout_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_client_is_called_at_its_last_address() {
+    let oauth = begin().await;
+    let admin = superadmin(&oauth.identity, "root").await;
+    let web = oauth.tokens("web", "openid").await;
+    // It does not know the id of this session.
+    oauth.tokens("web", "profile").await;
+    let path = "/api/admin/oauth-clients/web";
+    let call = oauth.identity.api.call(Method::DELETE, path);
+    call.bearer(&admin.access).send().await.expect(204);
+    let calls = requested(&oauth.identity);
+    assert_eq!(sids(&calls), [sid(&web)]);
+    assert_eq!(calls[0]["uri"], URI);
+
+    // So is one that a start no longer finds in its configuration.
+    set_metadata(
+        &oauth.identity,
+        "native",
+        &json!({ "backchannel_logout_uri": URI }),
+    );
+    oauth
+        .identity
+        .sql("UPDATE oauth_clients SET is_configured = true WHERE id = 'native'");
+    let native = oauth.tokens("native", "openid").await;
+    let replica = oauth.identity.replica("https://id.example.com").await;
+    let calls = requested(&oauth.identity);
+    let called = sids(&calls).into_iter().map(str::to_owned);
+    let expected = BTreeSet::from([sid(&web), sid(&native)]);
+    assert_eq!(called.collect::<BTreeSet<_>>(), expected);
+    assert_eq!(calls.len(), 2);
+    replica.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_sessions_over_the_limit_request_logout_calls() {
     let oauth = begin().await;
     let mut first = None;

@@ -29,21 +29,24 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
     }
     let ending = app
         .transact(&context, move |tx| {
-            let mut ending = queries::list_configured(tx.db)?;
-            ending.retain(|id| clients.iter().all(|client| client.id != *id));
-            for id in &ending {
-                deletion::delete(tx, id)?;
+            let mut ending = Vec::new();
+            let mut gone = queries::list_configured(tx.db)?;
+            gone.retain(|id| clients.iter().all(|client| client.id != *id));
+            for id in gone {
+                let row = queries::find(tx.db, &id)?;
+                deletion::delete(tx, &id)?;
+                ending.push((id, row));
             }
             for client in &clients {
                 if upsert(tx, client)? {
-                    ending.push(client.id.clone());
+                    ending.push((client.id.clone(), None));
                 }
             }
             Ok(ending)
         })
         .await?;
-    for id in ending {
-        let ended = deletion::end_sessions(app, &id, &context).await?;
+    for (id, deleted) in ending {
+        let ended = deletion::end_sessions(app, &id, deleted, &context).await?;
         log::info!("the OAuth client {id} was removed or restricted; {ended} sessions were ended");
     }
     Ok(())

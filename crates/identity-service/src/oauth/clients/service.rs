@@ -169,7 +169,8 @@ pub(crate) async fn delete(app: &App, id: &str, context: &RequestContext) -> Res
         false => Err(Error::ClientNotFound),
     })
     .await?;
-    deletion::end_sessions(app, &client.id, context).await
+    let deleted = Some(ClientRow::from(&client));
+    deletion::end_sessions(app, &client.id, deleted, context).await
 }
 
 fn refuse_configured(client: &OAuthClient) -> Result<(), Error> {

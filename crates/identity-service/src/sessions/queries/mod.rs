@@ -185,13 +185,13 @@ pub(crate) fn revoke_all(
         .get_results(db)
 }
 
-/// Ends up to `limit` sessions of an OAuth client, and returns their ids and accounts.
+/// Ends up to `limit` sessions of an OAuth client, and returns their ids, accounts and scopes.
 pub(crate) fn revoke_of_client(
     db: &mut Db,
     client_id: &str,
     limit: i64,
     now: NaiveDateTime,
-) -> QueryResult<Vec<(String, UserId)>> {
+) -> QueryResult<Vec<(String, UserId, Option<String>)>> {
     let unrevoked = sessions::table
         .filter(sessions::client_id.eq(client_id))
         .filter(sessions::revoked_at.is_null())
@@ -205,7 +205,7 @@ pub(crate) fn revoke_of_client(
     };
     diesel::update(sessions::table.filter(sessions::id.eq_any(ids)))
         .set(sessions::revoked_at.eq(now))
-        .returning((sessions::id, sessions::user_id))
+        .returning((sessions::id, sessions::user_id, sessions::scope))
         .get_results(db)
 }
 

@@ -70,7 +70,15 @@ pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
 
 /// Returns the caller, if the endpoint table accepts their token at this endpoint.
 pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
-    let caller = identify_token(&*App::from_request(req)?, bearer(req)?).await?;
+    current_user_of_token(req, bearer(req)?).await
+}
+
+/// As [`current_user`], with a token from elsewhere than the header.
+pub(crate) async fn current_user_of_token(
+    req: &HttpRequest,
+    token: &str,
+) -> Result<CurrentUser, Error> {
+    let caller = identify_token(&*App::from_request(req)?, token).await?;
     let pattern = req.match_pattern().unwrap_or_default();
     if !token_access::allows(&caller.token.access, req.method().as_str(), &pattern) {
         return Err(Error::InsufficientScope);

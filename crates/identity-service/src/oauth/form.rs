@@ -16,7 +16,8 @@ const MAX_FORM_BYTES: usize = 64 * 1024;
 const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The parameters that the endpoints read. All others are ignored (RFC 6749 section 3.2), even if repeated.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
+    "access_token",
     "client_id",
     "client_secret",
     "code",
@@ -96,7 +97,8 @@ impl FromRequest for OAuthForm {
     }
 }
 
-fn is_form(headers: &HeaderMap) -> bool {
+/// Whether the request has a form, by its media type.
+pub(super) fn is_form(headers: &HeaderMap) -> bool {
     let value = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     value
         .and_then(|value| value.split(';').next())

@@ -27,7 +27,7 @@ pub(crate) struct MetadataResponse {
     scopes_supported: Vec<&'static str>,
     response_types_supported: [&'static str; 2],
     response_modes_supported: [&'static str; 2],
-    grant_types_supported: [&'static str; 3],
+    grant_types_supported: [&'static str; 4],
     subject_types_supported: [&'static str; 1],
     ui_locales_supported: [&'static str; 1],
     /// `1`: a password; `2`: a password and a second factor.
@@ -93,6 +93,8 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
         grant_types_supported: [
             "authorization_code",
             "refresh_token",
+            // That of `response_type=id_token` (OpenID Connect Registration section 2).
+            "implicit",
             "urn:ietf:params:oauth:grant-type:device_code",
         ],
         subject_types_supported: ["public"],

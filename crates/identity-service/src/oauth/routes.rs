@@ -1,4 +1,6 @@
-use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ContentType};
+use actix_web::http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CACHE_CONTROL, ContentType,
+};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use auth_types::wire::IdentityError;
@@ -7,14 +9,14 @@ use service_kit::http::endpoint;
 use super::clients::service::{authenticate, authenticate_known};
 use super::cors;
 use super::error::OAuthError;
-use super::form::OAuthForm;
+use super::form::{OAuthForm, is_form};
 use super::introspection::{self, IntrospectionResponse};
 use super::metadata::{self, MetadataResponse};
 use super::revocation;
 use super::userinfo::{self, UserinfoResponse};
 use super::wire::{IntrospectionRequest, RevocationRequest};
 use crate::app::App;
-use crate::auth::CurrentUser;
+use crate::auth::{self, CurrentUser};
 use crate::error::Error;
 use crate::request_context::RequestContext;
 
@@ -139,11 +141,13 @@ async fn get_userinfo(
     }
 }
 
-/// Returns the same claims as GET.
+/// Returns the same claims as GET. Instead of the header, the access token may be the field `access_token` of a form (RFC 6750
+/// section 2.2).
 #[utoipa::path(
     post, path = "/api/oauth/userinfo", tag = "oauth", security(("bearer" = [])),
     responses(
         (status = 200, description = "The claims that the token's scopes allow", body = UserinfoResponse),
+        (status = 400, description = "`invalid_request`: the header and the body have a token, or the body has two", body = IdentityError),
         (status = 401, description = "`authentication_required` or `invalid_token`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
     )
@@ -151,7 +155,19 @@ async fn get_userinfo(
 async fn post_userinfo(
     app: Data<App>,
     req: HttpRequest,
-    caller: Result<CurrentUser, Error>,
+    form: Result<OAuthForm, OAuthError>,
 ) -> actix_web::Result<HttpResponse> {
+    let form = match form {
+        Err(error) if is_form(req.headers()) => return Err(error.into()),
+        form => form.ok(),
+    };
+    let caller = match form.as_ref().and_then(|form| form.get("access_token")) {
+        Some(_) if req.headers().contains_key(AUTHORIZATION) => {
+            let why = "The access token is in the header and in the body";
+            return Err(OAuthError::invalid_request(why).into());
+        }
+        Some(token) => auth::current_user_of_token(&req, token).await,
+        None => auth::current_user(&req).await,
+    };
     get_userinfo(app, req, caller).await
 }

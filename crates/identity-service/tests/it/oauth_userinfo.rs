@@ -1,8 +1,10 @@
 use reqwest::Method;
 use serde_json::json;
+use test_kit::ApiRequest;
+use url::form_urlencoded::Serializer;
 
 use crate::provider_fixture::Provider;
-use crate::support::{beginning, refused, signed_in};
+use crate::support::{Identity, beginning, refused, signed_in};
 
 const PATH: &str = "/api/oauth/userinfo";
 
@@ -57,6 +59,35 @@ async fn userinfo_claims_follow_the_scopes() {
     assert_eq!(told, all_of(&[&sub, &profile, &email, &groups]));
 }
 
+/// Returns a POST with a form.
+fn post(identity: &Identity, form: &[(&str, &str)]) -> ApiRequest {
+    let body = Serializer::new(String::new()).extend_pairs(form).finish();
+    let call = identity.api.post(PATH);
+    call.body("application/x-www-form-urlencoded", body)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_may_have_its_token_in_the_form_and_only_there() {
+    let provider = Provider::start().await;
+    let client = provider.confidential().await;
+    let ada = provider.identity.register("ada").await;
+    let given = provider.given("ada", &client, "openid").await;
+    let token = ("access_token", given.access.as_str());
+    let post = |form: &[(&str, &str)]| post(&provider.identity, form);
+    let reply = post(&[("x", "y"), token]).send().await.expect(200);
+    assert_eq!(reply.json(), json!({ "sub": ada.id.to_string() }));
+    let with_header = post(&[("x", "y")]).bearer(&given.access);
+    with_header.send().await.expect(200);
+    let twice = post(&[token, token]).send().await;
+    refused(twice, 400, "invalid_request");
+    let both = post(&[token]).bearer(&given.access).send().await;
+    refused(both, 400, "invalid_request");
+    let call = provider.identity.api.get(PATH);
+    let form = format!("access_token={}", given.access);
+    let reply = call.body("application/x-www-form-urlencoded", form);
+    refused(reply.send().await, 401, "authentication_required");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_placeholder_address_is_never_a_claim() {
     let provider = Provider::start().await;
@@ -84,6 +115,7 @@ async fn a_refused_userinfo_request_gets_its_error_in_www_authenticate() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;
     let get = |token: &str| provider.identity.api.get(PATH).bearer(token);
+    let post = async |form: &[(&str, &str)]| post(&provider.identity, form).send().await;
     let reply = provider.identity.api.get(PATH).send().await;
     let reply = refused(reply, 401, "authentication_required");
     assert_eq!(reply.header("www-authenticate"), "Bearer");
@@ -104,6 +136,19 @@ async fn a_refused_userinfo_request_gets_its_error_in_www_authenticate() {
             header.starts_with(r#"Bearer error="invalid_token", error_description=""#),
             "{header}"
         );
+    }
+    for token in ["x", &good.access] {
+        let reply = refused(post(&[("access_token", token)]).await, 401, "invalid_token");
+        let header = reply.header("www-authenticate");
+        assert!(
+            header.starts_with(r#"Bearer error="invalid_token""#),
+            "{header}"
+        );
+    }
+    let reply = post(&[("access_token", &given.access)]).await;
+    refused(reply, 403, "insufficient_scope");
+    for form in [&[][..], &[("access_token", "")], &[("token", &ada.access)]] {
+        refused(post(form).await, 401, "authentication_required");
     }
     // A token in the query (RFC 6750 section 2.3) does not count.
     let path = format!("{PATH}?access_token={}", ada.access);

@@ -62,12 +62,15 @@ impl<T: FromSegments> FromRequest for Path<T> {
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> Query<T> {
-    /// Parses a query string. An empty `cursor` counts as absent: it asks for the first page.
+    /// Parses a query string. An empty `cursor` counts as absent, unless there is another one: it asks for the first page.
     ///
     /// # Errors
     /// 400 when a parameter is missing, is given twice, or does not fit.
     pub fn read(query: &str) -> Result<Self, Problem> {
-        let without = query.split('&').filter(|pair| *pair != "cursor=");
+        let names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
+        let is_repeated = names.filter(|name| name == "cursor").count() > 1;
+        let pairs = query.split('&');
+        let without = pairs.filter(|pair| is_repeated || *pair != "cursor=");
         let query = &without.collect::<Vec<_>>().join("&");
         let parse = |query: &str| web::Query::<T>::from_query(query).map(web::Query::into_inner);
         let reason = |query: &str| parse(query).err().map(|error| error.to_string());
@@ -157,7 +160,7 @@ mod tests {
         #[expect(dead_code, reason = "only read")]
         archived: Option<bool>,
         #[expect(dead_code, reason = "only read")]
-        cursor: Option<i64>,
+        cursor: Option<String>,
     }
 
     #[test]
@@ -169,6 +172,14 @@ mod tests {
                 "The parameter limit is given twice",
             ),
             ("team=a&team=a", "The parameter team is given twice"),
+            (
+                "team=a&cursor=&cursor=x",
+                "The parameter cursor is given twice",
+            ),
+            (
+                "c%75rsor=x&team=a&cursor=",
+                "The parameter cursor is given twice",
+            ),
             ("team=a&limit=x", NOT_A_NUMBER),
             ("team=a&limit=", NOT_A_NUMBER),
             ("team=a&limit=99999999999999999999", NOT_A_NUMBER),

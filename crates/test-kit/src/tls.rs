@@ -18,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 /// own.
 #[derive(Debug)]
 pub struct TlsProxy {
+    host: &'static str,
     address: SocketAddr,
     authority: String,
     server: Arc<OnceLock<SocketAddr>>,
@@ -25,9 +26,14 @@ pub struct TlsProxy {
 }
 
 impl TlsProxy {
-    /// Starts on a free port. It closes every connection until it knows the server.
+    /// Starts on a free port of `localhost`. It closes every connection until it knows the server.
     pub async fn start() -> Self {
-        let (authority, acceptor) = certified();
+        Self::named("localhost").await
+    }
+
+    /// Starts like [`Self::start`], with a certificate for another name of this machine.
+    pub async fn named(host: &'static str) -> Self {
+        let (authority, acceptor) = certified(host);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = Arc::new(OnceLock::new());
@@ -47,6 +53,7 @@ impl TlsProxy {
             }
         });
         Self {
+            host,
             address,
             authority,
             server,
@@ -56,7 +63,7 @@ impl TlsProxy {
 
     /// Returns its URL, without a trailing slash.
     pub fn url(&self) -> String {
-        format!("https://localhost:{}", self.address.port())
+        format!("https://{}:{}", self.host, self.address.port())
     }
 
     /// Returns the certificate of the authority, as PEM.
@@ -89,7 +96,7 @@ pub(crate) fn acceptor(certificate: CertificateDer<'static>, key: &KeyPair) -> T
     TlsAcceptor::from(Arc::new(config))
 }
 
-fn certified() -> (String, TlsAcceptor) {
+fn certified(host: &str) -> (String, TlsAcceptor) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     // With the same name, the two certificates would be mistaken for a self-signed one.
     params
@@ -100,7 +107,7 @@ fn certified() -> (String, TlsAcceptor) {
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
 
     let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
     params.use_authority_key_identifier_extension = true;
     let certificate = params.signed_by(&key, &authority).unwrap();
     let acceptor = acceptor(certificate.der().clone(), &key);

@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    net::SocketAddr,
     sync::{Arc, Mutex},
 };
 
@@ -51,6 +52,11 @@ impl FakeWebServer {
             server: LoopbackServer::start(&shared, page),
             shared,
         }
+    }
+
+    /// Returns the address at which it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
     }
 
     /// Returns the address of a path.

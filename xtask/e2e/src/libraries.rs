@@ -153,6 +153,13 @@ pub(super) fn name_browser_in(command: &mut Command) -> Result {
     let [chromium, driver] = obtain([&CHROMIUM, &DRIVER], &["fonts-dejavu-core"])?;
     let axe = env_vars::root().join("crates/standalone/tests/e2e/axe");
     let (_, axe) = node_with("axe", &axe)?;
+    let angular = env_vars::root().join(E2E).join("browsers/angular");
+    let (_, angular) = node_with("angular", &angular)?;
+    // The page gets the issuer and the client from a module of its own.
+    let bundle = "app.js --bundle --format=esm --external:./config.js --outfile=bundle.js --log-level=warning";
+    run(Command::new(angular.join("node_modules/.bin/esbuild"))
+        .args(bundle.split(' '))
+        .current_dir(&angular))?;
     command
         .env("HOLDFAST_E2E_CHROMIUM", chromium)
         .env("HOLDFAST_E2E_CHROMEDRIVER", driver)
@@ -160,6 +167,7 @@ pub(super) fn name_browser_in(command: &mut Command) -> Result {
             "HOLDFAST_E2E_AXE",
             axe.join("node_modules/axe-core/axe.min.js"),
         )
+        .env("HOLDFAST_E2E_ANGULAR", angular.join("bundle.js"))
         .env(
             "HOLDFAST_E2E_OIDC_CLIENT_TS",
             axe.join("node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js"),

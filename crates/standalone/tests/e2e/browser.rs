@@ -77,8 +77,8 @@ impl Browser {
                 "--no-first-run",
                 "--disable-background-networking",
                 "--disable-component-update",
-                // Requests to other hosts fail, on every machine alike.
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+                // Names below `test` are this machine. Requests to other hosts fail, on every machine alike.
+                "--host-resolver-rules=MAP *.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
             ],
         });
         Self {

@@ -44,6 +44,14 @@ impl<'a> Person<'a> {
         person
     }
 
+    /// Signs out with the button of the account page.
+    pub async fn sign_out(&mut self) {
+        let account = self.url("/account");
+        let page = self.visit(account.as_str()).await;
+        let page = self.submit(&page, "/logout", &[]).await;
+        page.reply.expect(200);
+    }
+
     /// Opens the address to which a client sends its user, allows what it asks for, and follows the redirect to the client.
     pub async fn allow(&mut self, address: &str) {
         let page = self.visit(address).await;

@@ -18,6 +18,12 @@ const LOCAL: [(&str, &str); 3] = [
     ("NOTIFIER__HTTP__ALLOWED_CIDRS", "127.0.0.0/8"),
 ];
 
+/// The cost of passwords at a public address, which a site on loopback may lower.
+const PUBLIC: [(&str, &str); 2] = [
+    ("IDENTITY__PASSWORD__BCRYPT_COST", "10"),
+    ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "false"),
+];
+
 /// The product in one process on SQLite.
 pub struct Site {
     /// The identity area, past the proxy if there is one.
@@ -66,11 +72,13 @@ impl Site {
         Self::start(
             None,
             &[
-                ("WORKSESSION__BASE_URL", "http://work.example.com"),
-                ("WORKSESSION__ALLOW_INSECURE_COOKIES", "true"),
-                ("IDENTITY__PASSWORD__BCRYPT_COST", "10"),
-                ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "false"),
-            ],
+                &[
+                    ("WORKSESSION__BASE_URL", "http://work.example.com"),
+                    ("WORKSESSION__ALLOW_INSECURE_COOKIES", "true"),
+                ],
+                &PUBLIC[..],
+            ]
+            .concat(),
         )
     }
 
@@ -79,9 +87,14 @@ impl Site {
         Self::start(None, &LOCAL)
     }
 
-    /// Starts behind a TLS proxy, as in production.
+    /// Starts behind a TLS proxy, as in production, with permission to call applications on this machine.
     pub async fn secure() -> Self {
-        Self::start(Some(TlsProxy::start().await), &[])
+        Self::start(Some(TlsProxy::start().await), &LOCAL)
+    }
+
+    /// Starts behind a TLS proxy that has this name below `test`, which only browsers know.
+    pub async fn named(host: &'static str) -> Self {
+        Self::start(Some(TlsProxy::named(host).await), &PUBLIC)
     }
 
     /// Starts like [`Self::beside_its_chat`], with its events on RabbitMQ.

@@ -1,6 +1,7 @@
-//! Pages of other origins that sign users in: the example of `docs/oauth/page`, a popup, and oidc-client-ts.
+//! Pages of other origins that sign users in: the example of `docs/oauth/page`, a popup, oidc-client-ts, and
+//! angular-oauth2-oidc.
 
-use test_kit::{FakePage, FakeWebServer};
+use test_kit::{FakePage, FakeWebServer, TlsProxy};
 
 use crate::browser::{Browser, given};
 use crate::site::{Client, Site};
@@ -12,13 +13,44 @@ const CONSENT: &str = "Allow Lighthouse to access your account?";
 struct App {
     web: FakeWebServer,
     client: Client,
+    _front: Option<TlsProxy>,
 }
 
 impl App {
     async fn start(site: &Site) -> Self {
         let web = FakeWebServer::start([]).await;
-        let client = site.client("Lighthouse", &web.url("/"), &["--public"]);
-        Self { web, client }
+        let client = Self::register(site, &web.url("/"), &[]);
+        Self {
+            web,
+            client,
+            _front: None,
+        }
+    }
+
+    /// Starts a page at each of these names below `test`, over https. It gets no refresh token.
+    async fn without_refresh_token(site: &Site, hosts: [&'static str; 2]) -> (Self, [String; 2]) {
+        let web = FakeWebServer::start([]).await;
+        let front = TlsProxy::start().await;
+        front.lead_to(web.address());
+        let urls = hosts.map(|host| format!("{}/", front.url().replace("localhost", host)));
+        let more = [
+            "--grant-type",
+            "authorization_code",
+            "--redirect-uri",
+            &urls[1],
+        ];
+        let client = Self::register(site, &urls[0], &more);
+        let app = Self {
+            web,
+            client,
+            _front: Some(front),
+        };
+        (app, urls)
+    }
+
+    fn register(site: &Site, url: &str, more: &[&str]) -> Client {
+        let options = ["--public", "--post-logout-redirect-uri", url];
+        site.client("Lighthouse", url, &[&options, more].concat())
     }
 
     /// Serves the module that names the issuer and the client.
@@ -26,6 +58,13 @@ impl App {
         let (issuer, id) = (&site.base, &self.client.id);
         let config = format!("export const ISSUER = '{issuer}'\nexport const CLIENT_ID = '{id}'\n");
         self.serve("/config.js", "text/javascript", config);
+    }
+
+    fn serve_oidc_client_ts(&self, site: &Site) {
+        self.serve("/", "text/html", include_str!("oidc_client_ts.html"));
+        self.serve_config(site);
+        let library = std::fs::read(given("OIDC_CLIENT_TS")).unwrap();
+        self.serve("/oidc-client-ts.js", "text/javascript", library);
     }
 
     fn serve(&self, path: &str, kind: &'static str, text: impl Into<Vec<u8>>) {
@@ -108,14 +147,11 @@ async fn a_sign_in_popup_reports_to_the_page_that_opened_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn oidc_client_ts_signs_in_by_redirect_and_popup_renews_and_revokes() {
+async fn oidc_client_ts_signs_in_by_redirect_and_popup_renews_revokes_and_signs_out() {
     let site = Site::plain().await;
     site.register("mia").await;
     let app = App::start(&site).await;
-    app.serve("/", "text/html", include_str!("oidc_client_ts.html"));
-    app.serve_config(&site);
-    let library = std::fs::read(given("OIDC_CLIENT_TS")).unwrap();
-    app.serve("/oidc-client-ts.js", "text/javascript", library);
+    app.serve_oidc_client_ts(&site);
 
     let browser = Browser::start(&site).await;
     browser.open(&app.web.url("/")).await;
@@ -131,6 +167,8 @@ async fn oidc_client_ts_signs_in_by_redirect_and_popup_renews_and_revokes() {
     browser.reads("Popup: mia").await;
     browser.press("Renew").await;
     browser.reads("Renewed: mia true").await;
+    browser.press("Revoke").await;
+    browser.reads("Revoked").await;
 
     browser.press("Sign in").await;
     browser.sees(CONSENT).await;
@@ -138,7 +176,66 @@ async fn oidc_client_ts_signs_in_by_redirect_and_popup_renews_and_revokes() {
     browser.reads("Redirect: mia").await;
     browser.press("Renew").await;
     browser.reads("Renewed: mia true").await;
+    signs_out_of_holdfast(&browser).await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
+async fn oidc_client_ts_renews_without_a_refresh_token_only_on_the_same_site() {
+    let site = Site::named("id.holdfast.test").await;
+    site.register("mia").await;
+    let hosts = ["app.holdfast.test", "app.lighthouse.test"];
+    let (app, [same_site, elsewhere]) = App::without_refresh_token(&site, hosts).await;
+    app.serve_oidc_client_ts(&site);
+
+    let browser = Browser::signed_in(&site, "mia").await;
+    browser.open(&same_site).await;
+    browser.press("Sign in").await;
+    browser.sees(CONSENT).await;
+    browser.press("Allow").await;
+    browser.reads("Redirect: mia").await;
+    browser.press("Renew").await;
+    browser.reads("Renewed: mia true").await;
+
+    browser.open(&elsewhere).await;
+    browser.press("Sign in").await;
+    browser.reads("Redirect: mia").await;
+    browser.press("Renew").await;
+    // A cookie that is SameSite=Lax does not reach an iframe of another site.
+    browser.reads("Failed: a new sign-in is required").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
+async fn angular_oauth2_oidc_signs_in_renews_and_signs_out() {
+    let site = Site::secure().await;
+    site.register("mia").await;
+    let app = App::start(&site).await;
+    app.serve("/", "text/html", include_str!("angular/index.html"));
+    app.serve_config(&site);
+    let library = std::fs::read(given("ANGULAR")).unwrap();
+    app.serve("/app.js", "text/javascript", library);
+
+    let browser = Browser::start(&site).await;
+    browser.open(&app.web.url("/")).await;
+    browser.reads("Signed out").await;
+    browser.press("Sign in").await;
+    browser.sign_in("mia").await;
+    browser.sees(CONSENT).await;
+    browser.press("Allow").await;
+    browser.reads("Signed in: mia mia@example.com").await;
+    browser.press("Renew").await;
+    browser.reads("Renewed: true").await;
+    signs_out_of_holdfast(&browser).await;
+    browser.close().await;
+}
+
+/// Signs out with the page's button. The page must be shown again, and its next sign-in must ask for the password.
+async fn signs_out_of_holdfast(browser: &Browser) {
     browser.press("Sign out").await;
     browser.reads("Signed out").await;
-    browser.close().await;
+    browser.press("Sign in").await;
+    browser.sees("Sign in").await;
 }

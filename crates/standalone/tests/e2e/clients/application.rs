@@ -7,6 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use test_kit::{ApiClient, Process, setting, wait_until};
 use tokio::net::TcpListener;
+use url::Url;
 
 use super::tool;
 use crate::forms::{Page, Person};
@@ -26,6 +27,8 @@ pub struct Application {
     ready: &'static str,
     algorithms: &'static [&'static str],
     scopes: &'static [&'static str],
+    /// Further options of the client. `BASE_URL` in them stands for the address of the application.
+    options: &'static [&'static str],
 }
 
 /// An application that runs and is a client of the site.
@@ -45,6 +48,7 @@ impl Application {
             ready: "/",
             algorithms: &["RS256", "ES256"],
             scopes: &["openid", "profile", "email"],
+            options: &[],
         }
     }
 
@@ -80,19 +84,34 @@ impl Application {
         self
     }
 
+    /// Registers the client with further options, in which `BASE_URL` stands for the address of the application.
+    pub fn registered_with(mut self, options: &'static [&'static str]) -> Self {
+        self.options = options;
+        self
+    }
+
     /// Signs mia in with each algorithm. In the end, the application has to show `expected`.
     pub async fn shows(
         self,
         expected: &str,
         mut sign_in: impl AsyncFnMut(&Running, &mut Person<'_>) -> Page,
     ) {
+        self.runs(async |running, mia| {
+            let page = sign_in(running, mia).await;
+            assert_eq!(page.reply.status, 200, "{page:?}");
+            page.shows(expected);
+        })
+        .await;
+    }
+
+    /// Runs a scene with mia, who is signed in to Holdfast, with each algorithm.
+    pub async fn runs(self, mut scene: impl AsyncFnMut(&Running, &mut Person<'_>)) {
         let site = super::site().await;
         for algorithm in self.algorithms {
             let running = self.start(&site, algorithm).await;
             let mut mia = Person::signed_in(&site, "mia").await;
-            let page = sign_in(&running, &mut mia).await;
-            assert_eq!(page.reply.status, 200, "{algorithm}: {page:?}");
-            page.shows(expected);
+            eprintln!("with {algorithm}");
+            scene(&running, &mut mia).await;
         }
     }
 
@@ -104,6 +123,9 @@ impl Application {
         let redirect_uri = format!("{base}{}", self.callback);
         let mut more = vec!["--id-token-signed-response-alg", algorithm, "--scope"];
         more.extend(self.scopes);
+        let options = self.options.iter();
+        let options: Vec<_> = options.map(|it| it.replace("BASE_URL", &base)).collect();
+        more.extend(options.iter().map(String::as_str));
         let client = site.client("An application", &redirect_uri, &more);
         let data = tempfile::tempdir().unwrap();
         let folder = data.path().to_str().unwrap().to_owned();
@@ -147,6 +169,10 @@ impl Application {
 impl Running {
     pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.base)
+    }
+
+    pub fn port(&self) -> Option<u16> {
+        Url::parse(&self.base).unwrap().port()
     }
 
     pub fn api(&self) -> ApiClient {

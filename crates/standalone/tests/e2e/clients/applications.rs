@@ -49,6 +49,23 @@ async fn express_openid_connect_signs_in_with_a_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs express-openid-connect: `cargo xtask e2e clients` runs it"]
+async fn express_openid_connect_signs_in_as_in_its_quick_start_and_out_of_holdfast() {
+    let application = express("express_openid_connect.js", "/callback").registered_with(&[
+        "--response-type=id_token",
+        "--post-logout-redirect-uri=BASE_URL",
+    ]);
+    let signs_in_and_out = application.runs(async |running, mia| {
+        mia.visit(&running.at("/")).await.shows(EMAIL);
+        // The application sends its visitors to sign in, and mia does not come back: Holdfast asks who that is.
+        let page = mia.visit(&running.at("/logout")).await;
+        page.shows(r#"name="password""#);
+        assert_ne!(page.url.port(), running.port(), "{page:?}");
+    });
+    signs_in_and_out.await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs passport-openidconnect: `cargo xtask e2e clients` runs it"]
 async fn passport_openidconnect_signs_in() {
     let application = express("passport.js", "/cb");

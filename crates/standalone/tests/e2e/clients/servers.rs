@@ -3,13 +3,17 @@
 
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::json;
+use test_kit::wait_until;
 
 use super::application::{Application, installed, source};
 use super::{device_visited, tool, visited};
 
 const EMAIL: &str = "mia@example.com";
+/// More than a call takes after a session has ended.
+const CALL: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs next-auth: `cargo xtask e2e clients --all` runs it"]
@@ -124,26 +128,38 @@ async fn roundcube_reads_mail_from_a_dovecot_that_introspects() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs matrix-synapse: `cargo xtask e2e clients --all` runs it"]
-async fn synapse_signs_in() {
+async fn synapse_signs_in_and_out_with_its_user() {
+    const CLIENT: &str = "/_matrix/client/v3";
     let python = installed("servers/synapse").join("bin/python");
     let application = Application::new(python, "/_synapse/client/oidc/callback")
         .arg(source("servers/synapse/run.py"))
+        .registered_with(&[
+            "--backchannel-logout-uri=BASE_URL/_synapse/client/oidc/backchannel_logout",
+        ])
         .ready("/health");
-    let sign_in = application.shows("@mia:matrix.test", async |running, mia| {
-        let client = "/_matrix/client/v3";
-        let redirect = format!("{client}/login/sso/redirect/oidc-holdfast?redirectUrl=");
+    let signs_in_and_out = application.runs(async |running, mia| {
+        let redirect = format!("{CLIENT}/login/sso/redirect/oidc-holdfast?redirectUrl=");
         let address = running.at(&format!("{redirect}{}", running.at("/health")));
-        let mut page = mia.visit(&address).await;
-        let token = page.parameter("loginToken");
-        let body = json!({"type": "m.login.token", "token": token});
-        let call = running.api().post(&format!("{client}/login")).json(body);
+        let page = mia.visit(&address).await;
+        let login = json!({"type": "m.login.token", "token": page.parameter("loginToken")});
+        let api = running.api();
+        let call = api.post(&format!("{CLIENT}/login")).json(login);
         let made = call.send().await.expect(200).json();
         let token = made["access_token"].as_str().unwrap();
-        let call = running.api().get(&format!("{client}/account/whoami"));
-        page.reply = call.bearer(token).send().await;
-        page
+        let whoami = async || {
+            let call = api.get(&format!("{CLIENT}/account/whoami"));
+            call.bearer(token).send().await
+        };
+        assert_eq!(whoami().await.json()["user_id"], "@mia:matrix.test");
+        mia.sign_out().await;
+        let called = wait_until("Synapse to be called", CALL, async || {
+            let reply = whoami().await;
+            (reply.status != 200).then_some(reply)
+        });
+        let refused = called.await.expect(401).json();
+        assert_eq!(refused["errcode"], "M_UNKNOWN_TOKEN");
     });
-    sign_in.await;
+    signs_in_and_out.await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,6 +35,7 @@ async fn the_discovery_documents_agree_and_their_endpoints_exist() {
         ("jwks_uri", Method::GET),
         ("revocation_endpoint", Method::POST),
         ("introspection_endpoint", Method::POST),
+        ("end_session_endpoint", Method::GET),
         ("service_documentation", Method::GET),
     ] {
         let address = document[name].as_str().unwrap();
@@ -61,6 +62,8 @@ async fn the_discovery_documents_agree_and_their_endpoints_exist() {
             json!(["ES256", "RS256"]),
         ),
         ("request_uri_parameter_supported", json!(false)),
+        ("backchannel_logout_supported", json!(true)),
+        ("backchannel_logout_session_supported", json!(true)),
         (
             "authorization_response_iss_parameter_supported",
             json!(true),

@@ -260,7 +260,7 @@ async fn a_hint_with_an_unknown_key_is_ignored_unless_it_contradicts_the_request
 async fn another_site_cannot_sign_anybody_out() {
     let target = Target::set().await;
     // A link or an image: the question is shown, and nothing ends.
-    let requests: [&[(&str, &str)]; 2] = [&[], &[("client_id", "web")]];
+    let requests: [&[(&str, &str)]; 3] = [&[], &[("client_id", "web")], &[("state", "x")]];
     for parameters in requests {
         let page = target.browser.clone().get(&logout(parameters)).await;
         page.expect(200).form("/logout/confirm");

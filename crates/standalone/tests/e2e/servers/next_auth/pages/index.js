@@ -1,3 +1,0 @@
-const Home = () => 'Holdfast'
-
-export default Home

@@ -4,6 +4,9 @@ use chrono::{DateTime, NaiveDateTime};
 /// The start of a stream: the milliseconds after which a client reconnects.
 pub(super) const RETRY: &str = "retry: 2000\n\n";
 
+/// The reason of the last event when the service stops.
+const SHUTDOWN: &str = r#"{"reason":"shutdown"}"#;
+
 /// Returns an event. `data` is one line of JSON. A client that is disconnected after this event resumes at `position`.
 pub(super) fn event(name: &str, position: NaiveDateTime, data: &str) -> Bytes {
     format!("id: {}\nevent: {name}\ndata: {data}\n\n", id(position)).into()
@@ -12,6 +15,11 @@ pub(super) fn event(name: &str, position: NaiveDateTime, data: &str) -> Bytes {
 /// Returns the last event. It has no id, so that a client that reconnects resumes where it was.
 pub(super) fn end(data: &str) -> Bytes {
     format!("event: end\ndata: {data}\n\n").into()
+}
+
+/// Returns the whole stream of a service that stops. An `EventSource` whose request is answered with an error never connects again.
+pub(super) fn shutdown() -> String {
+    format!("{RETRY}event: end\ndata: {SHUTDOWN}\n\n")
 }
 
 /// Returns a heartbeat. As a comment it is no event, but its id advances the position at which a client resumes.

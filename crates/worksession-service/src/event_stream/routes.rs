@@ -7,7 +7,7 @@ use service_kit::Problem;
 use service_kit::http::{RequestId, endpoint};
 use utoipa::ToSchema;
 
-use super::frame::LastEventId;
+use super::frame::{self, LastEventId};
 use super::stream::{self, StreamRequest};
 use crate::app_state::State;
 use crate::auth::{Caller, SessionsRead};
@@ -57,6 +57,9 @@ pub(crate) async fn get(
         .insert_header(("x-accel-buffering", "no"));
     if request.method() == Method::HEAD {
         return Ok(response.finish());
+    }
+    if state.streams.is_stopping() {
+        return Ok(response.body(frame::shutdown()));
     }
     let stream = StreamRequest {
         token: token(&request)?.to_owned(),

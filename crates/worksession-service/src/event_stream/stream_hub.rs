@@ -63,20 +63,22 @@ impl StreamHub {
         self.changed.notify_one();
     }
 
-    /// Ends all streams and refuses new ones.
+    /// Ends all streams, and new ones at once.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
+    }
+
+    /// Whether the service stops.
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
     }
 
     pub(super) fn config(&self) -> EventStreamConfig {
         self.config
     }
 
-    /// Registers another stream of the user: 429 or 503 when there are too many, 503 when the service stops.
+    /// Registers another stream of the user: 429 or 503 when there are too many.
     pub(super) fn open(self: &Arc<Self>, user: UserId) -> Result<StreamSlot, Problem> {
-        if *self.stopping.borrow() {
-            return Err(Problem::unavailable("The service is stopping", 1));
-        }
         let mut users = self.users();
         let own = users.get(&user).copied().unwrap_or_default();
         if own >= self.config.streams_per_user {

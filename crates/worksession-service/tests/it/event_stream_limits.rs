@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use broker::Broker;
 use chrono::TimeDelta;
 use serde_json::json;
 use test_kit::{ApiClient, wait_until};
@@ -10,6 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::caller::{Caller, changed, honest};
 use crate::event_stream_client::{StreamClient, request_stream};
+use crate::fake_identity::FakeIdentity;
 use crate::service_fixture::Service;
 
 /// Returns the metric of open streams.
@@ -133,6 +135,24 @@ async fn a_shutdown_ends_the_streams_at_once() {
     };
     let (took, ()) = futures_util::future::join(stop, ends).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_opens_during_a_shutdown_ends_without_an_error() {
+    let identity = FakeIdentity::default();
+    let identity_url = format!("http://{}", identity.start("127.0.0.1:0"));
+    let settings = json!({"identity_url": identity_url, "drain_seconds": 2});
+    let service = Service::with(settings, Broker::memory()).await;
+    let api = ApiClient::new(service.api.base());
+    let mut before = StreamClient::open(&api, "outsider-7").await;
+    let reconnect = async {
+        assert_eq!(before.expect("end").await, json!({"reason": "shutdown"}));
+        // An `EventSource` gives up after any status but 200.
+        let mut again = StreamClient::resume(&api, "outsider-7", None).await;
+        assert_eq!(again.expect("end").await, json!({"reason": "shutdown"}));
+        assert_eq!(again.next_event().await, None);
+    };
+    futures_util::future::join(service.stop(), reconnect).await;
 }
 
 /// Opens a stream on a connection of its own, whose client buffers little.

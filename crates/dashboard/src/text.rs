@@ -3,17 +3,17 @@
 use std::borrow::Borrow;
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
-use chrono_tz::Tz;
 use messages::{Text, t};
+use service_kit::time_zone::Zone;
 
 /// The time zone of the preferences, in which a user sees times.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TimeFormatter(Tz);
+pub(crate) struct TimeFormatter(Zone);
 
 impl TimeFormatter {
     /// Returns the zone of this name, or UTC if the name is unknown.
     pub(crate) fn new(timezone: &str) -> Self {
-        Self(timezone.parse().unwrap_or(Tz::UTC))
+        Self(Zone::get(timezone).unwrap_or(Zone::utc()))
     }
 
     /// Formats the time, such as `14:05`.

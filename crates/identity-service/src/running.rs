@@ -116,6 +116,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
     }
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
+    metrics.show_time_zones()?;
     let app = App::new(
         &config,
         base_url.clone(),

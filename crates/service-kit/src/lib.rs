@@ -23,6 +23,7 @@ pub mod rate_limit;
 pub mod seal;
 pub mod server;
 pub mod start;
+pub mod time_zone;
 pub mod tls;
 
 pub use clock::{Clock, ManualClock};

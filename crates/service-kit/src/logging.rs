@@ -8,11 +8,14 @@ use std::{
     io::{self, Write as _},
 };
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use env_logger::{Builder, Env, Logger, Target, fmt::Formatter};
 use log::{
     LevelFilter, Log, Metadata, Record,
     kv::{self, Key, Value, VisitSource},
 };
+
+use crate::Clock;
 
 /// Libraries whose finer levels are suppressed. They print what must not be in a log, such as request lines with the path of an
 /// incoming webhook, headers with tokens, and the broker's login frame. Or they only repeat our own messages.
@@ -86,7 +89,7 @@ pub fn text_line(record: &Record<'_>) -> String {
 }
 
 fn write_text(out: &mut Formatter, record: &Record<'_>) -> io::Result<()> {
-    let time = out.timestamp_millis();
+    let time = now().to_rfc3339_opts(SecondsFormat::Millis, true);
     writeln!(out, "{time} {}", text_line(record))
 }
 
@@ -94,13 +97,17 @@ fn write_json(out: &mut Formatter, record: &Record<'_>) -> io::Result<()> {
     let mut fields = Fields(serde_json::Map::new());
     let _ = record.key_values().visit(&mut fields);
     let line = serde_json::json!({
-        "ts": out.timestamp_micros().to_string(),
+        "ts": now().to_rfc3339_opts(SecondsFormat::Micros, true),
         "level": record.level().as_str(),
         "target": record.target(),
         "msg": record.args().to_string(),
         "kv": fields.0,
     });
     writeln!(out, "{line}")
+}
+
+fn now() -> DateTime<Utc> {
+    Clock::system().now()
 }
 
 struct Text<'a>(&'a mut String);

@@ -7,10 +7,12 @@ use std::time::Duration;
 use db_kit::Pool;
 use prometheus::core::Collector;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 use self::pool::PoolFigures;
+use crate::time_zone;
 
 /// The registry and the HTTP metrics. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -93,6 +95,22 @@ impl Metrics {
     pub fn watch_pool(&self, pool: &Pool) -> Result<(), prometheus::Error> {
         let figures = PoolFigures::new(pool.clone())?;
         self.registry.register(Box::new(figures))
+    }
+
+    /// Registers `tzdata_info`, whose labels say which rules of time zones the process uses.
+    ///
+    /// # Errors
+    /// When it is registered already.
+    pub fn show_time_zones(&self) -> Result<(), prometheus::Error> {
+        let labels = ["version", "source"];
+        let opts = Opts::new(
+            "tzdata_info",
+            "The time zone rules in use, as labels; always 1",
+        );
+        let info = self.register(IntGaugeVec::new(opts, &labels)?)?;
+        info.with_label_values(&[time_zone::version(), time_zone::source()])
+            .set(1);
+        Ok(())
     }
 
     pub(crate) fn set_ready(&self, ready: bool) {

@@ -118,7 +118,8 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
         }
         Command::Admin(Admin::Backup(args)) => admin::backup(&args, &config)?,
         Command::Admin(Admin::MoveToPostgres(args)) => admin::move_to_postgres(&args, &config)?,
-        Command::CheckConfig | Command::Openapi { .. } | Command::Admin(Admin::Restore(_)) => {}
+        Command::CheckConfig => cli::print_time_zones()?,
+        Command::Openapi { .. } | Command::Admin(Admin::Restore(_)) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

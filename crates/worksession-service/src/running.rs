@@ -122,6 +122,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<RunningService, StartEr
         .map_err(|cause| StartError::Listen(listen, cause))?;
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
+    metrics.show_time_zones()?;
     let audits = rollups::RollupAuditMetrics::register(&metrics)?;
     let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(

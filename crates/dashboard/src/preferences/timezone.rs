@@ -1,9 +1,9 @@
 use actix_web::HttpResponse;
-use chrono_tz::TZ_VARIANTS;
 use messages::t;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use service_kit::time_zone::Zone;
 use web_kit::text::wait;
 
 use super::routes::again;
@@ -17,7 +17,7 @@ pub(super) struct TimezoneForm {
 }
 
 pub(super) fn all(but: &str) -> Vec<&'static str> {
-    let names = TZ_VARIANTS.iter().map(|zone| zone.name());
+    let names = Zone::all().map(Zone::name);
     names.filter(|name| *name != but).collect()
 }
 

@@ -68,7 +68,10 @@ fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Command::Migrate => runtime()?.block_on(migrate(&config))?,
         Command::Healthcheck => runtime()?.block_on(healthcheck(config.listen))?,
         Command::Admin(args) => return Ok(run_admin(args, &config, ADMIN)),
-        Command::CheckConfig => config.home().check(&config.database)?,
+        Command::CheckConfig => {
+            config.home().check(&config.database)?;
+            cli::print_time_zones()?;
+        }
         Command::Openapi => {}
     }
     Ok(ExitCode::SUCCESS)

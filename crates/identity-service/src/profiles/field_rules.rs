@@ -1,6 +1,6 @@
 //! The validation of profile fields.
 
-use chrono_tz::Tz;
+use service_kit::time_zone::Zone;
 use unic_langid::LanguageIdentifier;
 use url::Url;
 
@@ -50,9 +50,9 @@ pub(super) fn parse_locale(tag: &str) -> Result<String, Error> {
 
 /// Checks that a time zone is in the IANA database.
 pub(super) fn check_zoneinfo(name: &str) -> Result<(), Error> {
-    match name.parse::<Tz>() {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Error::Validation(
+    match Zone::get(name) {
+        Some(_) => Ok(()),
+        None => Err(Error::Validation(
             "zoneinfo must be a time zone of the IANA database, such as Europe/Berlin".into(),
         )),
     }

@@ -54,6 +54,8 @@ fn a_public_base_url_with_development_values_stops_the_start_with_one_line_that_
     for address in ["https://id.example.com", "http://localhost"] {
         let fine = run(&["check-config"], &[("IDENTITY__BASE_URL", address)]);
         assert!(fine.status.success(), "{address}");
+        let printed = String::from_utf8(fine.stdout).unwrap();
+        assert!(printed.starts_with("time zone rules: 2"), "{printed}");
     }
     let plain = [("IDENTITY__BASE_URL", "http://id.example.com")];
     assert!(!run(&["check-config"], &plain).status.success());

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::logging;
 use crate::server::local_address;
+use crate::time_zone;
 
 /// Options that every command takes, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
@@ -87,6 +88,15 @@ pub fn print_applied(migrations: &[String]) -> Result<(), String> {
         [] => print("nothing to apply"),
         names => print(&format!("applied {}", names.join(", "))),
     }
+}
+
+/// Prints which rules of time zones the process would use, as `check-config` does.
+///
+/// # Errors
+/// Those of [`print()`].
+pub fn print_time_zones() -> Result<(), String> {
+    let (version, source) = (time_zone::version(), time_zone::source());
+    print(&format!("time zone rules: {version} ({source})"))
 }
 
 /// Prints the outcome of a command, as JSON for programs or as text for people.

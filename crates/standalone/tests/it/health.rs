@@ -22,6 +22,8 @@ async fn with_everything_up_the_health_report_is_as_the_contract_says() {
         version.split('.').count() >= 2 && version.starts_with(|c: char| c.is_ascii_digit()),
         "{version}"
     );
+    let tzdata = report["tzdata_version"].as_str().unwrap();
+    assert!(tzdata >= "2026f", "{tzdata}");
     for field in ["message", "uptime"] {
         assert!(
             report[field].as_str().is_some_and(|text| !text.is_empty()),

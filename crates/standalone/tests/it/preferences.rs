@@ -145,6 +145,13 @@ async fn the_time_zone_changes_once_a_day_after_a_free_first_change() {
     );
     // The same time zone again is no change.
     put(&system, &ada, zone("Asia/Tokyo")).await.expect(200);
+    // Nor is an older name of it; the rest of the body is saved.
+    let older = json!({"timezone": "Japan", "daily_goal": 4});
+    let saved = put(&system, &ada, older).await.expect(200).json();
+    assert_eq!(
+        (&saved["timezone"], &saved["preferences"]["daily_goal"]),
+        (&json!("Asia/Tokyo"), &json!(4))
+    );
     system.clock.advance(TimeDelta::hours(23));
     put(&system, &ada, zone("America/Lima")).await.expect(200);
     put(&system, &ada, zone("UTC")).await.expect(409);

@@ -63,6 +63,7 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
         Command::CheckConfig => {
             config.data_dir().check(&config.database)?;
             config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?;
+            cli::print_time_zones()?;
         }
         Command::Healthcheck => cli::runtime()?.block_on(cli::healthcheck(config.listen))?,
         Command::Admin(args) => return Ok(run_admin(args, &config)),

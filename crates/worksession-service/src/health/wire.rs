@@ -1,5 +1,6 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use service_kit::time_zone;
 use utoipa::ToSchema;
 
 use super::findings::HealthFindings;
@@ -31,6 +32,8 @@ pub(crate) struct HealthyReport {
     message: &'static str,
     /// The version of the service, such as `1.2.3`.
     version: &'static str,
+    /// The version of the time zone rules in use, such as `2026a`.
+    tzdata_version: &'static str,
     timestamp: DateTime<Utc>,
     /// Always `connected`.
     database: &'static str,
@@ -64,6 +67,7 @@ impl HealthyReport {
             status: "healthy",
             message,
             version: env!("CARGO_PKG_VERSION"),
+            tzdata_version: time_zone::version(),
             timestamp,
             database: "connected",
             services,

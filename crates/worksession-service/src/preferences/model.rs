@@ -1,9 +1,10 @@
 use chrono::NaiveDateTime;
-use chrono_tz::Tz;
 use diesel::prelude::*;
+use service_kit::time_zone::Zone;
 
 use super::wire::Preferences;
 use crate::columns::SqlOf;
+use crate::rules::time::zone;
 use crate::schema::user_settings;
 
 /// A user's preferences as stored; [`PreferencesRow::default`] for a user who never changed any.
@@ -23,7 +24,7 @@ pub(crate) type PreferencesSql = SqlOf<PreferencesRow>;
 impl Default for PreferencesRow {
     fn default() -> Self {
         Self {
-            timezone: Tz::UTC.name().to_owned(),
+            timezone: Zone::utc().name().to_owned(),
             timezone_changed_at: None,
             preferences: Preferences {
                 daily_goal: 8,
@@ -40,8 +41,8 @@ impl Default for PreferencesRow {
 
 impl PreferencesRow {
     /// Returns the time zone of the user's local days. Only valid names are stored.
-    pub(crate) fn tz(&self) -> Tz {
-        self.timezone.parse().unwrap_or(Tz::UTC)
+    pub(crate) fn tz(&self) -> Zone {
+        zone(&self.timezone)
     }
 }
 

@@ -1,7 +1,7 @@
 use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
-use chrono_tz::Tz;
 use db_kit::Db;
+use service_kit::time_zone::Zone;
 
 use super::model::PreferencesRow;
 use super::queries;
@@ -40,16 +40,16 @@ struct ZoneChange {
     changed_at: Option<NaiveDateTime>,
 }
 
-/// Allows one change per day. The same zone is no change, and the first change from the default does not count.
+/// Allows one change per day. The same zone, by whichever of its names, is no change, and the first change from the default does not count.
 fn change_zone(
     current: &PreferencesRow,
     requested: &str,
     now: NaiveDateTime,
 ) -> Result<ZoneChange, Error> {
-    if current.timezone == requested {
+    if Zone::get(requested).is_some_and(|requested| requested.is_same(current.tz())) {
         return Ok(ZoneChange::default());
     }
-    let is_first = current.timezone_changed_at.is_none() && current.timezone == Tz::UTC.name();
+    let is_first = current.timezone_changed_at.is_none() && current.timezone == Zone::utc().name();
     let until = current.timezone_changed_at.map(|at| at + MIN_TIMEZONE_AGE);
     let remaining = until.map_or(TimeDelta::zero(), |until| until - now);
     if remaining > TimeDelta::zero() {
@@ -70,27 +70,27 @@ mod tests {
     use super::*;
 
     /// Applies changes at the given hours, and returns which ones were allowed.
-    fn apply(steps: &[(i64, Tz)]) -> Vec<bool> {
+    fn apply(steps: &[(i64, &str)]) -> Vec<bool> {
         let start = NaiveDateTime::default();
         let mut row = PreferencesRow::default();
         steps
             .iter()
-            .map(|(hours, zone)| {
-                match change_zone(&row, zone.name(), start + TimeDelta::hours(*hours)) {
+            .map(
+                |(hours, zone)| match change_zone(&row, zone, start + TimeDelta::hours(*hours)) {
                     Ok(change) => {
                         row.timezone = change.timezone.unwrap_or_else(|| row.timezone.clone());
                         row.timezone_changed_at = change.changed_at.or(row.timezone_changed_at);
                         true
                     }
                     Err(_) => false,
-                }
-            })
+                },
+            )
             .collect()
     }
 
     #[test]
     fn the_first_change_from_utc_is_free_and_then_one_a_day() {
-        let (berlin, tokyo, lima) = (Tz::Europe__Berlin, Tz::Asia__Tokyo, Tz::America__Lima);
+        let (berlin, tokyo, lima) = ("Europe/Berlin", "Asia/Tokyo", "America/Lima");
         let steps = [
             (0, berlin),
             (0, tokyo),
@@ -98,8 +98,8 @@ mod tests {
             (1, tokyo),
             (23, lima),
             (24, lima),
-            (47, Tz::UTC),
-            (48, Tz::UTC),
+            (47, "UTC"),
+            (48, "UTC"),
         ];
         assert_eq!(
             apply(&steps),
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_change_back_to_utc_does_not_make_the_next_one_free() {
-        let (berlin, tokyo) = (Tz::Europe__Berlin, Tz::Asia__Tokyo);
+        let (berlin, tokyo) = ("Europe/Berlin", "Asia/Tokyo");
         assert_eq!(
-            apply(&[(0, berlin), (0, Tz::UTC), (1, tokyo), (24, tokyo)]),
+            apply(&[(0, berlin), (0, "UTC"), (1, tokyo), (24, tokyo)]),
             [true, true, false, true]
         );
     }

@@ -2,9 +2,9 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDateTime;
-use chrono_tz::Tz;
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
+use service_kit::time_zone::Zone;
 use utoipa::ToSchema;
 
 use super::model::{PreferencesChanges, PreferencesRow};
@@ -139,9 +139,10 @@ fn check_name(field: &str, value: Option<String>) -> Result<Option<String>, Erro
 }
 
 fn check_timezone(name: String) -> Result<String, Error> {
-    let zone: Result<Tz, _> = name.parse();
-    zone.map_err(|_| invalid("timezone", "be an IANA time zone name"))?;
-    Ok(name)
+    match Zone::get(&name) {
+        Some(_) => Ok(name),
+        None => Err(invalid("timezone", "be an IANA time zone name")),
+    }
 }
 
 fn invalid(field: &str, rule: &str) -> Error {

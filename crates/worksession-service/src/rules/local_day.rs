@@ -1,14 +1,14 @@
 //! When a date of the user's calendar begins.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone};
-use chrono_tz::Tz;
+use service_kit::time_zone::Zone;
 
 /// More than any clock differs from UTC, and more than any clock was ever changed.
 const REACH: TimeDelta = TimeDelta::hours(50);
 
 /// Returns the first instant (UTC) of the local date. The day begins later where clocks go forward at midnight. A date
 /// that the zone skips begins and ends when the next one begins.
-pub(crate) fn start_of_day(day: NaiveDate, zone: Tz) -> NaiveDateTime {
+pub(crate) fn start_of_day(day: NaiveDate, zone: Zone) -> NaiveDateTime {
     let midnight = day.and_time(NaiveTime::MIN);
     if let Some(earliest) = zone.from_local_datetime(&midnight).earliest() {
         return earliest.naive_utc();
@@ -31,7 +31,6 @@ pub(crate) fn start_of_day(day: NaiveDate, zone: Tz) -> NaiveDateTime {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
     use chrono::Days;
-    use chrono_tz::TZ_VARIANTS;
     use proptest::prelude::*;
 
     use super::*;
@@ -54,15 +53,14 @@ mod tests {
             ("2011-12-31", "Pacific/Apia", "2011-12-30T10:00:00"),
         ];
         for (day, zone, expected) in table {
-            let start = start_of_day(day.parse().unwrap(), zone.parse().unwrap());
+            let start = start_of_day(day.parse().unwrap(), Zone::get(zone).unwrap());
             assert_eq!(start, expected.parse().unwrap(), "{day} {zone}");
         }
     }
 
     proptest! {
         #[test]
-        fn the_instant_before_belongs_to_an_earlier_date(zone in 0..TZ_VARIANTS.len(), days in 0_u64..25_000) {
-            let zone = TZ_VARIANTS[zone];
+        fn the_instant_before_belongs_to_an_earlier_date(zone in prop::sample::select(Zone::all().collect::<Vec<_>>()), days in 0_u64..25_000) {
             let day = NaiveDate::default() + Days::new(days);
             let start = start_of_day(day, zone);
             prop_assert!(local_moment(start, zone).day >= day);

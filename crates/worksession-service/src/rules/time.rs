@@ -3,7 +3,7 @@
 use chrono::{
     DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike, Utc,
 };
-use chrono_tz::Tz;
+use service_kit::time_zone::Zone;
 
 /// Parses an ISO 8601 time with an offset into UTC, truncated to microseconds. Returns none for a time without an
 /// offset or outside the years 1970 to 9999.
@@ -32,7 +32,7 @@ pub(crate) struct LocalMoment {
 }
 
 /// Converts `at` (UTC) to the calendar of `zone`.
-pub(crate) fn local_moment(at: NaiveDateTime, zone: Tz) -> LocalMoment {
+pub(crate) fn local_moment(at: NaiveDateTime, zone: Zone) -> LocalMoment {
     let local = zone.from_utc_datetime(&at);
     LocalMoment {
         day: local.date_naive(),
@@ -41,10 +41,10 @@ pub(crate) fn local_moment(at: NaiveDateTime, zone: Tz) -> LocalMoment {
     }
 }
 
-/// Returns the zone with that IANA name. A name that this build does not know (from a database of a newer version)
+/// Returns the zone with that IANA name. A name that this process does not know (from a database of a newer version)
 /// reads as UTC.
-pub(crate) fn zone(name: &str) -> Tz {
-    name.parse().unwrap_or(Tz::UTC)
+pub(crate) fn zone(name: &str) -> Zone {
+    Zone::get(name).unwrap_or(Zone::utc())
 }
 
 /// The day, ISO week and month that contain one local date. Both ends are inclusive.

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, NaiveDate, TimeDelta, Timelike};
-use chrono_tz::Tz;
 use serde_json::{Value, json};
+use service_kit::time_zone::Zone;
 
 use crate::caller::{Caller, honest};
 use crate::service_fixture::Service;
@@ -20,7 +20,7 @@ struct Worked {
 }
 
 /// Works for some weeks in a time zone; returns the sessions.
-async fn work(caller: &Caller<'_>, zone: Tz, project: &str) -> Vec<Worked> {
+async fn work(caller: &Caller<'_>, zone: Zone, project: &str) -> Vec<Worked> {
     let mut worked = Vec::new();
     let clock = &caller.service.clock;
     for round in 0_i64..24 {
@@ -88,7 +88,7 @@ async fn every_grouping_adds_up_to_the_sessions() {
     let caller = Caller::member(&service, 8);
     caller.set_zone("Asia/Tokyo").await;
     let project = caller.team_project().await;
-    let worked = work(&caller, Tz::Asia__Tokyo, &project).await;
+    let worked = work(&caller, Zone::get("Asia/Tokyo").unwrap(), &project).await;
     let (first, last) = (worked[0].day, worked.last().unwrap().day);
     let get = async |group: &str| {
         let path = format!("{PATH}?from={first}&to={last}&group={group}");

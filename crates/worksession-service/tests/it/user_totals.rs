@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Datelike, NaiveDate, Offset, TimeDelta, TimeZone, Timelike, Utc};
-use chrono_tz::{TZ_VARIANTS, Tz};
 use serde_json::{Value, json};
+use service_kit::time_zone::Zone;
 
 use crate::caller::{Caller, changed, honest};
 use crate::service_fixture::Service;
@@ -31,7 +31,7 @@ struct Started {
     answer: Value,
     planned: i64,
     category: String,
-    zone: Tz,
+    zone: Zone,
     from: DateTime<Utc>,
     /// The time of the next start.
     ended: Option<DateTime<Utc>>,
@@ -48,7 +48,7 @@ struct Counted {
 
 /// A user according to the rules.
 struct Model {
-    zone: Tz,
+    zone: Zone,
     counted: Vec<Counted>,
     /// The same submits, for the streaks.
     sessions: Vec<reference::Session>,
@@ -161,7 +161,7 @@ impl Model {
 async fn simulate(service: &Service, user: i64, random: &mut Random) {
     let caller = Caller::outsider(service, user);
     let mut model = Model {
-        zone: Tz::UTC,
+        zone: Zone::utc(),
         counted: Vec::new(),
         sessions: Vec::new(),
     };
@@ -208,12 +208,13 @@ async fn change_zone(caller: &Caller<'_>, model: &mut Model, random: &mut Random
     if random.below(3) > 0 {
         return;
     }
-    let far = [Tz::Pacific__Kiritimati, Tz::Pacific__Pago_Pago];
+    let zones: Vec<_> = Zone::all().collect();
+    let far = [
+        Zone::get("Pacific/Kiritimati").unwrap(),
+        Zone::get("Pacific/Pago_Pago").unwrap(),
+    ];
     let zone = match random.below(3) {
-        0 => {
-            TZ_VARIANTS
-                [usize::try_from(random.below(i64::try_from(TZ_VARIANTS.len()).unwrap())).unwrap()]
-        }
+        0 => zones[usize::try_from(random.below(i64::try_from(zones.len()).unwrap())).unwrap()],
         side => far[usize::try_from(side - 1).unwrap()],
     };
     let call = caller

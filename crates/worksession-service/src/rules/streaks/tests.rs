@@ -2,12 +2,12 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveTime;
-use chrono_tz::{TZ_VARIANTS, Tz};
 use proptest::prelude::*;
+use service_kit::time_zone::Zone;
 
 use super::reference::{self, Session};
 use super::*;
-use crate::rules::time::local_moment;
+use crate::rules::time::{local_moment, zone};
 
 /// What the service stores per user: every day, its minutes, and the current streak.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct User {
 }
 
 impl User {
-    fn submit(&mut self, at: NaiveDateTime, zone: Tz, minutes: i32) -> i32 {
+    fn submit(&mut self, at: NaiveDateTime, zone: Zone, minutes: i32) -> i32 {
         let moment = local_moment(at, zone);
         self.sessions.push(Session {
             at,
@@ -70,10 +70,10 @@ fn at(text: &str) -> NaiveDateTime {
 #[test]
 fn a_missed_day_ends_a_streak_and_its_late_submit_restores_it() {
     let mut user = User::default();
-    assert_eq!(user.submit(at("2026-11-02T09:00:00"), Tz::UTC, 9), 0);
-    assert_eq!(user.submit(at("2026-11-02T10:00:00"), Tz::UTC, 1), 1);
-    assert_eq!(user.submit(at("2026-11-03T09:00:00"), Tz::UTC, 5), 1);
-    assert_eq!(user.submit(at("2026-11-03T10:00:00"), Tz::UTC, 25), 2);
+    assert_eq!(user.submit(at("2026-11-02T09:00:00"), zone("UTC"), 9), 0);
+    assert_eq!(user.submit(at("2026-11-02T10:00:00"), zone("UTC"), 1), 1);
+    assert_eq!(user.submit(at("2026-11-03T09:00:00"), zone("UTC"), 5), 1);
+    assert_eq!(user.submit(at("2026-11-03T10:00:00"), zone("UTC"), 25), 2);
     let day = |text: &str| text.parse::<NaiveDate>().unwrap();
     let current = |date| {
         user.streak
@@ -82,10 +82,10 @@ fn a_missed_day_ends_a_streak_and_its_late_submit_restores_it() {
     assert_eq!(current("2026-11-03"), 2);
     assert_eq!(current("2026-11-04"), 2);
     assert_eq!(current("2026-11-05"), 0);
-    assert_eq!(user.submit(at("2026-11-05T00:00:00"), Tz::UTC, 25), 1);
+    assert_eq!(user.submit(at("2026-11-05T00:00:00"), zone("UTC"), 25), 1);
     assert_eq!((user.streak.length, user.streak.longest), (1, 2));
     // A late submit of the missed day joins the days around it.
-    assert_eq!(user.submit(at("2026-11-04T09:00:00"), Tz::UTC, 25), 3);
+    assert_eq!(user.submit(at("2026-11-04T09:00:00"), zone("UTC"), 25), 3);
     assert_eq!((user.streak.length, user.streak.longest), (4, 4));
 }
 
@@ -95,71 +95,71 @@ fn only_travel_between_time_zones_bridges_a_missed_date() {
         // 24 hours later, but the date line skips Tuesday
         (
             "2026-11-03T06:00:00",
-            Tz::Pacific__Honolulu,
+            zone("Pacific/Honolulu"),
             "2026-11-04T06:00:00",
-            Tz::Pacific__Auckland,
+            zone("Pacific/Auckland"),
             2,
         ),
         // from Honolulu straight to Kiritimati: the same time of day, a day later
         (
             "2026-11-03T06:00:00",
-            Tz::Pacific__Honolulu,
+            zone("Pacific/Honolulu"),
             "2026-11-04T06:00:00",
-            Tz::Pacific__Kiritimati,
+            zone("Pacific/Kiritimati"),
             2,
         ),
         // less than 36 hours bridge the date, 36 do not
         (
             "2026-11-02T10:30:00",
-            Tz::Pacific__Honolulu,
+            zone("Pacific/Honolulu"),
             "2026-11-03T22:29:59",
-            Tz::Pacific__Auckland,
+            zone("Pacific/Auckland"),
             2,
         ),
         (
             "2026-11-02T10:30:00",
-            Tz::Pacific__Honolulu,
+            zone("Pacific/Honolulu"),
             "2026-11-03T22:30:00",
-            Tz::Pacific__Auckland,
+            zone("Pacific/Auckland"),
             1,
         ),
         // no journey, no bridge: one minute more than a day, but Tuesday was missed
         (
             "2026-11-02T23:59:00",
-            Tz::UTC,
+            zone("UTC"),
             "2026-11-04T00:00:00",
-            Tz::UTC,
+            zone("UTC"),
             1,
         ),
         // an hour east shortens Tuesday by an hour, and no more
         (
             "2026-11-02T12:00:00",
-            Tz::Europe__London,
+            zone("Europe/London"),
             "2026-11-03T23:30:00",
-            Tz::Europe__Berlin,
+            zone("Europe/Berlin"),
             2,
         ),
         (
             "2026-11-02T12:01:00",
-            Tz::Europe__London,
+            zone("Europe/London"),
             "2026-11-04T00:00:00",
-            Tz::Europe__Berlin,
+            zone("Europe/Berlin"),
             1,
         ),
         // three dates apart
         (
             "2026-11-03T09:59:00",
-            Tz::Pacific__Honolulu,
+            zone("Pacific/Honolulu"),
             "2026-11-04T21:00:00",
-            Tz::Pacific__Kiritimati,
+            zone("Pacific/Kiritimati"),
             1,
         ),
         // westward across the line the date comes twice
         (
             "2026-11-03T22:00:00",
-            Tz::Pacific__Auckland,
+            zone("Pacific/Auckland"),
             "2026-11-04T06:00:00",
-            Tz::Pacific__Honolulu,
+            zone("Pacific/Honolulu"),
             1,
         ),
     ];
@@ -170,21 +170,29 @@ fn only_travel_between_time_zones_bridges_a_missed_date() {
         if today > local_moment(at(first), from).day {
             // What is shown on arrival is what a session then continues.
             let shown = user.streak.current(today, at(second));
-            assert_eq!(shown, expected - 1, "{first} {from} -> {second} {to}");
+            assert_eq!(
+                shown,
+                expected - 1,
+                "{first} {} -> {second} {}",
+                from.name(),
+                to.name()
+            );
         }
         assert_eq!(
             user.submit(at(second), to, 25),
             expected,
-            "{first} {from} -> {second} {to}"
+            "{first} {} -> {second} {}",
+            from.name(),
+            to.name()
         );
     }
 }
 
-fn zones() -> impl Strategy<Value = Tz> {
+fn zones() -> impl Strategy<Value = Zone> {
     prop_oneof![
-        1 => Just(Tz::UTC),
-        2 => prop::sample::select(vec![Tz::Pacific__Kiritimati, Tz::Pacific__Pago_Pago, Tz::Pacific__Apia]),
-        2 => prop::sample::select(TZ_VARIANTS.to_vec()),
+        1 => Just(zone("UTC")),
+        2 => prop::sample::select(vec![zone("Pacific/Kiritimati"), zone("Pacific/Pago_Pago"), zone("Pacific/Apia")]),
+        2 => prop::sample::select(Zone::all().collect::<Vec<_>>()),
     ]
 }
 
@@ -306,7 +314,7 @@ proptest! {
     fn in_one_zone_streaks_are_consecutive_dates(days in prop::collection::vec(0i64..60, 1..60)) {
         let mut user = User::default();
         for day in &days {
-            user.submit(at("2026-01-01T12:00:00") + TimeDelta::days(*day), Tz::UTC, 10);
+            user.submit(at("2026-01-01T12:00:00") + TimeDelta::days(*day), zone("UTC"), 10);
         }
         let longest = (0..60)
             .map(|start| (start..60).take_while(|day| days.contains(day)).count())

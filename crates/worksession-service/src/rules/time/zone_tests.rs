@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Offset, TimeZone};
-use chrono_tz::{TZ_VARIANTS, Tz};
+use service_kit::time_zone::Zone;
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn utc(seconds: i64) -> NaiveDateTime {
 }
 
 /// Returns the current offset from the opposite direction: the one that leads from the local time back to `seconds`.
-fn offset_by_local_time(zone: Tz, seconds: i64, guess: i32) -> Option<i32> {
+fn offset_by_local_time(zone: Zone, seconds: i64, guess: i32) -> Option<i32> {
     let local = utc(seconds + i64::from(guess));
     let candidates = zone.from_local_datetime(&local);
     let all = [candidates.earliest(), candidates.latest()];
@@ -60,21 +60,27 @@ fn date(days: i64) -> NaiveDate {
     NaiveDate::from_ymd_opt(i32::try_from(year).unwrap(), small(month), small(day)).unwrap()
 }
 
-fn check(zone: Tz, seconds: i64) {
+fn check(zone: Zone, seconds: i64) {
     let got = local_moment(utc(seconds), zone);
     assert_eq!(
         offset_by_local_time(zone, seconds, got.offset),
         Some(got.offset),
-        "{zone} at {seconds}"
+        "{} at {seconds}",
+        zone.name()
     );
     let local = seconds + i64::from(got.offset);
     let hour = local.rem_euclid(DAY) / 3_600;
-    assert_eq!(i64::from(got.hour), hour, "{zone} at {seconds}");
-    assert_eq!(got.day, date(local.div_euclid(DAY)), "{zone} at {seconds}");
+    assert_eq!(i64::from(got.hour), hour, "{} at {seconds}", zone.name());
+    assert_eq!(
+        got.day,
+        date(local.div_euclid(DAY)),
+        "{} at {seconds}",
+        zone.name()
+    );
 }
 
 /// Returns the seconds at which the zone's offset changes, found by bisection.
-fn changes(zone: Tz) -> Vec<i64> {
+fn changes(zone: Zone) -> Vec<i64> {
     let offset = |seconds: i64| local_moment(utc(seconds), zone).offset;
     let mut found = Vec::new();
     let mut from = YEARS.start;
@@ -102,7 +108,7 @@ fn changes(zone: Tz) -> Vec<i64> {
 #[test]
 fn every_zone_has_the_right_date_and_hour_around_each_clock_change() {
     let mut seen = 0;
-    for zone in TZ_VARIANTS {
+    for zone in Zone::all() {
         for change in changes(zone) {
             seen += 1;
             for seconds in [
@@ -127,7 +133,7 @@ fn every_zone_has_the_right_date_and_hour_around_each_clock_change() {
     assert!(
         seen > 10_000,
         "{seen} changes of {} zones",
-        TZ_VARIANTS.len()
+        Zone::all().count()
     );
 }
 

@@ -1,8 +1,8 @@
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
-use chrono_tz::Tz;
 use db_kit::Db;
 use diesel::QueryResult;
+use service_kit::time_zone::Zone;
 
 use crate::error::Error;
 use crate::pagination::SessionCursor;
@@ -47,12 +47,12 @@ impl StartRange {
         let zone = if needs_zone {
             preferences::get_or_default(db, user)?.tz()
         } else {
-            Tz::UTC
+            Zone::utc()
         };
         Ok(self.starts_in(zone))
     }
 
-    fn starts_in(&self, zone: Tz) -> (NaiveDateTime, NaiveDateTime) {
+    fn starts_in(&self, zone: Zone) -> (NaiveDateTime, NaiveDateTime) {
         let from = match self.from {
             None => NaiveDateTime::default(),
             Some(RangeEnd::Day(day)) => start_of_day(day, zone),
@@ -98,7 +98,7 @@ mod tests {
     fn starts(from: &str, to: &str, zone: &str) -> (String, String) {
         let (from, until) = StartRange::parse(Some(from), Some(to))
             .unwrap()
-            .starts_in(zone.parse().unwrap());
+            .starts_in(Zone::get(zone).unwrap());
         (from.to_string(), until.to_string())
     }
 

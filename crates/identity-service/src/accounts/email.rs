@@ -5,7 +5,7 @@ use crate::error::Error;
 /// The longest path of RFC 5321 section 4.5.3.1.3, without its angle brackets.
 const MAX_BYTES: usize = 254;
 
-/// An e-mail address as typed, in the shape that HTML forms accept, and never under the reserved `.invalid`. An
+/// An e-mail address as typed, whose local part is a dot-string (RFC 5321 section 4.1.2), and never under the reserved `.invalid`. An
 /// internationalised domain is stored in its ASCII form (UTS 46), which mail servers understand and which has one
 /// spelling. The local part is ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +17,7 @@ impl Email {
         let (local, typed) = text.rsplit_once('@').ok_or_else(refused)?;
         let domain = ascii_domain(typed).ok_or_else(refused)?;
         let text = format!("{local}@{domain}");
-        let local_char = |b: u8| b.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&b);
-        let good_local = (1..=64).contains(&local.len()) && local.bytes().all(local_char);
+        let good_local = local.len() <= 64 && local.split('.').all(is_atom);
         let reserved = domain.to_ascii_lowercase();
         let reserved = reserved == "invalid" || reserved.ends_with(".invalid");
         if text.len() > MAX_BYTES
@@ -47,6 +46,12 @@ pub(crate) fn ascii_domain(domain: &str) -> Option<Cow<'_, str>> {
         true => Some(domain.into()),
         false => idna::domain_to_ascii_strict(domain).ok().map(Cow::Owned),
     }
+}
+
+/// Whether the text is an atom of RFC 5322 section 3.2.3.
+fn is_atom(text: &str) -> bool {
+    let is_atom_char = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+/=?^_`{|}~-".contains(&b);
+    !text.is_empty() && text.bytes().all(is_atom_char)
 }
 
 fn is_domain_label(label: &str) -> bool {
@@ -81,6 +86,12 @@ mod tests {
             "a@b..c",
             "a@-b.c",
             "a b@c.d",
+            ".a@b.c",
+            "a.@b.c",
+            "a..b@b.c",
+            ".@b.c",
+            "\"a b\"@b.c",
+            "a@[127.0.0.1]",
             "a@b@c.d",
             "a@b.invalid",
             "a@INVALID",
@@ -133,6 +144,16 @@ mod tests {
         fn no_email_input_panics(text in "\\PC{0,80}") {
             if let Ok(email) = Email::parse(&text) {
                 prop_assert!(email.as_str().is_ascii());
+            }
+        }
+
+        #[test]
+        fn a_mail_can_be_addressed_to_every_accepted_address(
+            local in "[a-z.!#$%&'*+/=?^_`{|}~-]{1,66}", domain in "[a-z0-9.-]{1,70}"
+        ) {
+            let text = format!("{local}@{domain}");
+            if Email::parse(&text).is_ok() {
+                prop_assert!(text.parse::<lettre::Address>().is_ok(), "{}", text);
             }
         }
     }

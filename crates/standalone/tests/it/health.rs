@@ -30,7 +30,7 @@ async fn with_everything_up_the_health_report_is_as_the_contract_says() {
             "{report}"
         );
     }
-    assert_eq!(report.as_object().unwrap().len(), 7, "{report}");
+    assert_eq!(report.as_object().unwrap().len(), 8, "{report}");
     let head = system
         .work
         .call("HEAD".parse().unwrap(), "/api/health")
